@@ -1,0 +1,1 @@
+"""Recollect: memory and context for LLM agents."""
