@@ -1,0 +1,241 @@
+"""Messages: accepted in the OpenAI chat shape, the Anthropic shape or as `Message`, and given back in any of them.
+
+A message is kept in the shape it came in, unknown fields included, so that what went in comes out to the byte.
+Only asking for the other shape converts, and what has no equal there is carried along rather than dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from .errors import InvalidValue, UsageError
+from .ports import to_micros
+from .records import Record, Table
+from .values import check_name
+
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
+_OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust")
+_ANTHROPIC_BLOCKS = frozenset(
+    "tool_use tool_result thinking redacted_thinking image document search_result server_tool_use "
+    "web_search_tool_result mcp_tool_use mcp_tool_result container_upload code_execution_tool_result".split()
+)
+_ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A call the assistant asked for; `arguments` is the parsed JSON, or the raw text where it does not parse."""
+
+    id: str
+    name: str
+    arguments: Any
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """What a call gave back."""
+
+    id: str
+    content: Any
+    is_error: bool = False
+
+
+class Message(Record, frozen=True, kw_only=True):
+    """One message of a thread. Give role and content; thread, sequence and token count are set when it is appended."""
+
+    table = Table("messages", ("org", "thread", "seq"), checksum=True)
+    thread: str = ""
+    seq: int = 0
+    role: str
+    content: Any = ""
+    name: str | None = None
+    extra: dict[str, Any] = {}
+    """Other fields of the wire shape: tool_calls, tool_call_id, refusal, and any we do not know."""
+    shape: str | None = None
+    """`anthropic` where the content blocks are Anthropic's; otherwise the OpenAI chat shape."""
+    metadata: dict[str, Any] = {}
+    importance: float | None = None
+    pinned: bool = False
+    trust: str | None = None
+    """Where the text came from when the role does not say: `web`, `document`, `tool`."""
+    tokens: int | None = None
+    counter: str | None = None
+    """Which counter made `tokens`; None is the default one."""
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+
+    @property
+    def id(self) -> str:
+        """`thread#seq`, the same on every store."""
+        return f"{self.thread}#{self.seq}"
+
+    @property
+    def text(self) -> str:
+        """What a reader would see: the text parts, joined."""
+        return text_of(self.content)
+
+    @property
+    def trust_level(self) -> str:
+        """The stated trust, or the one its role implies."""
+        return self.trust or _ROLE_TRUST.get(self.role, "system")
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The calls this message asks for, in either shape."""
+        return _tool_calls(self)
+
+    @property
+    def tool_results(self) -> list[ToolResult]:
+        """The results this message carries, in either shape."""
+        return _tool_results(self)
+
+    def openai(self) -> dict[str, Any]:
+        """The OpenAI chat shape; a list where one Anthropic message stands for several (see `openai_messages`)."""
+        many = self.openai_messages()
+        return many[0] if len(many) == 1 else many  # type: ignore[return-value]  # documented above
+
+    def openai_messages(self) -> list[dict[str, Any]]:
+        """The one or more OpenAI chat messages this stands for."""
+        from .wire import to_openai
+
+        return to_openai(self)
+
+    def anthropic(self) -> dict[str, Any]:
+        """The Anthropic messages shape."""
+        from .wire import to_anthropic
+
+        return to_anthropic(self)
+
+
+def message_id(text: str) -> tuple[str, int]:
+    """Thread and sequence number of a message id."""
+    thread, mark, seq = text.rpartition("#")
+    if not mark or not thread or not seq.isdecimal() or not seq.isascii() or len(seq) > 18:
+        raise UsageError(f"not a message id ({len(text)} characters); one looks like 'thread#12'")
+    return thread, int(seq)
+
+
+def text_of(content: Any) -> str:
+    """The readable text of content in either shape."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, Mapping):
+        content = [content]
+    return "\n".join(part for part in (_part_text(block) for block in content) if part)
+
+
+def _part_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    if not isinstance(block, Mapping):
+        return ""
+    if block.get("type") == "tool_result":
+        return text_of(block.get("content"))
+    text = block.get("text")
+    return text if isinstance(text, str) else ""
+
+
+def as_message(given: Message | Mapping[str, Any] | str) -> Message:
+    """A checked Message from any accepted shape; text alone is a user's message."""
+    if isinstance(given, Message):
+        _check(given)
+        return given
+    if isinstance(given, str):
+        return Message(role="user", content=given)
+    if not isinstance(given, Mapping):
+        raise InvalidValue(f"a message is a dict, a Message or text, not {type(given).__name__}")
+    fields = {name: given[name] for name in _OWN if name in given}
+    if "role" not in fields:
+        raise InvalidValue("a message needs a role")
+    extra = {name: value for name, value in given.items() if name not in _OWN}
+    if "content" not in fields:
+        fields["content"] = None
+    if fields.get("metadata") is None:
+        fields.pop("metadata", None)
+    # bool(…) would hide a wrong type that _check reports.
+    message = Message(**fields, extra=extra, shape=_shape_of(fields["content"], extra))
+    _check(message)
+    return message
+
+
+def as_messages(given: Iterable[Message | Mapping[str, Any] | str]) -> list[Message]:
+    """Checked messages from a list in any mix of shapes."""
+    return [as_message(item) for item in given]
+
+
+def _shape_of(content: Any, extra: Mapping[str, Any]) -> str | None:
+    if not isinstance(content, list) or "tool_calls" in extra or "tool_call_id" in extra:
+        return None
+    kinds = {block.get("type") for block in content if isinstance(block, Mapping)}
+    cached = any(isinstance(block, Mapping) and "cache_control" in block for block in content)
+    return "anthropic" if kinds & _ANTHROPIC_BLOCKS or cached else None
+
+
+def _check(message: Message) -> None:
+    if message.role not in ROLES:
+        raise InvalidValue(f"role must be one of {', '.join(ROLES)}")
+    content = message.content
+    if content is not None and not isinstance(content, str | list | tuple):
+        raise InvalidValue(f"content must be text, a list of parts or None, not {type(content).__name__}")
+    if message.name is not None:
+        check_name(message.name, "message name")
+    if message.trust is not None and message.trust not in TRUSTS:
+        raise InvalidValue(f"trust must be one of {', '.join(TRUSTS)}")
+    if not isinstance(message.pinned, bool):
+        raise InvalidValue("pinned must be true or false")
+    importance = message.importance
+    if importance is not None and (isinstance(importance, bool) or not isinstance(importance, int | float)):
+        raise InvalidValue("importance must be a number")
+    if not isinstance(message.metadata, dict):
+        raise InvalidValue("metadata must be a dict")
+    if message.created_at is not None:
+        if not isinstance(message.created_at, datetime):
+            raise InvalidValue("created_at must be a datetime")
+        to_micros(message.created_at)
+
+
+def _tool_calls(message: Message) -> list[ToolCall]:
+    calls = message.extra.get("tool_calls")
+    if isinstance(calls, list):
+        return [_openai_call(call) for call in calls if isinstance(call, Mapping)]
+    if message.role != "assistant" or not isinstance(message.content, list):
+        return []
+    return [
+        ToolCall(str(block.get("id", "")), str(block.get("name", "")), block.get("input"))
+        for block in message.content
+        if isinstance(block, Mapping) and block.get("type") == "tool_use"
+    ]
+
+
+def _openai_call(call: Mapping[str, Any]) -> ToolCall:
+    inner = call.get("function") or call.get("custom") or {}
+    raw = inner.get("arguments", inner.get("input", "")) if isinstance(inner, Mapping) else ""
+    name = inner.get("name", "") if isinstance(inner, Mapping) else ""
+    return ToolCall(str(call.get("id", "")), str(name), parse_arguments(raw))
+
+
+def parse_arguments(raw: Any) -> Any:
+    """Arguments as JSON where they parse, else the text as it is: models do write broken JSON."""
+    if not isinstance(raw, str):
+        return raw
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        return raw
+
+
+def _tool_results(message: Message) -> list[ToolResult]:
+    if message.role == "tool":
+        return [ToolResult(str(message.extra.get("tool_call_id", "")), message.content)]
+    if message.role != "user" or not isinstance(message.content, list):
+        return []
+    return [
+        ToolResult(str(block.get("tool_use_id", "")), block.get("content"), bool(block.get("is_error")))
+        for block in message.content
+        if isinstance(block, Mapping) and block.get("type") == "tool_result"
+    ]

@@ -1,0 +1,357 @@
+"""What is stored: frozen records that declare their table and key, org first.
+
+From this one declaration SQL stores take their columns, Redis its keys and the in-memory store its sort order.
+Times are aware UTC datetimes here and integer microseconds in stores; JSON fields are kept as exact JSON text there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+import msgspec
+
+Key = tuple[str | int, ...]
+
+
+class Table(msgspec.Struct, frozen=True):
+    """How a record is kept: its name, its key, and what else stores must know of it."""
+
+    name: str
+    key: tuple[str, ...]
+    indexes: dict[str, tuple[str, ...]] = {}
+    """Other orders a scan may follow; each ends with enough of the key to be unique."""
+    history: str | None = None
+    """Name of the table that keeps each version a Put replaces."""
+    checksum: bool = False
+    """Evidence: each row carries a CRC of all its columns, checked on read."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of what stores keep."""
+
+    table: ClassVar[Table]
+    org: str = "default"
+
+    @property
+    def row_key(self) -> Key:
+        """The primary key of this row."""
+        return tuple(getattr(self, name) for name in self.table.key)
+
+
+class Thread(Record, frozen=True, kw_only=True):
+    """An ordered, append-only conversation in a namespace; `length` is the last sequence number given."""
+
+    table = Table("threads", ("org", "id"), indexes={"by_ns": ("org", "ns", "id")})
+    id: str
+    ns: str
+    title: str | None = None
+    metadata: dict[str, Any] = {}
+    length: int = 0
+    tokens: int = 0
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class Receipt(Record, frozen=True, kw_only=True):
+    """An append already done under an idempotency key: which messages it made."""
+
+    table = Table("receipts", ("org", "thread", "key"))
+    thread: str
+    key: str
+    first: int
+    count: int
+    created_at: datetime
+
+
+class Summary(Record, frozen=True, kw_only=True):
+    """Text that stands for messages `first`..`last` of a thread; `sources` are summaries it took in."""
+
+    table = Table("summaries", ("org", "thread", "last"))
+    thread: str
+    last: int
+    first: int = 1
+    text: str
+    tokens: int
+    ns: str
+    sources: tuple[str, ...] = ()
+    method: str = "extractive"
+    actor: str = "processor"
+    created_at: datetime
+    version: int = 0
+
+    @property
+    def id(self) -> str:
+        return f"{self.thread}#{self.first}-{self.last}"
+
+
+class Fact(Record, frozen=True, kw_only=True):
+    """A namespaced JSON value under a key, with where it came from and how sure we are."""
+
+    table = Table("facts", ("org", "ns", "key"), history="fact_versions", checksum=True)
+    ns: str
+    key: str
+    value: Any
+    confidence: float = 1.0
+    sources: tuple[str, ...] = ()
+    actor: str = "user"
+    trust: str = "user"
+    status: str = "active"
+    reason: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+    @property
+    def source(self) -> str | None:
+        """The newest message this was taken from."""
+        return self.sources[-1] if self.sources else None
+
+    @property
+    def source_message_id(self) -> str | None:
+        return self.source
+
+    @property
+    def namespace(self) -> str:
+        return self.ns
+
+    @property
+    def id(self) -> str:
+        return f"{self.ns}/{self.key}"
+
+
+class FactVersion(Fact, frozen=True, kw_only=True):
+    """A version of a fact that a later one replaced."""
+
+    table = Table("fact_versions", ("org", "ns", "key", "version"), checksum=True)
+
+
+class StateEntry(Record, frozen=True, kw_only=True):
+    """A small key-value or counter."""
+
+    table = Table("state", ("org", "ns", "key"))
+    ns: str
+    key: str
+    value: Any
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class Learning(Record, frozen=True, kw_only=True):
+    """What was learned of a user; `id` is the fingerprint of its folded content, so the same one is kept once."""
+
+    table = Table("learnings", ("org", "ns", "id"))
+    ns: str
+    id: str
+    content: str
+    type: str = "preference"
+    confidence: float = 0.5
+    usage_count: int = 0
+    last_used: datetime | None = None
+    sources: tuple[str, ...] = ()
+    actor: str = "user"
+    trust: str = "user"
+    status: str = "active"
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class WorkingDocument(Record, frozen=True, kw_only=True):
+    """Working memory of one user (and session), as JSON; the typed view is `recollect.Working`."""
+
+    table = Table("working", ("org", "user", "session"))
+    user: str
+    session: str = ""
+    doc: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class CachedEntity(Record, frozen=True, kw_only=True):
+    """Someone else's record, cached; `found` is false for a cached absence, `fresh_until` bounds fresh serving."""
+
+    table = Table("entities", ("org", "type", "id"))
+    type: str
+    id: str
+    value: Any = None
+    found: bool = True
+    loader: str | None = None
+    fresh_until: datetime
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class Document(Record, frozen=True, kw_only=True):
+    """Long-form knowledge, cut into chunks for recall."""
+
+    table = Table("documents", ("org", "ns", "id"), checksum=True)
+    ns: str
+    id: str
+    title: str | None = None
+    source: str | None = None
+    metadata: dict[str, Any] = {}
+    text: str
+    chunks: int = 0
+    digest: str = ""
+    actor: str = "user"
+    trust: str = "document"
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class Chunk(Record, frozen=True, kw_only=True):
+    """A piece of a document, cut on a sentence or heading border."""
+
+    table = Table("chunks", ("org", "ns", "document", "position"))
+    ns: str
+    document: str
+    position: int
+    text: str
+    heading: str | None = None
+    start: int = 0
+    end: int = 0
+    tokens: int = 0
+    digest: str = ""
+    created_at: datetime
+
+    @property
+    def id(self) -> str:
+        return f"{self.document}#{self.position}"
+
+
+class Checkpoint(Record, frozen=True, kw_only=True):
+    """Where a task stands; a large state is kept as deltas since the last snapshot."""
+
+    table = Table("checkpoints", ("org", "task_id"), indexes={"by_ns": ("org", "ns", "task_id")})
+    task_id: str
+    ns: str = "global"
+    step: int = 0
+    state: Any = None
+    completed_subtasks: tuple[str, ...] = ()
+    status: str = "running"
+    owner: str | None = None
+    fence: int = 0
+    leased_until: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class CheckpointStep(Record, frozen=True, kw_only=True):
+    """One saved step: a whole state (`snapshot`) or the change since the step before."""
+
+    table = Table("checkpoint_steps", ("org", "task_id", "version"))
+    task_id: str
+    version: int
+    step: int
+    snapshot: bool
+    body: Any
+    completed: tuple[str, ...] = ()
+    created_at: datetime
+
+
+class Job(Record, frozen=True, kw_only=True):
+    """Work that follows from evidence, one row per thing to look at: the durable outbox."""
+
+    table = Table("jobs", ("org", "queue", "ns", "item"), indexes={"ready": ("queue", "status", "run_at", "org", "ns", "item")})
+    queue: str
+    ns: str
+    item: str
+    status: str = "ready"
+    attempts: int = 0
+    run_at: datetime
+    owner: str | None = None
+    leased_until: datetime | None = None
+    payload: Any = None
+    error: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    version: int = 0
+
+
+class Mark(Record, frozen=True, kw_only=True):
+    """How far a processor or an index has come with one thing (a thread: the last sequence number seen)."""
+
+    table = Table("marks", ("org", "name", "item"))
+    name: str
+    item: str
+    position: int = 0
+    detail: Any = None
+    updated_at: datetime
+    version: int = 0
+
+
+class Link(Record, frozen=True, kw_only=True):
+    """`target` was derived from `source`: the lineage that why() climbs and forget() descends."""
+
+    table = Table("links", ("org", "source", "kind", "target"))
+    source: str
+    kind: str
+    target: str
+    created_at: datetime
+
+
+class Tombstone(Record, frozen=True, kw_only=True):
+    """What must not be derived again: a rejected value or a forgotten source, kept as a fingerprint only."""
+
+    table = Table("tombstones", ("org", "kind", "fingerprint"))
+    kind: str
+    fingerprint: str
+    actor: str = "user"
+    created_at: datetime
+
+
+class AuditEvent(Record, frozen=True, kw_only=True):
+    """Who did what to which thing, when, from which source; never the content."""
+
+    table = Table("audit", ("org", "id"), indexes={"by_subject": ("org", "subject", "id")})
+    id: str
+    action: str
+    kind: str
+    subject: str
+    actor: str
+    user: str | None = None
+    source: str | None = None
+    detail: Any = None
+    created_at: datetime
+    expires_at: datetime | None = None
+
+
+class Entry(Record, frozen=True, kw_only=True):
+    """One findable thing: its analysed terms and its vector, for recall."""
+
+    table = Table("entries", ("org", "ns", "kind", "id"))
+    ns: str
+    kind: str
+    id: str
+    thread: str | None = None
+    seq: int = 0
+    text: str
+    terms: str
+    context_terms: str = ""
+    role: str | None = None
+    speaker: str | None = None
+    trust: str = "user"
+    confidence: float = 1.0
+    uses: int = 0
+    tokens: int = 0
+    metadata: dict[str, Any] = {}
+    source: str | None = None
+    embedder: str | None = None
+    vector: bytes | None = None
+    created_at: datetime
+    expires_at: datetime | None = None

@@ -1,0 +1,103 @@
+"""What may be stored: JSON that every store gives back exactly, and names that fit in a key.
+
+The check runs before anything is written, so all stores refuse the same inputs with the same errors.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import msgspec
+
+from .errors import InvalidValue, TooLarge, UsageError
+
+MAX_NAME_BYTES = 512
+MAX_VALUE_BYTES = 4 * 1024 * 1024
+MAX_DEPTH = 64
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode
+# Lone surrogates cannot be written as UTF-8; NUL cannot be kept in a Postgres text column.
+_BAD_NAME = re.compile("[\x00\ud800-\udfff]")
+
+
+def check_name(text: Any, what: str, error: type[UsageError] = InvalidValue) -> str:
+    """An id, key or namespace part: text of 1 to 512 bytes without NUL or lone surrogates."""
+    if not isinstance(text, str):
+        raise error(f"{what} must be text, not {type(text).__name__}")
+    if not text:
+        raise error(f"{what} is empty")
+    if len(text) > MAX_NAME_BYTES or (not text.isascii() and len(text.encode("utf-8", "replace")) > MAX_NAME_BYTES):
+        raise TooLarge(f"{what} is over {MAX_NAME_BYTES} bytes")
+    if _BAD_NAME.search(text):
+        raise error(f"{what} holds a NUL or a lone surrogate, which no store can keep")
+    return text
+
+
+def check_text(text: Any, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
+    """Free text for a plain column: no NUL, no lone surrogates, within the size limit."""
+    if not isinstance(text, str):
+        raise InvalidValue(f"{what} must be text, not {type(text).__name__}")
+    if len(text) > limit:
+        raise TooLarge(f"{what} has {len(text)} characters; the limit is {limit}")
+    if _BAD_NAME.search(text):
+        raise InvalidValue(f"{what} holds a NUL or a lone surrogate, which no store can keep")
+    return text
+
+
+def encode_json(value: Any, what: str = "value") -> str:
+    """The exact JSON text of a value, key order kept; refuses what would not come back the same."""
+    if isinstance(value, str):
+        if len(value) > MAX_VALUE_BYTES:
+            raise TooLarge(f"{what} has {len(value)} characters; the limit is {MAX_VALUE_BYTES} bytes")
+    else:
+        _check(value, what)
+    try:
+        data = _encode(value)
+    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as cause:
+        raise InvalidValue(f"{what} cannot be kept as JSON: {type(cause).__name__}") from cause
+    if len(data) > MAX_VALUE_BYTES:
+        raise TooLarge(f"{what} takes {len(data)} bytes; the limit is {MAX_VALUE_BYTES}")
+    return data.decode()
+
+
+def decode_json(text: str | bytes) -> Any:
+    """The value of JSON text that `encode_json` wrote."""
+    return _decode(text)
+
+
+def fingerprint_json(value: Any) -> bytes:
+    """Bytes equal for equal values, whatever the order of their keys."""
+    return _encode_sorted(value)
+
+
+def _check(value: Any, what: str) -> None:
+    """Walk without recursion, so that depth 100,000 is an error and not a crash."""
+    stack: list[tuple[Any, int]] = [(value, 1)]
+    while stack:
+        item, depth = stack.pop()
+        kind = type(item)
+        if kind is str or item is None or kind is bool:
+            continue
+        if kind is int:
+            if not INT_MIN <= item <= INT_MAX:
+                raise InvalidValue(f"{what} holds an integer beyond 64 bits; write it as text")
+        elif kind is float:
+            if not math.isfinite(item):
+                raise InvalidValue(f"{what} holds {item!r}; JSON has no such number")
+        elif kind is dict or kind is list or kind is tuple:
+            if depth > MAX_DEPTH:
+                raise TooLarge(f"{what} is nested deeper than {MAX_DEPTH}")
+            if kind is dict:
+                for key in item:
+                    if type(key) is not str:
+                        raise InvalidValue(f"{what} has a key that is not text ({type(key).__name__})")
+                stack.extend((child, depth + 1) for child in item.values())
+            else:
+                stack.extend((child, depth + 1) for child in item)
+        else:
+            raise InvalidValue(f"{what} holds a {kind.__name__}; only JSON types can be stored")
