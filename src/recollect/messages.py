@@ -55,7 +55,8 @@ class Message(Record, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
     """Other fields of the wire shape: tool_calls, tool_call_id, refusal, and any we do not know."""
     shape: str | None = None
-    """`anthropic` where the content blocks are Anthropic's; otherwise the OpenAI chat shape."""
+    """`anthropic` where the content blocks are Anthropic's; `bare` where there was no content field at all;
+    otherwise the OpenAI chat shape."""
     metadata: dict[str, Any] = {}
     importance: float | None = None
     pinned: bool = False
@@ -153,12 +154,13 @@ def as_message(given: Message | Mapping[str, Any] | str) -> Message:
     if "role" not in fields:
         raise InvalidValue("a message needs a role")
     extra = {name: value for name, value in given.items() if name not in _OWN}
-    if "content" not in fields:
+    bare = "content" not in fields
+    if bare:
         fields["content"] = None
     if fields.get("metadata") is None:
         fields.pop("metadata", None)
     # bool(…) would hide a wrong type that _check reports.
-    message = Message(**fields, extra=extra, shape=_shape_of(fields["content"], extra))
+    message = Message(**fields, extra=extra, shape="bare" if bare else _shape_of(fields["content"], extra))
     _check(message)
     return message
 

@@ -38,8 +38,8 @@ def to_anthropic(message: Message) -> dict[str, Any]:
 
 def _as_given(message: Message) -> dict[str, Any]:
     out: dict[str, Any] = {"role": message.role}
-    # Anthropic and OpenAI both accept an absent content beside tool calls; None came from us or from the wire.
-    out["content"] = message.content
+    if message.shape != "bare":
+        out["content"] = message.content
     if message.name is not None:
         out["name"] = message.name
     out.update(message.extra)
