@@ -1,0 +1,1 @@
+"""Command line of recollect, one module per command group."""

@@ -1,0 +1,123 @@
+"""What every noun of the engine stands on: a store, a runtime, a scope, a clock and the plugged-in parts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from ..errors import Conflict, UsageError
+from ..ports import Clock, to_datetime, to_micros, ttl_micros
+from ..records import Key, Record
+from ..runtime import Runtime
+from ..scope import Scope
+from ..stores.base import Append, Appended, Change, Put, Store, Stored
+
+R = TypeVar("R", bound=Record)
+RETRIES = 40
+
+
+class Shared:
+    """What all handles on one memory share."""
+
+    def __init__(self, store: Store, runtime: Runtime, clock: Clock | None = None, **parts: Any) -> None:
+        self.store = store
+        self.runtime = runtime
+        self.parts = parts
+        self._clock = clock
+        self._opened = False
+        self._open_lock = runtime.lock()
+
+    def now(self) -> int:
+        """Microseconds; from the plugged-in clock if there is one."""
+        return time.time_ns() // 1000 if self._clock is None else to_micros(self._clock())
+
+    async def open(self) -> None:
+        """Open the store on first use."""
+        if self._opened:
+            return
+        async with self._open_lock:
+            if not self._opened:
+                await self.store.open()
+                self._opened = True
+
+
+class Core:
+    """One handle: the shared parts seen through a scope. A batch is a core that collects instead of applying."""
+
+    def __init__(self, shared: Shared, scope: Scope, batch: list[Change] | None = None) -> None:
+        self.shared = shared
+        self.scope = scope
+        self.batch = batch
+        self.org = scope.org
+        self.store = shared.store
+        self.runtime = shared.runtime
+        self.now = shared.now
+
+    def at(self) -> datetime:
+        """The time, as records carry it."""
+        return to_datetime(self.now())
+
+    def expiry(self, ttl: Any, now: int) -> datetime | None:
+        """When a row with this TTL ends."""
+        micros = ttl_micros(ttl)
+        return None if micros is None else to_datetime(now + micros)
+
+    async def get(self, kind: type[R], *key: str | int) -> R | None:
+        """The live row under a key of this org."""
+        if not self.shared._opened:
+            await self.shared.open()
+        return await self.store.get(kind, (self.org, *key), now=self.now())
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key]) -> list[R | None]:
+        """The live rows under keys of this org."""
+        await self.shared.open()
+        return await self.store.get_many(kind, [(self.org, *key) for key in keys], now=self.now())
+
+    async def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+        """Live rows of this org under a key prefix."""
+        if not self.shared._opened:
+            await self.shared.open()
+        return await self.store.scan(kind, (self.org, *prefix), now=self.now(), **bounds)
+
+    async def apply(self, *changes: Change) -> list[Any]:
+        """Commit the changes together, or collect them when this is a batch."""
+        if self.batch is not None:
+            self.batch.extend(changes)
+            return [_provisional(change) for change in changes]
+        if not self.shared._opened:
+            await self.shared.open()
+        return await self.store.apply(changes, now=self.now())
+
+    async def retry(self, attempt: Callable[[], Any]) -> Any:
+        """Run a read-then-write until no one else wrote in between; its change list starts with an Expect."""
+        for tries in range(RETRIES):
+            try:
+                return await attempt()
+            except Conflict:
+                if tries == RETRIES - 1:
+                    raise
+                # Jittered by what differs between contenders, so that they do not meet again.
+                await self.runtime.sleep(0.0005 * (1 + tries) * (1 + os.getpid() % 7))
+        raise AssertionError("unreachable")
+
+    def narrowed(self, scope: Scope) -> Core:
+        """The same parts through a smaller scope."""
+        return Core(self.shared, scope, self.batch)
+
+    def batched(self) -> Core:
+        """A core that collects its changes."""
+        if self.batch is not None:
+            raise UsageError("a batch inside a batch; put all changes in one")
+        return Core(self.shared, self.scope, [])
+
+
+def _provisional(change: Change) -> Any:
+    """What a collected change answers before it is committed: numbers are given at the commit."""
+    if isinstance(change, Put):
+        return Stored(0, None)
+    if isinstance(change, Append):
+        return Appended(0, len(change.messages))
+    return None

@@ -1,0 +1,1 @@
+"""Facts and learnings from what users say."""

@@ -1,0 +1,191 @@
+"""Filters: data built by users, checked once, evaluated here and translated by SQL stores.
+
+`{"status": "open", "age": {"$gte": 18}, "$or": [{"city": "Rome"}, {"tags": {"$contains": "vip"}}]}`; names may be
+dotted paths. Comparisons hold only between values of one type: 9 < 10 as numbers, "9" > "10" as text, and 9 is not "9".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from .errors import InvalidFilter
+
+MAX_FILTER_DEPTH = 20
+COMPARE = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$contains")
+MISSING: Any = msgspec.UNSET
+
+
+class Test(msgspec.Struct, frozen=True):
+    """One comparison of the value at a path."""
+
+    path: tuple[str, ...]
+    op: str
+    operand: Any
+
+
+class All(msgspec.Struct, frozen=True):
+    """Every part holds."""
+
+    parts: tuple[Any, ...]
+
+
+class Any_(msgspec.Struct, frozen=True):
+    """At least one part holds."""
+
+    parts: tuple[Any, ...]
+
+
+class Not(msgspec.Struct, frozen=True):
+    """The part does not hold."""
+
+    part: Any
+
+
+Filter = Test | All | Any_ | Not
+
+
+def parse_filter(given: Mapping[str, Any] | None) -> Filter | None:
+    """A checked filter, or None for none."""
+    if given is None or given == {}:
+        return None
+    return _parse(given, 1)
+
+
+def _parse(given: Any, depth: int) -> Filter:
+    if depth > MAX_FILTER_DEPTH:
+        raise InvalidFilter(f"a filter nested deeper than {MAX_FILTER_DEPTH}")
+    if not isinstance(given, Mapping):
+        raise InvalidFilter(f"a filter is a dict, not {type(given).__name__}")
+    return _all([part for name, operand in given.items() for part in _parse_item(name, operand, depth)])
+
+
+def _all(parts: list[Filter]) -> Filter:
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _parse_item(name: Any, operand: Any, depth: int) -> list[Filter]:
+    if not isinstance(name, str) or not name:
+        raise InvalidFilter("a filter key is a field name or one of $and, $or, $not")
+    if name in ("$and", "$or"):
+        if not isinstance(operand, list | tuple) or not operand:
+            raise InvalidFilter(f"{name} takes a list of filters")
+        parts = tuple(_parse(part, depth + 1) for part in operand)
+        return [All(parts) if name == "$and" else Any_(parts)]
+    if name == "$not":
+        return [Not(_parse(operand, depth + 1))]
+    if name.startswith("$"):
+        raise InvalidFilter(f"unknown operator {name!r}; use $and, $or, $not, or a field name")
+    path = tuple(name.split("."))
+    if isinstance(operand, Mapping) and operand and all(isinstance(op, str) and op.startswith("$") for op in operand):
+        return [_test(path, op, value, depth) for op, value in operand.items()]
+    return [_test(path, "$eq", operand, depth)]
+
+
+def _test(path: tuple[str, ...], op: str, operand: Any, depth: int) -> Filter:
+    if op == "$not":
+        if not isinstance(operand, Mapping):
+            raise InvalidFilter("$not takes a filter")
+        return Not(_all([_test(path, inner, value, depth) for inner, value in operand.items()]))
+    if op not in COMPARE:
+        raise InvalidFilter(f"unknown operator {op!r}; use one of {', '.join(COMPARE)}")
+    if op in ("$in", "$nin") and not isinstance(operand, list | tuple | set | frozenset):
+        raise InvalidFilter(f"{op} takes a list")
+    if op == "$exists" and not isinstance(operand, bool):
+        raise InvalidFilter("$exists takes true or false")
+    if op in ("$gt", "$gte", "$lt", "$lte") and _rank(operand) is None:
+        raise InvalidFilter(f"{op} compares numbers, texts or times, not {type(operand).__name__}")
+    return Test(path, op, operand)
+
+
+def matches(filter: Filter | None, document: Mapping[str, Any]) -> bool:
+    """Whether a document passes."""
+    if filter is None:
+        return True
+    if isinstance(filter, All):
+        return all(matches(part, document) for part in filter.parts)
+    if isinstance(filter, Any_):
+        return any(matches(part, document) for part in filter.parts)
+    if isinstance(filter, Not):
+        return not matches(filter.part, document)
+    return _holds(filter, _at(document, filter.path))
+
+
+def _at(document: Any, path: tuple[str, ...]) -> Any:
+    # A key that itself holds dots is found first, as it was written.
+    whole = ".".join(path)
+    if isinstance(document, Mapping) and whole in document:
+        return document[whole]
+    for name in path:
+        if isinstance(document, Mapping) and name in document:
+            document = document[name]
+        elif isinstance(document, list | tuple) and name.isdecimal() and int(name) < len(document):
+            document = document[int(name)]
+        else:
+            return MISSING
+    return document
+
+
+def _holds(test: Test, value: Any) -> bool:
+    op, operand = test.op, test.operand
+    if op == "$exists":
+        return (value is not MISSING) is operand
+    if op == "$eq":
+        return _equal(value, operand)
+    if op == "$ne":
+        return not _equal(value, operand)
+    if op == "$in":
+        return any(_equal(value, option) for option in operand)
+    if op == "$nin":
+        return not any(_equal(value, option) for option in operand)
+    if op == "$contains":
+        return _contains(value, operand)
+    return _ordered(op, value, operand)
+
+
+def _equal(value: Any, operand: Any) -> bool:
+    if value is MISSING:
+        return False
+    if isinstance(value, bool) or isinstance(operand, bool):
+        return value is operand
+    return bool(value == operand)
+
+
+def _contains(value: Any, operand: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(operand, str) and operand in value
+    if isinstance(value, list | tuple):
+        return any(_equal(item, operand) for item in value)
+    return isinstance(value, Mapping) and isinstance(operand, str) and operand in value
+
+
+def _rank(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    return "time" if isinstance(value, datetime) else None
+
+
+def _ordered(op: str, value: Any, operand: Any) -> bool:
+    if value is MISSING or _rank(value) is None or _rank(value) != _rank(operand):
+        return False
+    if op == "$gt":
+        return bool(value > operand)
+    if op == "$gte":
+        return bool(value >= operand)
+    if op == "$lt":
+        return bool(value < operand)
+    return bool(value <= operand)
+
+
+def document_of(record: Any) -> Mapping[str, Any]:
+    """What a filter sees of a record: its fields, with those of its metadata (or of its value, if a dict) on top."""
+    fields = {name: getattr(record, name) for name in record.__struct_fields__}
+    inner = fields.get("metadata", fields.get("value"))
+    return {**fields, **inner} if isinstance(inner, dict) else fields

@@ -1,0 +1,137 @@
+"""Text to index terms: one analysis, so that every text index sees exactly the same tokens.
+
+Text is normalised (NFKC, case folded), split into words, freed of stop words and stemmed; scripts written without
+spaces become overlapping pairs of characters. A term never holds a space, a quote or an operator, so a list of terms
+joined by spaces can be given to any engine that splits on white space.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Any
+
+from recollect.recall.stopwords import STOPWORDS
+
+MAX_TERM = 64
+"""Longer words (hashes, base64) are cut: the head is enough to find them."""
+
+# Combining marks are part of a word in many scripts, and `\w` leaves them out.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983"
+_MARKS += "\u09bc-\u09d7\u0a01-\u0a51\u0abc-\u0acd\u0b3c-\u0b57\u0bbe-\u0bcd\u0c3e-\u0c56\u0cbc-\u0cd6\u0d3e-\u0d4d"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
+)
+_WORD = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])+(?:'(?:(?![{_UNSPACED}])[^\W_])+)?")
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_SCRIPTS = (
+    (re.compile("[\u0400-\u04ff]"), "russian"),
+    (re.compile("[\u0370-\u03ff]"), "greek"),
+    (re.compile("[\u0600-\u06ff]"), "arabic"),
+    (re.compile("[\u0900-\u097f]"), "hindi"),
+)
+_LATIN = tuple(name for name in STOPWORDS if name not in ("english", "russian"))
+_CODES = {
+    "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
+    "nl": "dutch", "sv": "swedish", "ru": "russian", "el": "greek", "ar": "arabic", "hi": "hindi", "da": "danish",
+    "no": "norwegian", "fi": "finnish", "hu": "hungarian", "ro": "romanian", "tr": "turkish",
+}  # fmt: skip
+
+
+def normalise(text: str) -> str:
+    """NFKC, case folded, with one kind of apostrophe."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("ʼ", "'")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, normalised, stop words included, nothing stemmed."""
+    plain = normalise(text)
+    return (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
+
+
+def language_of(found: list[str]) -> str:
+    """The Snowball language of some normalised words; English when nothing says otherwise."""
+    english = STOPWORDS["english"]
+    score = {"english": sum(w in english for w in found)}
+    if score["english"] * 5 >= len(found):
+        return "english"
+    for name in _LATIN:
+        listed = STOPWORDS[name]
+        score[name] = sum(w in listed for w in found)
+    best = max(score, key=lambda name: score[name])
+    return best if score[best] >= 2 and score[best] > 2 * score["english"] else "english"
+
+
+def tokens(text: str, language: str | None = None) -> list[str]:
+    """The index terms of a text, in order, with repeats; `language` is an ISO code or a Snowball name, else guessed."""
+    found = words(text)
+    chosen = _CODES.get(language, language) if language else language_of(found)
+    stop = STOPWORDS.get(chosen, STOPWORDS["english"])
+    out: list[str] = []
+    for word in found:
+        if word in stop:
+            continue
+        if word.isascii():
+            out.append(_stem(word, chosen))
+        elif _IS_UNSPACED.match(word):
+            out.extend(_pairs(word))
+        else:
+            out.append(_stem(word, _by_script(word) or chosen))
+    return out
+
+
+def token_string(text: str, language: str | None = None) -> str:
+    """The index terms joined by spaces: what a store's own text index is given."""
+    return " ".join(tokens(text, language))
+
+
+def query_terms(text: str, language: str | None = None) -> list[str]:
+    """The distinct terms to look for: those of the guessed language, and of English where that differs.
+
+    A short question is a poor sample of a language, so both readings are searched.
+    """
+    terms = dict.fromkeys(tokens(text, language))
+    if language is None and language_of(words(text)) != "english":
+        terms.update(dict.fromkeys(tokens(text, "english")))
+    return list(terms)
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def _by_script(word: str) -> str | None:
+    for pattern, name in _SCRIPTS:
+        if pattern.search(word):
+            return name
+    return None
+
+
+@lru_cache(maxsize=65536)
+def _stem(word: str, language: str) -> str:
+    head, _, tail = word.partition("'")
+    if tail in ("s", ""):
+        word = head
+    word = word.replace("'", "")[:MAX_TERM]
+    if not word.isdigit():
+        stemmer = _stemmer(language)
+        word = (stemmer.stemWord(word) if stemmer is not None else word) or word
+    return word if word.isascii() else _fold(word)
+
+
+def _fold(word: str) -> str:
+    """Without accents, so that `cafe` finds `café`; marks that spell vowels in other scripts stay."""
+    plain = unicodedata.normalize("NFD", word)
+    return unicodedata.normalize("NFC", "".join(c for c in plain if not "\u0300" <= c <= "\u036f"))
+
+
+@lru_cache(maxsize=32)
+def _stemmer(language: str) -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer(language) if language in snowballstemmer.algorithms() else None

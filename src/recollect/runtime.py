@@ -1,0 +1,181 @@
+"""The one place where blocking and async differ. No other module imports asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from .errors import SuspendedError, UsageError
+
+T = TypeVar("T")
+
+
+def run_blocking(coro: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends to its end, without an event loop."""
+    try:
+        coro.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    else:
+        raise SuspendedError(
+            f"{coro.__qualname__} needs an event loop and was reached from a blocking Memory; use AsyncMemory"
+        )
+    finally:
+        coro.close()
+
+
+class Runtime(Protocol):
+    """What stores and the engine may ask of the world."""
+
+    blocking: bool
+
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Run a blocking function: in place, or on the worker thread so that a loop is never stalled."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+    async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]: ...
+
+    async def resolve(self, value: T | Awaitable[T]) -> T:
+        """The value a user's function gave, awaited where it is awaitable."""
+        ...
+
+    def lock(self) -> AbstractAsyncContextManager[Any]: ...
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background: ...
+
+    async def close(self) -> None: ...
+
+
+class Background(Protocol):
+    """Work going on beside the caller."""
+
+    async def join(self, timeout: float | None = None) -> bool:
+        """Wait for its end; whether it has ended."""
+        ...
+
+    def alive(self) -> bool: ...
+
+
+class BlockingRuntime:
+    """Everything happens in the calling thread."""
+
+    blocking = True
+
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        return function(*args)
+
+    async def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251  # this runtime has no loop to stall
+
+    async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        return [await coro for coro in coros]
+
+    async def resolve(self, value: T | Awaitable[T]) -> T:
+        if inspect.isawaitable(value):
+            if inspect.iscoroutine(value):
+                return run_blocking(value)  # type: ignore[no-any-return]  # narrowed by iscoroutine
+            raise UsageError("an async function was given to a blocking Memory; use AsyncMemory")
+        return value  # type: ignore[return-value]  # not awaitable here
+
+    def lock(self) -> AbstractAsyncContextManager[Any]:
+        return _ThreadLock()
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background:
+        return _ThreadBackground(work, name)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class _ThreadLock:
+    """A thread lock with the shape of an async one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self._lock.release()
+
+
+class _ThreadBackground:
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+        self._thread = threading.Thread(target=lambda: run_blocking(work()), name=name, daemon=True)
+        self._thread.start()
+
+    async def join(self, timeout: float | None = None) -> bool:
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+
+class AsyncRuntime:
+    """Blocking functions go to one worker thread; a cancelled caller leaves the function to finish there."""
+
+    blocking = False
+
+    def __init__(self) -> None:
+        self._worker: ThreadPoolExecutor | None = None
+        self._pid = 0
+        self._guard = threading.Lock()
+
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor(), function, *args)
+
+    def _executor(self) -> ThreadPoolExecutor:
+        # Threads do not survive a fork: a child makes its own worker.
+        if self._worker is None or self._pid != os.getpid():
+            with self._guard:
+                if self._worker is None or self._pid != os.getpid():
+                    self._worker = ThreadPoolExecutor(1, thread_name_prefix="recollect")
+                    self._pid = os.getpid()
+        return self._worker
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        return list(await asyncio.gather(*coros))
+
+    async def resolve(self, value: T | Awaitable[T]) -> T:
+        if inspect.isawaitable(value):
+            return await value
+        return value
+
+    def lock(self) -> AbstractAsyncContextManager[Any]:
+        return asyncio.Lock()
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background:
+        return _TaskBackground(asyncio.get_running_loop().create_task(work(), name=name))
+
+    async def close(self) -> None:
+        if self._worker is not None and self._pid == os.getpid():
+            self._worker.shutdown(wait=False)
+        self._worker = None
+
+
+class _TaskBackground:
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+
+    async def join(self, timeout: float | None = None) -> bool:
+        done, _ = await asyncio.wait([self._task], timeout=timeout)
+        return bool(done)
+
+    def alive(self) -> bool:
+        return not self._task.done()

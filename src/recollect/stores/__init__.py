@@ -1,0 +1,1 @@
+"""Stores: they keep records and do nothing clever."""

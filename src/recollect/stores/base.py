@@ -1,0 +1,176 @@
+"""The Store protocol, the changes it applies, and the small optional powers beside it.
+
+A change is data. `apply` takes a sequence of them and does all or nothing: one transaction on SQL, one script on Redis.
+Reads take `now` (microseconds), because an expired row is gone whether or not a collector has run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+
+from ..filters import Filter
+from ..messages import Message
+from ..records import Job, Key, Record, StateEntry
+
+R = TypeVar("R", bound=Record)
+
+
+class Put(msgspec.Struct, frozen=True):
+    """Write a row whole. On tables with a version the store gives the next one and keeps `created_at`;
+    on tables with a history the row it replaces is kept there. With `absent`, an existing row stays as it is."""
+
+    record: Record
+    absent: bool = False
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Add messages at the end of a thread; the store gives the sequence numbers under its lock.
+    An idempotency key seen before turns the whole `apply` into a replay: nothing is written, earlier numbers come back."""
+
+    org: str
+    thread: str
+    messages: tuple[Message, ...]
+    at: datetime
+    key: str | None = None
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Remove one row, if it is there; its history stays unless deleted too."""
+
+    kind: type[Record]
+    key: Key
+
+
+class DeleteRange(msgspec.Struct, frozen=True):
+    """Remove every row whose key starts with `prefix` and whose next columns lie between `after` and `before`."""
+
+    kind: type[Record]
+    prefix: Key
+    after: Key | None = None
+    before: Key | None = None
+
+
+class Increment(msgspec.Struct, frozen=True):
+    """Add `record.value` to an integer entry, making it (with the record's expiry) where there is none."""
+
+    record: StateEntry
+
+
+class Expect(msgspec.Struct, frozen=True):
+    """Refuse the whole `apply` with Conflict unless the live row has this version; 0 means there is none."""
+
+    kind: type[Record]
+    key: Key
+    version: int
+
+
+Change = Put | Append | Delete | DeleteRange | Increment | Expect
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """What a Put wrote: the version given and when the row was first made. `None` in its place: `absent` and it was there."""
+
+    version: int
+    created_at: datetime | None
+
+
+class Appended(msgspec.Struct, frozen=True):
+    """The sequence numbers an Append gave: first..first+count-1, and the thread's expiry that its messages took."""
+
+    first: int
+    count: int
+    replayed: bool = False
+    expires_at: datetime | None = None
+
+
+class Store(Protocol):
+    """Where records live. Coroutines in blocking stores never suspend."""
+
+    name: str
+
+    async def open(self) -> None:
+        """Connect, check, migrate. Called once before anything else; cheap when called again."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what this store opened itself."""
+        ...
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The live row under a key."""
+        ...
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The live rows under several keys, in their order."""
+        ...
+
+    async def scan(
+        self,
+        kind: type[R],
+        prefix: Key,
+        *,
+        now: int,
+        index: str | None = None,
+        after: Key | None = None,
+        before: Key | None = None,
+        starts: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+        where: Filter | None = None,
+    ) -> list[R]:
+        """Live rows whose key (or index) starts with `prefix`, in key order.
+
+        `after` and `before` are exclusive bounds on the columns right after the prefix, compared on as many columns as
+        they have. `starts` keeps rows whose next column, a text, starts so. `limit` counts rows that pass `where`.
+        """
+        ...
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Do all of the changes or none; one result per change (Stored, Appended, bool, int, int, None)."""
+        ...
+
+    async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
+        """Remove up to `limit` expired rows per table for good; counts by table."""
+        ...
+
+
+@runtime_checkable
+class Claims(Protocol):
+    """Hands jobs to workers, each to one at a time."""
+
+    async def claim(
+        self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
+    ) -> list[Job]:
+        """Up to `limit` ready (or lease-expired) jobs, now leased to `owner` for `lease` microseconds, attempts + 1."""
+        ...
+
+    async def orgs(self) -> list[str]:
+        """Every org that has rows."""
+        ...
+
+
+@runtime_checkable
+class Scrubs(Protocol):
+    """Removes deleted bytes from the files themselves."""
+
+    async def scrub(self) -> None:
+        """After this, no deleted content is left in any file of the store."""
+        ...
+
+
+@runtime_checkable
+class Diagnoses(Protocol):
+    """Tells `doctor` what stands under it."""
+
+    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+        """Versions, settings, sizes, and findings under `problems` (a list of texts, empty when well)."""
+        ...
+
+
+def live(expires_at: int | None, now: int) -> bool:
+    """Whether a row with this expiry (microseconds) is still there."""
+    return expires_at is None or expires_at > now

@@ -1,0 +1,140 @@
+"""Between records and rows: one row shape for every store, so that all give back the same bytes.
+
+A column is text, an integer, a real, bytes or exact JSON text; times are integer microseconds; empty JSON is NULL.
+The two functions per record are compiled once from its fields: a loop over fields would cost several times the row.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+import zlib
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..errors import CorruptRecord
+from ..ports import to_datetime, to_micros
+from ..records import Record
+from ..values import decode_json, encode_json
+
+Row = tuple[Any, ...]
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class Column(NamedTuple):
+    """A field as a store keeps it: `kind` is text, int, real, bool, time, bytes or json."""
+
+    name: str
+    kind: str
+    nullable: bool
+
+
+class Codec(NamedTuple):
+    """How one record becomes a row and back."""
+
+    columns: tuple[Column, ...]
+    encode: Callable[[Any], Row]
+    decode: Callable[[Any], Any]
+    place: dict[str, int]
+
+
+@cache
+def codec(kind: type[Record]) -> Codec:
+    """The codec of a record, compiled on first use."""
+    columns = tuple(_columns(kind))
+    scope = {
+        "kind": kind, "json": _json_or_none, "value": encode_json, "load": decode_json,
+        "micros": to_micros, "when": to_datetime, "freeze": tuple,
+    }  # fmt: skip
+    defaults = {field.name: field for field in msgspec.structs.fields(kind)}
+    encode = ", ".join(_encoder(column, defaults[column.name]) for column in columns)
+    decode = ", ".join(f"{c.name}={_decoder(i, c, defaults[c.name])}" for i, c in enumerate(columns))
+    # The source is made of field names alone, none of it from users.
+    return Codec(
+        columns,
+        eval(f"lambda r: ({encode},)", scope),
+        eval(f"lambda row: kind({decode})", scope),
+        {column.name: i for i, column in enumerate(columns)},
+    )
+
+
+def checksum(row: Row) -> int:
+    """CRC of every column of a row."""
+    return zlib.crc32(_pack(row))
+
+
+def verify(kind: type[Record], row: Row, stored: int) -> None:
+    """Raise CorruptRecord unless the row is what was written."""
+    if zlib.crc32(_pack(row)) != stored:
+        key = row[: len(kind.table.key)]
+        raise CorruptRecord(
+            f"a row of {kind.table.name} does not match its checksum; restore it from a backup or delete it",
+            table=kind.table.name,
+            key=key,
+        )
+
+
+def decoded(kind: type[Record], row: Row) -> Any:
+    """The record of a row, or CorruptRecord where its JSON is damaged."""
+    try:
+        return codec(kind).decode(row)
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError) as cause:
+        raise CorruptRecord(
+            f"a row of {kind.table.name} cannot be decoded; restore it from a backup or delete it",
+            table=kind.table.name,
+        ) from cause
+
+
+def _columns(kind: type[Record]) -> list[Column]:
+    hints = typing.get_type_hints(kind)
+    return [_column(field.name, hints[field.name]) for field in msgspec.structs.fields(kind)]
+
+
+def _column(name: str, hint: Any) -> Column:
+    nullable = False
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        options = [option for option in typing.get_args(hint) if option is not type(None)]
+        nullable, hint = True, options[0]
+    kinds: dict[Any, str] = {str: "text", int: "int", float: "real", bool: "bool", datetime: "time", bytes: "bytes"}
+    kind = kinds.get(hint, "json")
+    return Column(name, kind, nullable or kind == "json")
+
+
+def _is_empty_default(field: msgspec.structs.FieldInfo) -> bool:
+    made = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+    return made in ({}, ())
+
+
+def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
+    name = f"r.{column.name}"
+    if column.kind == "json":
+        return f"json({name}, {column.name!r})" if _is_empty_default(field) else f"value({name}, {column.name!r})"
+    if column.kind == "time":
+        return f"(None if {name} is None else micros({name}))" if column.nullable else f"micros({name})"
+    if column.kind == "bool":
+        return f"int({name})"
+    if column.kind == "real" and not column.nullable:
+        return f"float({name})"
+    return name
+
+
+def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> str:
+    cell = f"row[{place}]"
+    if column.kind == "json":
+        if not _is_empty_default(field):
+            return f"load({cell})"
+        made = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+        return f"({{}} if {cell} is None else load({cell}))" if made == {} else f"(() if {cell} is None else freeze(load({cell})))"
+    if column.kind == "time":
+        return f"(None if {cell} is None else when({cell}))" if column.nullable else f"when({cell})"
+    if column.kind == "bool":
+        return f"bool({cell})"
+    return cell
+
+
+def _json_or_none(value: Any, what: str) -> str | None:
+    return encode_json(value, what) if value else None
