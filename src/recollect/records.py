@@ -177,15 +177,19 @@ class WorkingDocument(Record, frozen=True, kw_only=True):
 
 
 class CachedEntity(Record, frozen=True, kw_only=True):
-    """Someone else's record, cached; `found` is false for a cached absence, `fresh_until` bounds fresh serving."""
+    """Someone else's record, cached: `found`, `missing` (a cached absence) or `loading` (nothing yet).
+
+    `owner` holds the lease on loading it until `leased_until`; `fresh_until` bounds serving it as fresh.
+    """
 
     table = Table("entities", ("org", "type", "id"))
     type: str
     id: str
     value: Any = None
-    found: bool = True
-    loader: str | None = None
+    status: str = "found"
     fresh_until: datetime
+    owner: str | None = None
+    leased_until: datetime | None = None
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
@@ -213,35 +217,46 @@ class Document(Record, frozen=True, kw_only=True):
 
 
 class Chunk(Record, frozen=True, kw_only=True):
-    """A piece of a document, cut on a sentence or heading border."""
+    """A piece of a document, cut on a sentence or heading border.
 
-    table = Table("chunks", ("org", "ns", "document", "position"))
+    `part` comes from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
+    """
+
+    table = Table("chunks", ("org", "ns", "document", "part"))
     ns: str
     document: str
+    part: str
     position: int
     text: str
     heading: str | None = None
     start: int = 0
-    end: int = 0
+    stop: int = 0
     tokens: int = 0
-    digest: str = ""
     created_at: datetime
 
     @property
     def id(self) -> str:
-        return f"{self.document}#{self.position}"
+        return f"{self.document}#{self.part}"
 
 
-class Checkpoint(Record, frozen=True, kw_only=True):
-    """Where a task stands; a large state is kept as deltas since the last snapshot."""
+class Task(Record, frozen=True, kw_only=True):
+    """Where a task stands and who works on it; its state is in the steps, from the snapshot at `base` on."""
 
-    table = Table("checkpoints", ("org", "task_id"), indexes={"by_ns": ("org", "ns", "task_id")})
+    table = Table("tasks", ("org", "task_id"), indexes={"by_ns": ("org", "ns", "task_id")})
     task_id: str
     ns: str = "global"
     step: int = 0
-    state: Any = None
-    completed_subtasks: tuple[str, ...] = ()
     status: str = "running"
+    saved: int = 0
+    """Number of the newest saved step."""
+    base: int = 0
+    """Number of the newest saved step that is a snapshot."""
+    keep: int | None = None
+    """How many saved steps stay readable; None is all."""
+    completed: int = 0
+    """How many subtasks are complete."""
+    size: int = 0
+    """Bytes of the state as JSON."""
     owner: str | None = None
     fence: int = 0
     leased_until: datetime | None = None
@@ -252,15 +267,21 @@ class Checkpoint(Record, frozen=True, kw_only=True):
 
 
 class CheckpointStep(Record, frozen=True, kw_only=True):
-    """One saved step: a whole state (`snapshot`) or the change since the step before."""
+    """One saved step of a task: its whole state (`snapshot`), or the change since the step before.
 
-    table = Table("checkpoint_steps", ("org", "task_id", "version"))
+    `body` is the JSON text of the state, or of the edits that turn the text before into this one; `completed` holds
+    all completed subtasks on a snapshot, and the new ones otherwise.
+    """
+
+    table = Table("checkpoint_steps", ("org", "task_id", "number"), checksum=True)
     task_id: str
-    version: int
-    step: int
+    number: int
+    step: int = 0
     snapshot: bool
-    body: Any
+    body: str
     completed: tuple[str, ...] = ()
+    status: str = "running"
+    actor: str = "user"
     created_at: datetime
 
 
@@ -298,7 +319,7 @@ class Mark(Record, frozen=True, kw_only=True):
 class Link(Record, frozen=True, kw_only=True):
     """`target` was derived from `source`: the lineage that why() climbs and forget() descends."""
 
-    table = Table("links", ("org", "source", "kind", "target"))
+    table = Table("links", ("org", "source", "kind", "target"), indexes={"by_target": ("org", "target", "source", "kind")})
     source: str
     kind: str
     target: str

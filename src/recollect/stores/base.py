@@ -27,6 +27,13 @@ class Put(msgspec.Struct, frozen=True):
     absent: bool = False
 
 
+class Load(msgspec.Struct, frozen=True):
+    """Write a row exactly as given, version, sequence number and times included, over any that is there; no history
+    is kept. For imports: what was exported comes back to the byte."""
+
+    record: Record
+
+
 class Append(msgspec.Struct, frozen=True):
     """Add messages at the end of a thread; the store gives the sequence numbers under its lock.
     An idempotency key seen before turns the whole `apply` into a replay: nothing is written, earlier numbers come back."""
@@ -68,7 +75,7 @@ class Expect(msgspec.Struct, frozen=True):
     version: int
 
 
-Change = Put | Append | Delete | DeleteRange | Increment | Expect
+Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -130,7 +137,8 @@ class Store(Protocol):
         ...
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
-        """Do all of the changes or none; one result per change (Stored, Appended, bool, int, int, None)."""
+        """Do all of the changes or none; one result per change (Put: Stored; Append: Appended; Delete: bool;
+        DeleteRange and Increment: int; Load and Expect: None)."""
         ...
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:

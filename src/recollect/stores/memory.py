@@ -23,6 +23,7 @@ from .base import (
     DeleteRange,
     Expect,
     Increment,
+    Load,
     Put,
     R,
     Stored,
@@ -156,6 +157,10 @@ class MemoryStore:
             return self._put(change, undo)
         if isinstance(change, Append):
             return self._append(change, now, undo)
+        if isinstance(change, Load):
+            kind = type(change.record)
+            self._write(self._rows(kind), change.record.row_key, codec(kind).encode(change.record), undo)
+            return None
         if isinstance(change, Delete):
             return self._write(self._rows(change.kind), change.key, None, undo) is not None
         if isinstance(change, DeleteRange):
