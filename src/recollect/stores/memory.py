@@ -188,7 +188,8 @@ class MemoryStore:
         if old is not None and change.absent:
             return None
         if "version" in place and "version" not in table.key:
-            row[place["version"]] = 1 if old is None else old[place["version"]] + 1
+            before = self._last_version(kind, key) if old is None else old[place["version"]]
+            row[place["version"]] = before + 1
         if old is not None and "created_at" in place:
             row[place["created_at"]] = old[place["created_at"]]
         if old is not None and table.history:
@@ -197,6 +198,13 @@ class MemoryStore:
         created = row[place["created_at"]] if "created_at" in place else None
         version = row[place["version"]] if "version" in place else 0
         return Stored(version, None if created is None else to_datetime(created))
+
+    def _last_version(self, kind: type[Record], key: Key) -> int:
+        """The last version in the history of a deleted row: numbers go on after it, so that none is used twice."""
+        if not kind.table.history:
+            return 0
+        history = self._named(kind.table.history, kind)
+        return next((int(past[-1]) for past in history.keys_between(None, key, None, None, None, True)), 0)
 
     def _append(self, change: Append, now: int, undo: list[tuple[_Rows, Key, Row | None]]) -> Appended:
         threads, key = self._rows(Thread), (change.org, change.thread)

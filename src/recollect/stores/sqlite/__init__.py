@@ -1,0 +1,5 @@
+"""The SQLite store."""
+
+from .store import SqliteStore
+
+__all__ = ["SqliteStore"]

@@ -1,0 +1,113 @@
+"""Looking after the file: what stands under us, is it well, and are deleted bytes really gone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from ...errors import StoreTimeout
+from .connection import Connections, driver_errors, known_migrations, schema_version
+
+WAL_RESET_FIXED = (3, 51, 3)
+_TRUNCATE_SECONDS = 10.0
+
+
+def diagnose(connections: Connections, durability: str, deep: bool) -> dict[str, Any]:
+    """Facts and problems; `deep` reads every page."""
+    with connections.reading() as cursor, driver_errors("examining it"):
+        connection = cursor.connection
+        check = "integrity_check" if deep else "quick_check"
+        health = [row[0] for row in cursor.execute(f"PRAGMA {check}")]
+        version = schema_version(connection)
+        synchronous = {1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(connection.pragma("synchronous"), "OFF")
+        journal = connection.pragma("journal_mode")
+    path = connections.files()[0]
+    wal = Path(f"{path}-wal")
+    problems = [] if health == ["ok"] else [f"{check}: {line}" for line in health[:5]]
+    if tuple(map(int, apsw.sqlite_lib_version().split("."))) < WAL_RESET_FIXED:
+        problems.append("this SQLite has the WAL-reset bug of versions before 3.51.3; upgrade apsw")
+    file_system = _file_system(str(path))
+    if file_system in ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"):
+        problems.append(f"the file is on {file_system}: SQLite's locks are not safe there; use a local disk")
+    if path.stat().st_mode & 0o077:
+        problems.append("the file can be read by other users; chmod 600 it")
+    return {
+        "store": "sqlite",
+        "sqlite": apsw.sqlite_lib_version(),
+        "file": path.name,
+        "bytes": path.stat().st_size,
+        "wal_bytes": wal.stat().st_size if wal.exists() else 0,
+        "file_system": file_system,
+        "journal_mode": journal,
+        "durability": durability,
+        "synchronous": synchronous,
+        "schema": version,
+        "newest_schema": known_migrations()[-1][0],
+        "integrity": "ok" if health == ["ok"] else "damaged",
+        "problems": problems,
+    }
+
+
+def _file_system(path: str) -> str:
+    """The type of file system a path is on, where the system says."""
+    best, kind = "", "unknown"
+    try:
+        mounts = Path("/proc/mounts").read_text("utf-8").splitlines()
+    except OSError:
+        return kind
+    for line in mounts:
+        _, point, name, *_ = line.split(" ")
+        point = point.encode().decode("unicode_escape")
+        if path.startswith(point.rstrip("/") + "/") and len(point) >= len(best):
+            best, kind = point, name
+    return kind
+
+
+def scrub(connections: Connections) -> None:
+    """Rewrite the file without its free space, and empty the WAL."""
+    with connections.reading() as cursor, driver_errors("scrubbing"):
+        _truncate(cursor)
+        # secure_delete zeroes what is freed, but pages moved by balancing keep old copies: VACUUM leaves none.
+        try:
+            cursor.execute("VACUUM")
+        except apsw.FullError:
+            connections.release_ballast()
+            cursor.execute("VACUUM")
+        _truncate(cursor)
+    connections.keep_ballast()
+
+
+def _truncate(cursor: apsw.Cursor) -> None:
+    deadline = time.monotonic() + _TRUNCATE_SECONDS
+    while True:
+        busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy is not None and busy[0] == 0:
+            return
+        if time.monotonic() > deadline:
+            raise StoreTimeout("another process keeps reading the file, so its log cannot be emptied; try again")
+        time.sleep(0.01)
+
+
+def holding(files: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
+    """Which files hold any of the needles, byte for byte."""
+    # In a process of its own: closing a second descriptor on an open database would drop our locks on it.
+    script = (
+        "import sys, mmap, json; job = json.load(sys.stdin); out = []\n"
+        "for path in job['files']:\n"
+        "    with open(path, 'rb') as f:\n"
+        "        data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) if f.seek(0, 2) else b''\n"
+        "        if any(data.find(bytes.fromhex(n)) >= 0 for n in job['needles']): out.append(path)\n"
+        "json.dump(out, sys.stdout)"
+    )
+    job = {"files": [str(path) for path in files], "needles": [needle.hex() for needle in needles]}
+    answer = subprocess.run(
+        [sys.executable, "-I", "-c", script], input=json.dumps(job), capture_output=True, text=True, check=True
+    )
+    return [Path(path).name for path in json.loads(answer.stdout)]

@@ -1,0 +1,307 @@
+"""Opening a file: is it ours, is it new, is it too new; and the connections of one process to it."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import apsw
+
+from ...errors import (
+    CorruptRecord,
+    SchemaError,
+    StoreError,
+    StoreTimeout,
+    StoreUnavailable,
+    UnknownOutcome,
+)
+
+APPLICATION_ID = 0x5265636F  # "Reco"
+BUSY_SECONDS = 60.0
+BALLAST_BYTES = 1 << 20
+_MIGRATIONS = "recollect.stores.sqlite.migrations"
+_abandoned: list[Any] = []
+"""Connections that came over a fork: never used, never closed, so that the parent's locks stay its own."""
+_open_here: dict[str, int] = {}
+"""Files this process has open: looking into one with a second descriptor would drop its POSIX locks."""
+
+
+@contextmanager
+def driver_errors(doing: str) -> Iterator[None]:
+    """Turns apsw's errors into ours, with the original as the cause."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as cause:
+        raise StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it") from cause
+    except apsw.FullError as cause:
+        raise StoreUnavailable(f"the disk is full while {doing}; nothing was written, free some room") from cause
+    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as cause:
+        raise CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup") from cause
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as cause:
+        raise StoreUnavailable(f"the file cannot be opened or written ({type(cause).__name__}) while {doing}") from cause
+    except apsw.Error as cause:
+        raise StoreError(f"SQLite failed while {doing}: {type(cause).__name__}") from cause
+
+
+class Connections:
+    """One writer, and as many readers as are busy at once; made anew after a fork."""
+
+    def __init__(self, path: str, durability: str) -> None:
+        self.path = path
+        self._real = os.path.realpath(path)
+        self._synchronous = "FULL" if durability == "full" else "NORMAL"
+        self._pid = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._idle: list[apsw.Cursor] = []
+        self._all: list[apsw.Connection] = []
+        self._writer: apsw.Cursor | None = None
+        self._lock = threading.Lock()
+
+    def _after_fork(self) -> None:
+        _abandoned.extend((self._idle, self._all, self._writer))
+        _open_here.pop(self._real, None)
+        self._forget()
+        self._pid = os.getpid()
+
+    def open(self) -> None:
+        """Check, create and migrate under a lock."""
+        self._pid = os.getpid()
+        with driver_errors("opening it"), _directory_lock(self._real):
+            _refuse_strangers(self._real)
+            created = _create(self._real)
+            connection = self._connect()
+            try:
+                migrate(connection)
+                if created:
+                    _make_ballast(self._real)
+            except BaseException:
+                self._let_go()
+                raise
+            self._writer = connection.cursor()
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE)
+        self._all.append(connection)
+        _open_here[self._real] = _open_here.get(self._real, 0) + 1
+        connection.set_busy_handler(_patience())
+        connection.execute(
+            f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
+            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
+            "PRAGMA wal_autocheckpoint = 2000"
+        )
+        return connection
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Cursor]:
+        """A reader of its own for the time of one unit of work."""
+        if self._pid != os.getpid():
+            self._after_fork()
+        try:
+            cursor = self._idle.pop()
+        except IndexError:
+            with driver_errors("opening it"):
+                cursor = self._connect().cursor()
+        try:
+            yield cursor
+        finally:
+            self._idle.append(cursor)
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Cursor]:
+        """The writer inside BEGIN IMMEDIATE … COMMIT; an error rolls everything back."""
+        if self._pid != os.getpid():
+            self._after_fork()
+        with self._lock:
+            cursor = self._writer
+            if cursor is None:
+                with driver_errors("opening it"):
+                    cursor = self._writer = self._connect().cursor()
+            with driver_errors("writing"):
+                cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+            except BaseException:
+                self._roll_back(cursor)
+                raise
+            self._commit(cursor)
+
+    def _commit(self, cursor: apsw.Cursor) -> None:
+        try:
+            cursor.execute("COMMIT")
+        except apsw.IOError as cause:
+            self._roll_back(cursor)
+            # A failed sync leaves the pages written or not: only a later read can tell.
+            raise UnknownOutcome("the disk failed while committing; read back before writing it again") from cause
+        except apsw.Error:
+            self._roll_back(cursor)
+            with driver_errors("committing"):
+                raise
+
+    @staticmethod
+    def _roll_back(cursor: apsw.Cursor) -> None:
+        if cursor.connection.in_transaction:
+            cursor.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close what this process opened."""
+        if self._pid == os.getpid():
+            self._let_go()
+
+    def _let_go(self) -> None:
+        for connection in self._all:
+            connection.close()
+        left = _open_here.get(self._real, 0) - len(self._all)
+        if left > 0:
+            _open_here[self._real] = left
+        else:
+            _open_here.pop(self._real, None)
+        self._forget()
+
+    def release_ballast(self) -> bool:
+        """Give the disk back the room kept for deleting on a full disk; whether there was any."""
+        try:
+            os.unlink(self._real + "-ballast")
+        except FileNotFoundError:
+            return False
+        return True
+
+    def keep_ballast(self) -> None:
+        """Reserve it again, when there is room."""
+        _make_ballast(self._real)
+
+    def files(self) -> list[Path]:
+        """Every file that may hold our bytes."""
+        names = [self._real + end for end in ("", "-wal", "-shm", "-journal", "-ballast")]
+        return [Path(name) for name in names if os.path.exists(name)]
+
+
+def _patience() -> Any:
+    """A busy handler with short random waits: SQLite's own sleeps up to 100 ms and starves the unlucky."""
+    started = [0.0]
+
+    def wait(count: int) -> bool:
+        if count == 0:
+            started[0] = time.monotonic()
+        elif time.monotonic() - started[0] > BUSY_SECONDS:
+            return False
+        time.sleep(random.uniform(0.0001, 0.001 if count < 20 else 0.005))
+        return True
+
+    return wait
+
+
+@contextmanager
+def _directory_lock(path: str) -> Iterator[None]:
+    """One process at a time creates or migrates files of a folder."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise StoreUnavailable(f"the folder of {os.path.basename(path)!r} does not exist; create it first")
+    try:
+        import fcntl
+    except ImportError:  # no flock on this system: SQLite's own lock has to do
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _refuse_strangers(path: str) -> None:
+    """Leave alone, untouched, what we did not make."""
+    if path in _open_here or not os.path.exists(path) or os.path.getsize(path) == 0:
+        return
+    name = os.path.basename(path)
+    try:
+        # Immutable: no lock, no journal, no -shm file beside a stranger's database.
+        look = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        try:
+            mark = look.pragma("application_id")
+        finally:
+            look.close()
+    except (apsw.NotADBError, apsw.CorruptError) as cause:
+        raise SchemaError(f"{name!r} is not a Recollect file; choose another path") from cause
+    except apsw.Error as cause:
+        raise StoreUnavailable(f"{name!r} cannot be read ({type(cause).__name__})") from cause
+    if mark != APPLICATION_ID and not os.path.exists(path + "-journal"):
+        raise SchemaError(f"{name!r} is a SQLite database of another program; choose another path")
+
+
+def _create(path: str) -> bool:
+    """Make the file, readable by its owner alone, marked as ours before anything else is in it."""
+    if os.path.exists(path) and os.path.getsize(path) > 0:
+        return False
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        # In rollback mode, so that the mark is in the file itself and not in a WAL.
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 0; VACUUM")
+    finally:
+        connection.close()
+    return True
+
+
+def _make_ballast(path: str) -> None:
+    """Room to delete in when the disk is full: DELETE needs space too."""
+    ballast = path + "-ballast"
+    try:
+        handle = os.open(ballast, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return
+    try:
+        os.posix_fallocate(handle, 0, BALLAST_BYTES)
+    except OSError:
+        os.unlink(ballast)  # no room now: better none than a hole that promises room
+    finally:
+        os.close(handle)
+
+
+def known_migrations() -> list[tuple[int, str, str]]:
+    """Number, name and SQL of each migration, in order."""
+    found = [item for item in files(_MIGRATIONS).iterdir() if item.name.endswith(".sql")]
+    return sorted((int(item.name[:4]), item.name, item.read_text("utf-8")) for item in found)
+
+
+def migrate(connection: apsw.Connection) -> list[str]:
+    """Apply what is missing, each in a transaction that also records it."""
+    known = known_migrations()
+    version = schema_version(connection)
+    newest = known[-1][0]
+    if version > newest:
+        raise SchemaError(f"the file has schema {version}, this version knows up to {newest}; upgrade recollect")
+    done = []
+    for number, name, sql in known:
+        if number <= version:
+            continue
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if schema_version(connection) < number:
+                connection.execute(sql)
+                connection.execute(
+                    "INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)",
+                    (number, name, time.time_ns() // 1000),
+                )
+                connection.execute(f"PRAGMA user_version = {number}")
+                done.append(name)
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    return done
+
+
+def schema_version(connection: apsw.Connection) -> int:
+    """The number of the last migration applied."""
+    return int(connection.pragma("user_version"))

@@ -1,0 +1,101 @@
+"""SQL text made from records: names come from our own records alone, every value is a bound parameter."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from ...records import Record
+from ..codec import codec
+
+
+class Statements(NamedTuple):
+    """The fixed statements of one table."""
+
+    get: str
+    insert: str
+    upsert: str
+    ensure: str
+    old: str
+    to_history: str
+    last_version: str
+    delete: str
+
+
+@cache
+def statements(kind: type[Record]) -> Statements:
+    """Made once per record."""
+    table, names = kind.table, column_names(kind)
+    columns, marks = ", ".join(names), ", ".join("?" * len(names))
+    key, match = ", ".join(table.key), " AND ".join(f"{name} = ?" for name in table.key)
+    changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in table.key)
+    insert = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"
+    place = codec(kind).place
+    kept = [name for name in ("version", "created_at") if name in place and name not in table.key]
+    return Statements(
+        get=f"SELECT {columns} FROM {table.name} WHERE {match}",
+        insert=insert,
+        upsert=f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}" if changed else f"{insert} ON CONFLICT DO NOTHING",
+        ensure=f"{insert} ON CONFLICT DO NOTHING",
+        old=f"SELECT {', '.join(kept)} FROM {table.name} WHERE {match}" if kept else "",
+        to_history=f"INSERT OR REPLACE INTO {table.history} ({columns}) SELECT {columns} FROM {table.name} WHERE {match}",
+        last_version=f"SELECT max(version) FROM {table.history} WHERE {match}",
+        delete=f"DELETE FROM {table.name} WHERE {match}",
+    )
+
+
+@cache
+def column_names(kind: type[Record]) -> tuple[str, ...]:
+    """The columns of a table as stored: those of the record, and the checksum of evidence."""
+    names = tuple(column.name for column in codec(kind).columns)
+    return (*names, "crc") if kind.table.checksum else names
+
+
+@cache
+def scan_sql(
+    kind: type[Record], index: str | None, prefix: int, after: int, before: int, starts: int, reverse: bool
+) -> str:
+    """A scan over `prefix` fixed columns, with bounds on the next ones; `starts` is 0, 1 (from) or 2 (from, to)."""
+    table = kind.table
+    order = table.key if index is None else table.indexes[index]
+    parts = bounds_sql(order, prefix, after, before, starts)
+    if "expires_at" in codec(kind).place:
+        parts.append("(expires_at IS NULL OR expires_at > ?)")
+    way = " DESC" if reverse else ""
+    by = ", ".join(f"{name}{way}" for name in order)
+    where = f" WHERE {' AND '.join(parts)}" if parts else ""
+    return f"SELECT {', '.join(column_names(kind))} FROM {table.name}{where} ORDER BY {by} LIMIT ?"
+
+
+@cache
+def delete_range_sql(kind: type[Record], prefix: int, after: int, before: int) -> str:
+    """Deletes what a scan with the same bounds would give, expired or not."""
+    parts = bounds_sql(kind.table.key, prefix, after, before, 0)
+    return f"DELETE FROM {kind.table.name}" + (f" WHERE {' AND '.join(parts)}" if parts else "")
+
+
+def bounds_sql(order: tuple[str, ...], prefix: int, after: int, before: int, starts: int) -> list[str]:
+    """Conditions whose parameters are: prefix, after, before, starts."""
+    parts = [f"{name} = ?" for name in order[:prefix]]
+    rest = order[prefix:]
+    for width, sign in ((after, ">"), (before, "<")):
+        if width == 1:
+            parts.append(f"{rest[0]} {sign} ?")
+        elif width:
+            parts.append(f"({', '.join(rest[:width])}) {sign} ({', '.join('?' * width)})")
+    if starts:
+        parts.append(f"{rest[0]} >= ?")
+    if starts == 2:
+        parts.append(f"{rest[0]} < ?")
+    return parts
+
+
+def successor(text: str) -> str | None:
+    """The smallest text above every text that starts so; None where there is none."""
+    while text:
+        last = ord(text[-1])
+        if last < 0x10FFFF:
+            # Surrogates cannot be stored: step over them.
+            return text[:-1] + chr(0xE000 if last == 0xD7FF else last + 1)
+        text = text[:-1]
+    return None
