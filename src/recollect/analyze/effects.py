@@ -1,0 +1,478 @@
+"""What a function does to lists of messages: which shrink, which are replaced, which are only read."""
+
+from __future__ import annotations
+
+import re
+
+from recollect.analyze import words
+from recollect.analyze.flow import Scope
+from recollect.analyze.guards import Guards
+from recollect.analyze.records import Effect
+from recollect.analyze.syntax import Node, arguments, dotted, last_name, spelled, walk
+
+_REMOVED = re.compile(
+    r"^(\w*_)?(forgotten|removed?|dropped|pruned|evicted|discarded|deleted|archived|summari[sz]ed)_?\w*"
+    r"(ids?|Ids?|messages|events|Messages|Events)$"
+)
+_CLEARING = frozenset("clear reset delete_messages clear_messages clear_memory clear_history reset_messages "
+                      "clear_chat_history reset_history delete_all clearmessages clearhistory".split())  # fmt: skip
+_REFILLING = frozenset(
+    "append extend insert add set put push update_memory add_message add_messages set_messages write_record "
+    "write_records save add_user_message add_ai_message append_message record_message replace_messages set_history "
+    "sethistory addmessage addhistory update aadd_messages aset put_messages".split()
+)
+_STORING = frozenset("add put aput store save upsert insert write archive persist add_texts add_documents aadd".split())
+
+
+class Reader:
+    """Finds the effects of one function."""
+
+    def __init__(self, scope: Scope, guards: Guards, strings: dict[str, str]) -> None:
+        self.scope = scope
+        self.guards = guards
+        self.strings = strings
+        self.found: list[Effect] = []
+        self.model_names = self._model_names()
+
+    def read(self) -> list[Effect]:
+        """All effects, in source order."""
+        for node in self.scope.nodes:
+            match node.kind:
+                case "slice":
+                    self._slice(node)
+                case "call":
+                    self._call(node)
+                case "del":
+                    self._delete(node)
+                case "assign":
+                    self._assign(node)
+                case "return":
+                    self._returned(node)
+                case "while" | "for":
+                    self._loop(node)
+                case "comp":
+                    self._filter(node)
+                case "dict":
+                    self._removal(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
+        self._clear_and_refill()
+        self.found.sort(key=lambda e: (e.line, e.kind))
+        return self.found
+
+    def _add(self, kind: str, node: Node, subject: Node, likeness: int, flow: str = "", *marks: str) -> None:
+        self.found.append(
+            Effect(
+                kind,
+                node.line,
+                dotted(subject) or spelled(subject, 40),
+                likeness,
+                spelled(node),
+                flow,
+                self.guards.of.get(id(node), ()),
+                frozenset(marks),
+            )
+        )
+
+    def _model_names(self) -> set[str]:
+        """Local names that hold something a language model said."""
+        names: set[str] = set()
+        for _ in range(2):
+            for node in self.scope.nodes:
+                if node.kind != "assign" or node.text != "=" or len(node.kids) != 2:
+                    continue
+                value = node.kids[1]
+                from_model = any(
+                    (k.kind == "call" and words.is_model_call(dotted(k.kids[0])))
+                    or (k.kind == "name" and k.text in names)
+                    for k in walk(value)
+                )
+                if from_model:
+                    names.update(k.text for k in walk(node.kids[0]) if k.kind in ("name", "attr") and k.text != "self")
+        return names
+
+    # --- slices -----------------------------------------------------------------------------------------------
+
+    def _slice(self, node: Node) -> None:
+        owner, low, high = node.kids
+        likeness = self.scope.likeness(owner)
+        if likeness == 0 or node.text == "step":
+            return
+        shape = self._bounds(owner, low, high, node)
+        if shape in ("", "copy", "whole"):
+            return
+        flow = self.scope.flow(node)
+        marks = [shape]
+        if self.guards.loops.get(id(node)) is not None:
+            marks.append("in_loop")
+        if any(item.kind == "name" and item.text in self.scope.token_names for item in walk(low)):
+            marks.append("token_bound")
+        self._add("slice", node, owner, likeness, flow, *marks)
+
+    def _bounds(self, owner: Node, low: Node, high: Node, node: Node) -> str:
+        if low.kind == "none" and high.kind == "none":
+            return "copy"
+        if high.kind == "none":
+            if low.kind == "un" and low.text == "-":
+                inner = low.kids[0]
+                if inner.kind == "num":
+                    return "tail_const" if inner.text not in ("1", "2") else "last"
+                if self._is_length_of(inner, owner, node):
+                    return "whole"
+                return "tail"
+            if low.kind == "num":
+                return "skip_const"
+            return "tail" if self._names_length(low) else "from"
+        if low.kind in ("none", "num"):
+            if high.kind == "num" or (high.kind == "un" and high.kids[0].kind == "num"):
+                return "head_const"
+            return "head"
+        return "middle"
+
+    def _names_length(self, node: Node) -> bool:
+        return any(k.kind == "call" and last_name(k.kids[0]) == "len" for k in walk(node))
+
+    def _is_length_of(self, inner: Node, owner: Node, node: Node) -> bool:
+        """`x[-len(x):]`, directly or through a name not yet changed, is the whole list."""
+        if inner.kind == "call" and last_name(inner.kids[0]) == "len":
+            return True
+        if inner.kind != "name" or inner.text not in self.scope.length_names:
+            return False
+        changed = [
+            n.line for n in self.scope.nodes
+            if n.kind == "assign" and n.text != "=" and n.kids[0].kind == "name" and n.kids[0].text == inner.text
+        ]  # fmt: skip
+        return not any(line <= node.line for line in changed)
+
+    # --- removals ---------------------------------------------------------------------------------------------
+
+    def _call(self, node: Node) -> None:
+        callee = node.kids[0]
+        name = last_name(callee)
+        low = name.lower()
+        if callee.kind == "attr":
+            owner = callee.kids[0]
+            likeness = self.scope.likeness(owner)
+            if low in ("pop", "popleft", "splice", "remove", "popitem") and likeness:
+                self._pop(node, owner, low, likeness)
+            elif low == "sort":
+                self._sort(node, owner)
+        elif low in ("sorted", "nlargest", "nsmallest"):
+            self._sort(node, node.kids[-1] if low != "sorted" else node.kids[min(1, len(node.kids) - 1)])
+        if low == "deque":
+            self._deque(node)
+        keywords = [(k, v) for k, v in arguments(node) if k]
+        self._removal(node, keywords)
+        if low == "removemessage":
+            self._add("removal", node, node, 2, "returned")
+
+    def _pop(self, node: Node, owner: Node, name: str, likeness: int) -> None:
+        first = node.kids[1] if len(node.kids) > 1 else None
+        front = name == "popleft" or (first is not None and first.kind == "num" and first.text == "0")
+        kind = "pop_front" if front else "pop_other"
+        marks = ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
+        if first is None and name == "pop":
+            marks.append("newest")
+        self._add(kind, node, owner, likeness, "stored", *marks)
+
+    def _delete(self, node: Node) -> None:
+        for target in node.kids:
+            if target.kind not in ("index", "slice"):
+                continue
+            likeness = self.scope.likeness(target.kids[0])
+            if likeness:
+                front = target.kind == "slice" and target.kids[1].kind in ("none", "num")
+                front = front or (target.kind == "index" and target.kids[1].text == "0")
+                self._add("pop_front" if front else "pop_other", node, target.kids[0], likeness, "stored")
+
+    def _deque(self, node: Node) -> None:
+        bound = [v for k, v in arguments(node) if k == "maxlen"]
+        around = self.scope.parent(node)
+        if bound and bound[0].text != "None" and around is not None and around.kind == "assign":
+            likeness = self.scope.likeness(around.kids[0])
+            if likeness:
+                self._add("bounded_deque", node, around.kids[0], likeness, "stored")
+
+    def _removal(self, node: Node, keywords: list[tuple[str, Node]]) -> None:
+        removed = [k for k, _ in keywords if _REMOVED.match(k)]
+        if removed:
+            marks = ["with_summary"] if any("summary" in words.words(k) for k, _ in keywords) else []
+            self._add("removal", node, node.kids[0] if node.kids else node, 2, self.scope.flow(node), *marks)
+
+    # --- replacement ------------------------------------------------------------------------------------------
+
+    def _assign(self, node: Node) -> None:
+        target, value = node.kids[0], node.kids[1]
+        self._content(node, target, value)
+        if target.kind == "slice":
+            likeness = self.scope.likeness(target.kids[0])
+        elif target.kind in ("attr", "index", "name"):
+            likeness = self.scope.likeness(target)
+        else:
+            return
+        if node.text != "=" or likeness == 0:
+            if target.kind == "attr" and target.text == "length":
+                self._add("clear", node, target.kids[0], self.scope.likeness(target.kids[0]), "stored")
+            return
+        flow = "stored" if target.kind != "name" else self.scope._named(target.text, 0, set())
+        self._replacement(node, target, value, likeness, flow)
+
+    def _returned(self, node: Node) -> None:
+        if node.kids:
+            value = node.kids[0]
+            likeness = self.scope.likeness(value)
+            self._replacement(node, value, value, likeness, "returned")
+            if value.kind == "dict":
+                for pair in value.kids:
+                    if pair.kind == "pair" and words.name_likeness(pair.text) > 0:
+                        self._replacement(pair, pair, pair.kids[0], 2, "returned")
+
+    def _replacement(self, node: Node, target: Node, value: Node, likeness: int, flow: str) -> None:
+        if value.kind == "list" and not value.kids and value.text == "list":
+            if target.kind in ("attr", "slice", "index") and node.kind == "assign":
+                self._add("clear", node, target, likeness, flow)
+            return
+        parts = _parts(value)
+        kept = [p for p in parts if self._is_kept(p)]
+        fresh = [p for p in parts if self._is_fresh(p)]
+        if fresh and (kept or flow == "stored") and len(parts) >= (2 if kept else 1) and max(likeness, 1) > 0:
+            marks = ["model_value"] if any(self._from_model(p) for p in fresh) else []
+            if any(words.SUMMARY.search(k.text) for p in fresh for k in walk(p) if k.kind in ("name", "attr", "str")):
+                marks.append("summary_value")
+            if kept or marks:
+                self._add("rebuild", node, target, max(likeness, 1 + self.scope.place), flow, *marks)
+        elif likeness and self._from_model(value) and value.kind in ("name", "call", "attr"):
+            self._add("rebuild", node, target, likeness, flow, "model_value")
+
+    def _is_kept(self, part: Node) -> bool:
+        inner = part.kids[0] if part.kind == "spread" else part
+        if inner.kind == "name":
+            return self.scope.likeness(inner) > 0 or bool(
+                {"tail", "recent", "remaining", "kept", "keep", "rest"} & set(words.words(inner.text))
+            )
+        return inner.kind in ("slice", "comp", "attr") and self.scope.likeness(inner) > 0
+
+    def _is_fresh(self, part: Node) -> bool:
+        inner = part.kids[0] if part.kind == "spread" else part
+        if part.kind == "item":
+            return inner.kind not in ("num", "const")
+        return inner.kind == "call" or (inner.kind == "name" and inner.text in self.model_names) or bool(
+            inner.kind in ("name", "attr") and words.SUMMARY.search(inner.text)
+        )
+
+    def _from_model(self, part: Node) -> bool:
+        return any(
+            (k.kind in ("name", "attr") and k.text in self.model_names)
+            or (k.kind == "call" and words.is_model_call(dotted(k.kids[0])))
+            for k in walk(part)
+        )
+
+    def _content(self, node: Node, target: Node, value: Node) -> None:
+        """Content of one message replaced by a marker or a shortened text."""
+        field = target.text if target.kind == "attr" else ""
+        if target.kind == "index" and target.kids[1].kind == "str":
+            field = target.kids[1].text
+        owner = target.kids[0] if target.kids else target
+        root = dotted(owner).split(".")[0]
+        if field not in ("content", "text", "output", "result", "parts", "value", "response", "data"):
+            return
+        if root in self.scope.elements or self.scope.likeness(owner) > 0 or words.words(root)[-1:] == ("message",):
+            mark = self.marker(value)
+            if mark:
+                self._add("content", node, target, 2, "stored", mark)
+
+    def marker(self, value: Node) -> str:
+        """How a value shortens: `marker` for a notice, `shortened` for a call that truncates, or nothing."""
+        for item in walk(value):
+            if item.kind in ("str", "fstr") and words.MARKER.search(item.text) and len(item.text) < 400:
+                return "marker"
+            if item.kind in ("name", "attr"):
+                text = self.strings.get(item.text, "")
+                if text and words.MARKER.search(text):
+                    return "marker"
+                if {"truncated", "placeholder", "masked", "elided", "redacted"} & set(words.words(item.text)):
+                    return "marker"
+            if item.kind == "call" and re.search(r"truncat|elide|shorten|redact|mask", last_name(item.kids[0]), re.I):
+                return "shortened"
+        return ""
+
+    # --- loops ------------------------------------------------------------------------------------------------
+
+    def _loop(self, node: Node) -> None:
+        if node.kind == "while":
+            self._trim_loop(node)
+        self._fill_loop(node)
+        self._masking_loop(node)
+
+    def _trim_loop(self, node: Node) -> None:
+        """`while tokens > limit:` with something taken away inside."""
+        kinds = [k for k in self.guards.of.get(id(node.kids[1]), ()) if k in ("token_count",)]
+        test_is_tokens = self.scope.speaks_of_tokens(node.kids[0])
+        if not kinds or not test_is_tokens:
+            return
+        for item in walk(node.kids[1]):
+            taken = self._taken(item)
+            if taken is not None:
+                self._add("token_trim", item, taken, max(1, self.scope.likeness(taken)), self._fate(taken), "in_loop")
+                return
+
+    def _taken(self, item: Node) -> Node | None:
+        if item.kind == "call" and item.kids[0].kind == "attr":
+            name = item.kids[0].text.lower()
+            if name in ("pop", "popleft", "splice", "remove", "delete", "removemessage"):
+                owner = item.kids[0].kids[0]
+                return owner if self.scope.likeness(owner) else None
+        if item.kind == "del" and item.kids and item.kids[0].kind in ("index", "slice"):
+            owner = item.kids[0].kids[0]
+            return owner if self.scope.likeness(owner) else None
+        if item.kind == "slice" and self.scope.likeness(item.kids[0]):
+            around = self.scope.parent(item)
+            if around is not None and around.kind == "assign":
+                return item.kids[0]
+        return None
+
+    def _fate(self, owner: Node) -> str:
+        return "stored" if owner.kind != "name" else self.scope._named(owner.text, 0, set())
+
+    def _fill_loop(self, node: Node) -> None:
+        """A loop that adds up tokens and stops at a limit: a window chosen by size."""
+        iterable = node.kids[1] if node.kind == "for" else node.kids[0]
+        adds = tokens = stops = False
+        gathered: list[Node] = []
+        body = node.kids[2] if node.kind == "for" else node.kids[1]
+        for item in walk(body):
+            if item.kind == "assign" and item.text == "+=" and (
+                self.scope.speaks_of_tokens(item)
+                or (item.kids[0].kind == "name" and item.kids[0].text in self.scope.token_names)
+            ):
+                adds = True
+            elif item.kind == "assign" and item.text == "=" and item.kids[1].kind == "bin":
+                left = item.kids[0]
+                adds = adds or (left.kind == "name" and left.text in self.scope.token_names)
+            elif item.kind == "cmp" and any(op in item.text for op in ("<", ">")):
+                tokens = tokens or self.scope.speaks_of_tokens(item)
+            elif item.kind == "jump" and item.text == "break":
+                stops = True
+            elif item.kind == "call" and last_name(item.kids[0]).lower() in ("append", "insert", "unshift", "add", "set"):
+                gathered.append(item)
+        if node.kind == "while" and self.scope.speaks_of_tokens(node.kids[0]):
+            tokens = stops = True
+        if not (adds and tokens) or not (stops or gathered):
+            return
+        subject = self._loop_subject(iterable, body)
+        if subject is None:
+            return
+        marks = ["in_loop"]
+        if self._is_backwards(node, iterable, body):
+            marks.append("backwards")
+        if stops:
+            marks.append("stops")
+        line = gathered[-1] if gathered else node
+        fate = "read"
+        for item in gathered:
+            owner = item.kids[0].kids[0] if item.kids[0].kind == "attr" else item.kids[0]
+            fate = "stored" if owner.kind == "attr" else fate
+            if owner.kind == "name":
+                verdict = self.scope._named(owner.text, 0, set())
+                fate = verdict if fate == "read" else fate
+        if gathered:
+            marks.append("gathers")
+        self._add("token_fill", line, subject, self.scope.likeness(subject), fate, *marks)
+
+    def _loop_subject(self, iterable: Node, body: Node) -> Node | None:
+        best: Node | None = None
+        for item in list(walk(iterable)) + list(walk(body)):
+            if item.kind in ("name", "attr") and self.scope.likeness(item) > (
+                self.scope.likeness(best) if best is not None else 0
+            ):
+                best = item
+        return best
+
+    def _is_backwards(self, node: Node, iterable: Node, body: Node) -> bool:
+        if node.text == "down":
+            return True
+        for item in walk(iterable):
+            if item.kind == "call" and last_name(item.kids[0]) == "reversed":
+                return True
+            if item.kind == "slice" and item.text == "step":
+                return True
+            if item.kind == "call" and last_name(item.kids[0]) == "range" and len(item.kids) == 4:
+                return True
+        return any(
+            (k.kind == "call" and last_name(k.kids[0]).lower() in ("insert", "unshift"))
+            or (k.kind == "assign" and k.text == "-=" and k.kids[1].kind == "num")
+            for k in walk(body)
+        )
+
+    def _masking_loop(self, node: Node) -> None:
+        """A loop that copies a list of messages, some of them as placeholders."""
+        if node.kind != "for" or self.scope.likeness(node.kids[1]) == 0:
+            inner = node.kids[1] if node.kind == "for" else node.kids[0]
+            if not any(self.scope.likeness(k) > 1 for k in inner.kids):
+                return
+        for item in walk(node.kids[-1]):
+            if item.kind == "call" and last_name(item.kids[0]) == "append" and len(item.kids) == 2:
+                value = item.kids[1]
+                if value.kind in ("call", "dict") and self.marker(value) == "marker":
+                    self._add("content", item, node.kids[1], 2, "returned", "marker", "copied")
+                    return
+
+    # --- ordering and filters ---------------------------------------------------------------------------------
+
+    def _sort(self, node: Node, owner: Node) -> None:
+        keys = [v for k, v in arguments(node) if k == "key"] or [k for k in node.kids[1:] if k.kind == "lambda"]
+        found = {
+            w for key in keys for item in walk(key) if item.kind in ("name", "attr", "str") for w in words.words(item.text)
+        }
+        if found & words.SCORE or last_name(node.kids[0]) == "nlargest":
+            self._add("score_sort", node, owner, self.scope.likeness(owner), self.scope.flow(node), "scored")
+
+    def _filter(self, node: Node) -> None:
+        likeness = self.scope.likeness(node.kids[2])
+        if likeness < 2 or not any(k.kind == "cond_filter" for k in node.kids[3:]) or node.text != "list":
+            return
+        names = {
+            w for c in node.kids[3:] for k in walk(c) if k.kind in ("name", "attr") for w in words.words(k.text)
+        }
+        marks = ["by_score"] if names & words.SCORE else []
+        if names & {"forgotten", "removed", "pruned", "evicted", "keep", "kept", "discard", "expired", "drop"}:
+            marks.append("by_list")
+        if names & {"role", "type", "tool", "isinstance"}:
+            marks.append("by_role")
+        self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
+
+    # --- clear and refill -------------------------------------------------------------------------------------
+
+    def _clear_and_refill(self) -> None:
+        cleared: tuple[Node, Node] | None = None
+        for node in self.scope.nodes:
+            if node.kind != "call":
+                continue
+            name = last_name(node.kids[0]).lower()
+            owner = node.kids[0].kids[0] if node.kids[0].kind == "attr" else node.kids[0]
+            if name in _CLEARING:
+                likely = self.scope.likeness(owner)
+                memory = {w for w in words.words(dotted(node.kids[0]))} & (words.STRONG | {"memory", "memories", "chat"})
+                if likely or memory or (self.scope.place and dotted(owner) == "self" and name == "reset"):
+                    cleared = (node, owner)
+                    self._add("clear", node, owner, max(2 if memory else 1, likely), "stored")
+            elif cleared is not None and name in _REFILLING and node.line > cleared[0].line:
+                same = dotted(owner).split(".")[:2] == dotted(cleared[1]).split(".")[:2]
+                if same or self.scope.likeness(owner) or "memory" in words.words(name):
+                    values = [k for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr")]
+                    marks = ["summary_value"] if any(words.SUMMARY.search(k.text) for k in values) else []
+                    if any(k.text in self.model_names for k in values):
+                        marks.append("model_value")
+                    self._add("refill", cleared[0], cleared[1], 2, "stored", *marks)
+                    if marks:
+                        return
+
+
+def _parts(value: Node) -> list[Node]:
+    """The pieces a list is built of: `[a] + b + c` and `[a, *b]` alike; an item is wrapped as such."""
+    if value.kind == "bin" and value.text == "+":
+        return [p for k in value.kids for p in _parts(k)]
+    if value.kind == "list" and value.text == "list":
+        return [k if k.kind == "spread" else Node("item", k.line, "", [k]) for k in value.kids]
+    if value.kind == "call" and len(value.kids) == 2 and last_name(value.kids[0])[:1].isupper():
+        inner = value.kids[1].kids[0] if value.kids[1].kind == "kw" else value.kids[1]
+        return _parts(inner) if inner.kind in ("bin", "list") else [value]
+    return [value]

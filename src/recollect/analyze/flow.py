@@ -1,0 +1,258 @@
+"""Where values go inside one function: parents, message-list typing, token counts, and the fate of a slice."""
+
+from __future__ import annotations
+
+from recollect.analyze import words
+from recollect.analyze.syntax import Node, dotted, last_name, walk
+
+# Calls that hand a list on as a list.
+_KEEPING = frozenset(
+    "list tuple copy deepcopy reversed sorted array from set_messages structuredclone slice cast filter values".split()
+)
+_READING = frozenset("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip".split())
+_ADDING = frozenset("append extend insert unshift add push update set put".split())
+_RENDERING = frozenset(
+    "format join render format_messages stringify dumps replace format_prompt get_buffer_string f".split()
+)
+
+
+class Scope:
+    """The names of one function and what is known about them."""
+
+    def __init__(self, body: Node, path: str, params: dict[str, str], fields: dict[str, str]) -> None:
+        self.body = body
+        self.path = path
+        self.place = words.place_likeness(path)
+        self.parents: dict[int, Node] = {}
+        self.nodes: list[Node] = list(walk(body))
+        for node in self.nodes:
+            for kid in node.kids:
+                self.parents[id(kid)] = node
+        self.fields = fields
+        self.typed: dict[str, int] = {n: words.type_likeness(a) for n, a in params.items()}
+        self.params = params
+        self.token_names: set[str] = set()
+        self.length_names: set[str] = set()
+        self.elements: set[str] = set()
+        self.uses: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            if node.kind == "name":
+                self.uses.setdefault(node.text, []).append(node)
+        self._infer()
+
+    def _infer(self) -> None:
+        for _ in range(2):
+            for node in self.nodes:
+                if node.kind == "assign" and len(node.kids) == 2:
+                    self._infer_assign(node)
+                elif node.kind == "for":
+                    self._infer_loop(node)
+
+    def _infer_assign(self, node: Node) -> None:
+        target, value = node.kids
+        if target.kind == "list" and value.kind != "list":
+            for item in target.kids:
+                if item.kind == "name" and words.TOKENS & set(words.words(item.text)):
+                    self.token_names.add(item.text)
+            return
+        if target.kind not in ("name", "attr"):
+            return
+        name = target.text
+        if target.kind == "name":
+            known = max(words.type_likeness(node.note), self._value_likeness(value))
+            if known and known > self.typed.get(name, 0):
+                self.typed[name] = known
+            if value.kind == "call" and last_name(value.kids[0]) == "len":
+                self.length_names.add(name)
+        if self.speaks_of_tokens(value):
+            self.token_names.add(name)
+
+    def _infer_loop(self, node: Node) -> None:
+        if self.likeness(node.kids[1]) > 0:
+            for item in walk(node.kids[0]):
+                if item.kind == "name":
+                    self.elements.add(item.text)
+
+    def _value_likeness(self, value: Node) -> int:
+        if value.kind in ("slice", "bin", "cond", "bool", "name", "attr", "list", "call", "comp"):
+            return self.likeness(value)
+        return 0
+
+    def likeness(self, node: Node) -> int:
+        """How much an expression is a list of messages: 0 no, 1 hardly, 2 and more yes."""
+        match node.kind:
+            case "name":
+                base = max(words.name_likeness(node.text), self.typed.get(node.text, 0))
+                if self.params.get(node.text) in ("str", "string", "int", "number", "bool"):
+                    return 0
+                return base + (self.place if base == 1 else 0)
+            case "attr":
+                base = max(words.name_likeness(node.text), words.type_likeness(self.fields.get(node.text, "")))
+                return base + (self.place if base == 1 else 0)
+            case "slice" | "index" if node.kind == "slice":
+                return self.likeness(node.kids[0])
+            case "call":
+                return self._call_likeness(node)
+            case "bin":
+                return max((self.likeness(k) for k in node.kids), default=0) if node.text == "+" else 0
+            case "cond":
+                return max((self.likeness(k) for k in node.kids[1:]), default=0)
+            case "bool":
+                return max((self.likeness(k) for k in node.kids), default=0) if node.text == "or" else 0
+            case "comp":
+                return self.likeness(node.kids[2]) if node.text in ("list", "generator") else 0
+            case "list":
+                return max((self.likeness(k.kids[0]) for k in node.kids if k.kind == "spread"), default=0)
+            case "spread":
+                return self.likeness(node.kids[0])
+            case "index":
+                key = node.kids[1]
+                return words.name_likeness(key.text) if key.kind == "str" else 0
+            case _:
+                return 0
+
+    def _call_likeness(self, node: Node) -> int:
+        name = last_name(node.kids[0])
+        low = name.lower()
+        if low in _READING and low not in ("zip",):
+            return 0
+        if low in _KEEPING or low in ("copy", "tolist", "toarray"):
+            inner = node.kids[1:] or (node.kids[0].kids if node.kids[0].kind == "attr" else [])
+            return max((self.likeness(k) for k in inner[:1]), default=0)
+        found = words.words(name)
+        if not found or name[:1].isupper():
+            return 0
+        if found[-1] in words.STRONG and found[0] in (
+            "get", "load", "list", "fetch", "read", "retrieve", "select", "aget", "build", "to", "all", "filter", "format",
+            "prepare", "convert", "normalize", "create", "compute",
+        ):  # fmt: skip
+            return 2
+        owner = node.kids[0].kids[0] if node.kids[0].kind == "attr" and node.kids[0].kids else None
+        if owner is not None and low in ("get", "get_all", "load", "retrieve", "all", "list", "setdefault"):
+            return min(2, self.likeness(owner))
+        return 0
+
+    def speaks_of_tokens(self, node: Node) -> bool:
+        """Does an expression measure tokens?"""
+        for item in walk(node):
+            if item.kind in ("name", "attr"):
+                found = words.words(item.text)
+                if words.TOKENS & set(found) and not {"id", "ids", "auth", "access", "api", "key"} & set(found):
+                    return True
+                if item.text in self.token_names:
+                    return True
+        return False
+
+    def parent(self, node: Node) -> Node | None:
+        """The node around this one."""
+        return self.parents.get(id(node))
+
+    def flow(self, node: Node, depth: int = 0, seen: set[str] | None = None) -> str:
+        """Where a list value ends: returned, stored, model, prompt, passed:NAME, or read."""
+        seen = set() if seen is None else seen
+        current = node
+        for _ in range(12):
+            around = self.parents.get(id(current))
+            if around is None:
+                return "read"
+            verdict = self._step(current, around, depth, seen)
+            if verdict is None:
+                current = around
+                continue
+            return verdict
+        return "read"
+
+    def _step(self, current: Node, around: Node, depth: int, seen: set[str]) -> str | None:
+        kind = around.kind
+        if kind == "return":
+            return "returned"
+        if kind in ("list", "spread", "pair", "dict", "kw", "bool") or (kind == "bin" and around.text == "+"):
+            return None
+        if kind == "cond":
+            return "read" if around.kids[0] is current else None
+        if kind == "comp":
+            if current is around.kids[2]:
+                return None
+            return "read"
+        if kind == "assign":
+            return self._assigned(current, around, depth, seen)
+        if kind == "call":
+            return self._called(current, around, depth, seen)
+        if kind == "slice" and current is around.kids[0]:
+            return None
+        if kind == "for" and current is around.kids[1]:
+            return self._iterated(around, depth, seen)
+        if kind in ("fstr",):
+            return "prompt"
+        if kind == "lambda" and current is around.kids[0]:
+            return "read"
+        return "read"
+
+    def _assigned(self, current: Node, around: Node, depth: int, seen: set[str]) -> str:
+        if current is around.kids[0]:
+            return "read"
+        target = around.kids[0]
+        if target.kind in ("attr", "index", "slice"):
+            return "stored"
+        if target.kind == "list":
+            return "read"
+        return self._named(target.text, depth, seen)
+
+    def _named(self, name: str, depth: int, seen: set[str]) -> str:
+        if depth > 5 or name in seen:
+            return "read"
+        seen.add(name)
+        best = "read"
+        for use in self.uses.get(name, []):
+            around = self.parents.get(id(use))
+            if around is not None and around.kind == "assign" and around.kids[0] is use:
+                continue
+            best = better(best, self.flow(use, depth + 1, seen))
+        return best
+
+    def _called(self, current: Node, around: Node, depth: int, seen: set[str]) -> str | None:
+        if current is around.kids[0]:
+            return "read"
+        callee = around.kids[0]
+        name = last_name(callee)
+        low = name.lower()
+        if words.is_model_call(dotted(callee)):
+            return "model"
+        if low in _READING:
+            return "read"
+        if low in _KEEPING or (name[:1].isupper() and low not in ("error", "exception")):
+            return None
+        if low in _ADDING and callee.kind == "attr":
+            owner = callee.kids[0]
+            if owner.kind == "name":
+                return self._named(owner.text, depth, seen)
+            return "stored"
+        if low in _RENDERING:
+            return "prompt"
+        return f"passed:{name}"
+
+    def _iterated(self, loop: Node, depth: int, seen: set[str]) -> str:
+        """A loop over the value keeps it only if its body gathers the elements somewhere that flows on."""
+        best = "read"
+        for item in walk(loop.kids[2]):
+            target = None
+            if item.kind == "call" and last_name(item.kids[0]).lower() in ("append", "extend", "insert"):
+                target = item.kids[0].kids[0] if item.kids[0].kind == "attr" else None
+            elif item.kind == "assign" and item.text == "+=":
+                target = item.kids[0]
+            if target is None:
+                continue
+            if target.kind == "name":
+                verdict = self._named(target.text, depth + 1, seen)
+                best = better(best, "prompt" if verdict in ("returned", "prompt") else verdict)
+            elif target.kind == "attr":
+                best = better(best, "stored")
+        return best
+
+
+_RANK = {"read": 0, "passed": 1, "prompt": 2, "stored": 3, "model": 4, "returned": 5}
+
+
+def better(left: str, right: str) -> str:
+    """The stronger of two fates."""
+    return right if _RANK[right.partition(":")[0]] > _RANK[left.partition(":")[0]] else left

@@ -1,0 +1,76 @@
+"""Read all files of a checkout, on as many processes as help, and merge in path order."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from recollect.analyze.discover import Checkout, Source
+from recollect.analyze.parse import parse
+from recollect.analyze.reader import read
+from recollect.analyze.records import File
+
+_BATCH_BYTES = 400_000
+_POOL_FROM_BYTES = 3_000_000
+
+Progress = Callable[[int, int], None]
+
+
+def gather(checkout: Checkout, *, processes: int | None = None, time_limit: float = 300.0,
+           progress: Progress | None = None) -> list[File]:  # fmt: skip
+    """Facts of every source file; files left unread by the time limit are recorded as skipped."""
+    batches = list(_batches(checkout.sources))
+    started = time.monotonic()
+    files: list[File] = []
+    done = 0
+    for batch, result in zip(batches, _run(checkout.root, batches, processes), strict=True):
+        done += len(batch)
+        files.extend(result)
+        if progress is not None:
+            progress(done, len(checkout.sources))
+        if time.monotonic() - started > time_limit:
+            late = [s.path for s in checkout.sources[done:]]
+            checkout.skipped.extend((path, f"not read within {time_limit:.0f} s") for path in late)
+            break
+    checkout.skipped.extend((f.path, f.broken) for f in files if f.broken)
+    return [f for f in files if not f.broken]
+
+
+def _batches(sources: list[Source]) -> Iterator[list[Source]]:
+    batch: list[Source] = []
+    size = 0
+    for source in sources:
+        batch.append(source)
+        size += source.size
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _run(root: Path, batches: list[list[Source]], processes: int | None) -> Iterator[list[File]]:
+    count = processes or min(4, os.cpu_count() or 1)
+    if count == 1 or sum(s.size for b in batches for s in b) < _POOL_FROM_BYTES:
+        for batch in batches:
+            yield read_batch(root, batch)
+        return
+    with ProcessPoolExecutor(max_workers=count) as pool:
+        # `map` yields in the order given, so the merge does not depend on which worker was faster.
+        yield from pool.map(read_batch, [root] * len(batches), batches)
+
+
+def read_batch(root: Path, batch: list[Source]) -> list[File]:
+    """Read a few files; one that cannot be read says why."""
+    return [_read_one(root, source) for source in batch]
+
+
+def _read_one(root: Path, source: Source) -> File:
+    try:
+        data = (root / source.path).read_bytes()
+        return read(parse(source.path, source.language, data), source.package)
+    except (OSError, RecursionError) as error:
+        return File(source.path, source.language, 0, source.package, f"{type(error).__name__}")

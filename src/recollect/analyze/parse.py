@@ -1,0 +1,56 @@
+"""Parse source bytes with tree-sitter and lower them; nothing is imported or executed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from recollect.analyze import lower_python, lower_script
+from recollect.analyze.syntax import Node, Unit
+from recollect.errors import Unsupported
+
+try:
+    import tree_sitter_javascript
+    import tree_sitter_python
+    import tree_sitter_typescript
+    from tree_sitter import Language, Parser
+except ImportError as missing:
+    raise Unsupported(
+        f"the analyser needs {missing.name}, which is not installed: pip install 'recollect[analyze]'"
+    ) from missing
+
+
+@lru_cache(maxsize=8)
+def _parser(language: str) -> Parser:
+    grammars = {
+        "python": tree_sitter_python.language,
+        "typescript": tree_sitter_typescript.language_typescript,
+        "tsx": tree_sitter_typescript.language_tsx,
+        "javascript": tree_sitter_javascript.language,
+    }
+    return Parser(Language(grammars[language]()))
+
+
+def parse(path: str, language: str, data: bytes) -> Unit:
+    """Parse one file; a file too broken to trust says so in `errors`."""
+    tree = _parser(language).parse(data)
+    lines = data.count(b"\n") + 1
+    root = tree.root_node
+    if root.has_error:
+        broken = _broken_lines(root)
+        if broken * 5 > lines:
+            return Unit(path, language, Node("block", 1), lines, broken)
+    lowered = lower_python.lower(root) if language == "python" else lower_script.lower(root)
+    return Unit(path, language, lowered, lines)
+
+
+def _broken_lines(root: object) -> int:
+    """How many lines lie in regions the grammar could not read."""
+    broken = 0
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.type == "ERROR" or node.is_missing:  # type: ignore[attr-defined]
+            broken += node.end_point[0] - node.start_point[0] + 1  # type: ignore[attr-defined]
+        elif node.has_error:  # type: ignore[attr-defined]
+            stack.extend(node.children)  # type: ignore[attr-defined]
+    return broken

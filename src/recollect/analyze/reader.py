@@ -1,0 +1,241 @@
+"""One lowered file to facts: its functions with their effects, classes, imports, references and evidence."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+from recollect.analyze import evidence, words
+from recollect.analyze.effects import Reader
+from recollect.analyze.flow import Scope
+from recollect.analyze.guards import Guards
+from recollect.analyze.records import Call, Class, File, Function
+from recollect.analyze.syntax import Head, Node, Unit, dotted, last_name, spelled, walk, walk_all
+
+_VECTOR = frozenset(
+    "vector vectors vectorstore vectordb embedding embeddings collection chroma qdrant pinecone faiss milvus weaviate "
+    "lancedb index retriever similarity".split()
+)
+_VECTOR_ADD = frozenset(
+    "add aadd async_add add_texts aadd_texts add_documents aadd_documents upsert insert insert_nodes add_nodes "
+    "ainsert_nodes add_embeddings".split()
+)
+_VECTOR_QUERY = frozenset(
+    "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents".split()
+)
+_RANKING = re.compile(r"important|relevan|rank|priorit", re.I)
+
+
+def read(unit: Unit, package: str) -> File:
+    """All facts of one file."""
+    file = File(unit.path, unit.language, unit.lines, package)
+    if unit.errors:
+        file.broken = f"{unit.errors} of {unit.lines} lines unreadable"
+        return file
+    _references(unit.root, file)
+    strings = _constants(unit.root, file)
+    _definitions(unit.root, file, "", "", {}, strings)
+    _function(unit.root, file, "<module>", "", Head("<module>", end_line=unit.lines), {}, strings)
+    evidence.collect(unit.root, file)
+    return file
+
+
+def _references(root: Node, file: File) -> None:
+    counts = file.references
+    for node in walk_all(root):
+        if node.kind in ("name", "attr") and node.text:
+            counts[node.text] = counts.get(node.text, 0) + 1
+        elif node.kind == "import":
+            file.imports.append((node.text, node.note, node.line))
+        elif node.kind == "str" and node.text.isidentifier():
+            # Tables of lazily imported names and registries refer to classes by their spelling.
+            counts[node.text] = counts.get(node.text, 0) + 1
+
+
+def _constants(root: Node, file: File) -> dict[str, str]:
+    strings: dict[str, str] = {}
+    for node in root.kids:
+        if node.kind == "assign" and node.kids[0].kind == "name":
+            name, value = node.kids[0].text, node.kids[1]
+            if value.kind in ("str", "fstr"):
+                strings[name] = value.text[:400]
+            if value.kind in ("num", "bin", "un") or (value.kind == "const" and name.isupper()):
+                file.constants[name] = (spelled(value, 40), node.line)
+    return strings
+
+
+def _definitions(
+    block: Node, file: File, prefix: str, owner: str, fields: dict[str, str], strings: dict[str, str]
+) -> None:
+    for node in _members(block):
+        if node.kind == "class":
+            _class(node, file, prefix, strings)
+        elif node.kind == "func" and node.head is not None:
+            symbol = f"{prefix}{node.text}"
+            _function(node.kids[0] if node.kids else Node("block", node.line), file, symbol, owner, node.head, fields,
+                      strings, node.line)  # fmt: skip
+            if node.kids:
+                _definitions(node.kids[0], file, f"{symbol}.", owner, fields, strings)
+
+
+def _members(block: Node) -> list[Node]:
+    """Definitions inside a block, wherever they are nested, but not inside other definitions."""
+    found: list[Node] = []
+    stack = list(reversed(block.kids))
+    while stack:
+        node = stack.pop()
+        if node.kind in ("func", "class"):
+            found.append(node)
+        else:
+            stack.extend(reversed(node.kids))
+    return found
+
+
+def _class(node: Node, file: File, prefix: str, strings: dict[str, str]) -> None:
+    block = node.kids[-1]
+    bases = tuple(b for b in (last_name(k) or dotted(k) for k in node.kids[:-1] if k.kind != "kw") if b)
+    record = Class(file.path, node.text, node.line, int(node.note or node.line), bases)
+    for item in block.kids:
+        if item.kind == "assign" and item.kids[0].kind == "name":
+            record.fields[item.kids[0].text] = (item.note, spelled(item.kids[1], 60), item.line)
+        elif item.kind == "other" and item.text == "type" and item.kids:
+            continue
+    for method in _members(block):
+        if method.kind == "func" and method.text in ("__init__", "constructor") and method.kids:
+            _own_fields(method, record)
+    file.classes.append(record)
+    typed = {name: annotation for name, (annotation, _, _) in record.fields.items()}
+    _definitions(block, file, f"{prefix}{node.text}.", node.text, typed, strings)
+
+
+def _own_fields(method: Node, record: Class) -> None:
+    annotations = {p.name: p.annotation for p in method.head.params} if method.head else {}
+    for item in walk(method.kids[0]):
+        if item.kind == "assign" and item.kids[0].kind == "attr" and dotted(item.kids[0].kids[0]) == "self":
+            name, value = item.kids[0].text, item.kids[1]
+            note = item.note or (annotations.get(value.text, "") if value.kind == "name" else "")
+            record.fields.setdefault(name, (note, spelled(value, 60), item.line))
+
+
+def _function(
+    body: Node,
+    file: File,
+    symbol: str,
+    owner: str,
+    head: Head,
+    fields: dict[str, str],
+    strings: dict[str, str],
+    line: int = 1,
+) -> None:
+    scope = Scope(body, file.path, {p.name: p.annotation for p in head.params}, fields)
+    guards = Guards(body, scope)
+    record = Function(
+        file.path, symbol, head.name, owner, line, head.end_line, head.params, head.returns, head.decorators
+    )
+    reader = Reader(scope, guards, strings)
+    record.effects = reader.read()
+    record.guards = guards.seen
+    marks: set[str] = set()
+    for node in scope.nodes:
+        if node.kind == "call":
+            _call(node, record, guards, marks, scope)
+        elif node.kind == "handler" and node.text:
+            record.exceptions.append(node.text)
+        elif node.kind in ("bin", "fstr"):
+            _shortening(node, marks)
+    _marks(record, scope, marks)
+    record.marks = frozenset(marks)
+    record.shape = _shape(scope)
+    file.functions.append(record)
+
+
+def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: Scope) -> None:
+    callee = dotted(node.kids[0])
+    if not callee:
+        return
+    args = tuple(
+        k.text for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr") and k.text not in ("self", "len")
+    )[:12]
+    keywords = tuple(a.text for a in node.kids[1:] if a.kind == "kw")
+    if node.kids[1:] and node.kids[-1].kind == "dict":
+        keywords += tuple(p.text for p in node.kids[-1].kids if p.kind == "pair")
+    call = Call(callee, node.line, args, keywords, guards.of.get(id(node), ()))
+    record.calls.append(call)
+    if words.is_model_call(callee) and not callee.endswith(".create.bind"):
+        record.model_calls.append(call)
+    low = call.name.lower()
+    receiver = {w for w in words.words(call.owner)}
+    if receiver & _VECTOR:
+        if low in _VECTOR_ADD:
+            marks.add("vector_add")
+        elif low in _VECTOR_QUERY:
+            marks.add("vector_query")
+    elif low in ("add_texts", "add_documents", "upsert_vectors"):
+        marks.add("vector_add")
+
+
+def _shortening(node: Node, marks: set[str]) -> None:
+    """A text built as head + marker (+ tail)."""
+    if node.kind == "bin" and node.text == "+":
+        pieces = _flat(node)
+        cut = [p for p in pieces if p.kind == "slice"]
+        says = any(p.kind in ("str", "fstr") and words.MARKER.search(p.text) for p in pieces) or any(
+            p.kind in ("name", "attr") and {"marker", "notice", "suffix", "message", "ellipsis"} & set(words.words(p.text))
+            for p in pieces
+        )
+        if cut and says:
+            marks.add("head_marker_tail")
+    elif node.kind == "fstr" and any(k.kind == "slice" for k in node.kids) and words.MARKER.search(node.text):
+        marks.add("head_marker_tail")
+
+
+def _flat(node: Node) -> list[Node]:
+    if node.kind == "bin" and node.text == "+":
+        return [p for k in node.kids for p in _flat(k)]
+    return [node]
+
+
+def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
+    name_words = set(words.words(record.symbol))
+    if words.SUMMARY.search(record.symbol):
+        marks.add("summary_name")
+    identifiers = 0
+    ranks = False
+    prompt_ranks = False
+    halving = False
+    for node in scope.nodes:
+        if node.kind in ("name", "attr", "kw"):
+            if words.SUMMARY.search(node.text):
+                identifiers += 1
+            if {"ranked", "ranking", "rank", "importance", "priority"} & set(words.words(node.text)):
+                ranks = True
+        elif node.kind in ("str", "fstr"):
+            if words.SUMMARY.search(node.text):
+                identifiers += 1
+            if _RANKING.search(node.text):
+                prompt_ranks = True
+        elif node.kind == "bin" and node.text in ("//", ">>", "/") and node.kids[1].text in ("2", "1"):
+            around = [n for n in walk(node.kids[0]) if n.kind == "bin" and n.text == "+"]
+            halving = halving or bool(around)
+    if identifiers:
+        marks.add("summary_words")
+    if ranks or name_words & words.SCORE:
+        marks.add("score_words")
+    if prompt_ranks:
+        marks.add("prompt_ranks")
+    if halving and any(k == "token_count" for k, _ in record.guards):
+        marks.add("binary_search")
+    if any(scope.likeness(Node("name", 1, p.name)) > 1 for p in record.params):
+        marks.add("takes_messages")
+    if {"logger", "log", "telemetry"} & name_words:
+        marks.add("logging")
+
+
+def _shape(scope: Scope) -> str:
+    """A fingerprint that async and blocking twins share."""
+    parts: list[str] = []
+    for node in scope.nodes:
+        if node.kind in ("name", "attr", "call", "slice", "assign", "if", "while", "for", "return"):
+            text = node.text.lower()
+            parts.append(node.kind[0] + re.sub(r"^(_*)(async_?|a(?=[a-z_]{3}))", r"\1", text))
+    return f"{len(parts)}:{zlib.crc32('|'.join(parts).encode()):08x}" if len(parts) > 12 else ""

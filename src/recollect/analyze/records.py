@@ -1,0 +1,111 @@
+"""What the readers say about code: plain picklable records, one per function, class and file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from recollect.analyze.syntax import Param
+
+
+@dataclass(slots=True)
+class Effect:
+    """Something a function does to a list of messages or to the content of one."""
+
+    kind: str
+    line: int
+    subject: str
+    likeness: int
+    evidence: str
+    flow: str = ""
+    guards: tuple[str, ...] = ()
+    marks: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Call:
+    """One call site: the dotted callee, and the names that go in."""
+
+    callee: str
+    line: int
+    args: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    guards: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The called function's own name."""
+        return self.callee.rpartition(".")[2]
+
+    @property
+    def owner(self) -> str:
+        """What stands before the called name."""
+        return self.callee.rpartition(".")[0]
+
+
+@dataclass(slots=True)
+class Evidence:
+    """A line of code that supports one value: a counting method, a storage, a slot."""
+
+    value: str
+    line: int
+    symbol: str
+    why: str
+
+
+@dataclass(slots=True)
+class Function:
+    """Everything the rules need to know about one function."""
+
+    path: str
+    symbol: str
+    name: str
+    owner: str
+    line: int
+    end: int
+    params: list[Param] = field(default_factory=list)
+    returns: str = ""
+    decorators: list[str] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    model_calls: list[Call] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    guards: list[tuple[str, int]] = field(default_factory=list)
+    marks: frozenset[str] = frozenset()
+    shape: str = ""
+    exceptions: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """Unique within one checkout."""
+        return f"{self.path}:{self.symbol}:{self.line}"
+
+
+@dataclass(slots=True)
+class Class:
+    """A class: its bases, its fields with their annotations and defaults."""
+
+    path: str
+    name: str
+    line: int
+    end: int
+    bases: tuple[str, ...] = ()
+    fields: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class File:
+    """All facts of one file."""
+
+    path: str
+    language: str
+    lines: int
+    package: str = ""
+    broken: str = ""
+    functions: list[Function] = field(default_factory=list)
+    classes: list[Class] = field(default_factory=list)
+    imports: list[tuple[str, str, int]] = field(default_factory=list)
+    references: dict[str, int] = field(default_factory=dict)
+    counting: list[Evidence] = field(default_factory=list)
+    storage: list[Evidence] = field(default_factory=list)
+    slots: list[Evidence] = field(default_factory=list)
+    budget: list[Evidence] = field(default_factory=list)
+    constants: dict[str, tuple[str, int]] = field(default_factory=dict)
