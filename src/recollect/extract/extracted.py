@@ -1,0 +1,33 @@
+"""What extraction gives: facts and learnings with their evidence, before anything is stored."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+Kind = Literal["fact", "learning"]
+LearningType = Literal["preference", "pattern", "correction"]
+
+
+class Extracted(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing a user said of themselves; `value` is the fact's value, or the learning's content."""
+
+    kind: Kind
+    key: str
+    value: Any
+    confidence: float
+    type: LearningType | None = None
+    """The kind of learning; None for a fact."""
+    correction: bool = False
+    """Said to correct: it replaces what is known under its key, however sure that was."""
+    rejected: str | None = None
+    """What the user said it is not ("Munich, not Berlin")."""
+    text: str = ""
+    """The sentence it was taken from."""
+    span: tuple[int, int] = (0, 0)
+    """Where that sentence is in the message."""
+    valid_at: datetime | None = None
+    """Since when it holds, where the user said so ("moved to Porto last month")."""
+    speaker: str | None = None

@@ -1,0 +1,168 @@
+"""The rule-based extractor: what a user's message says of the user, with no model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from .calendar import number
+from .extracted import Extracted, LearningType
+from .phrases import amount, cut
+from .reading import Clause, clauses, is_unsure
+from .rules import RULES, Draft, Seen
+from .standing import habit, learning_key, standing_instruction
+from .temporal import parse_dates
+
+TRUSTED = frozenset({"user"})
+"""Only what the user typed; text of tools, the web and documents is evidence, never the user's word."""
+
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|nobody|nothing|none|neither|nor|no longer|hardly|stopped|quit|without|ditched|dropped)\b|n't\b",
+    re.I,
+)
+_LOUD_NEGATION = re.compile(r"\b(?:not|never|no|nobody|nothing|none|neither|nor|no longer|hardly)\b|n't\b", re.I)
+
+
+def extract(
+    text: str,
+    *,
+    role: str,
+    trust: str,
+    at: datetime,
+    speaker: str | None = None,
+    previous: Sequence[Extracted] = (),
+) -> list[Extracted]:
+    """Facts and learnings that a message states about its writer; nothing unless a user said it in their own words.
+
+    `previous` is what the message before gave, so that "no, I meant Munich" finds what it corrects.
+    """
+    if at.tzinfo is None:
+        raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
+    if role != "user" or trust not in TRUSTED:
+        return []
+    found: list[Extracted] = []
+    for clause in clauses(text):
+        found.extend(_read(clause, at, [*previous, *found]))
+    return [msgspec.structs.replace(item, speaker=speaker) if speaker else item for item in _settled(found)]
+
+
+def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
+    learning = _learning(clause)
+    if learning is not None:
+        yield learning
+        return
+    if is_unsure(clause.text):
+        return
+    drafts = list(_drafts(clause, at))
+    if not drafts and clause.correction:
+        yield from _corrected(clause, at, known)
+        return
+    for draft in drafts:
+        yield _fact(draft, clause)
+
+
+def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:
+    negated = bool(_NEGATION.search(clause.text))
+    loud = bool(_LOUD_NEGATION.search(clause.text))
+    seen = Seen(clause.text, clause.sentence, at)
+    for rule in RULES:
+        if (loud and not rule.negative) or (rule.negative and not negated and not _DISLIKE.search(clause.text)):
+            continue
+        match = rule.pattern.match(clause.text)
+        if match:
+            yield from rule.build(match, seen)
+
+
+_DISLIKE = re.compile(
+    r"\b(?:hate|dislike|detest|loathe|despise|gave up|given up|moved|got rid|uninstalled|abandoned)\b", re.I
+)
+
+
+def _fact(draft: Draft, clause: Clause, *, correction: bool = False) -> Extracted:
+    return Extracted(
+        kind="fact",
+        key=draft.key,
+        value=draft.value,
+        confidence=draft.confidence,
+        correction=correction or clause.correction,
+        rejected=clause.rejected,
+        text=clause.sentence,
+        span=clause.span,
+        valid_at=draft.valid_at,
+    )
+
+
+def _learning(clause: Clause) -> Extracted | None:
+    kind: LearningType
+    if standing_instruction(clause.text, clause.sentence):
+        kind, confidence = "preference", 0.8
+    elif habit(clause.text):
+        kind, confidence = "pattern", 0.6
+    else:
+        return None
+    return _as_learning(kind, clause, confidence)
+
+
+def _as_learning(kind: LearningType, clause: Clause, confidence: float) -> Extracted:
+    content = clause.full
+    return Extracted(
+        kind="learning",
+        key=learning_key(kind, content),
+        value=content,
+        confidence=confidence,
+        type=kind,
+        correction=clause.correction,
+        rejected=clause.rejected,
+        text=clause.sentence,
+        span=clause.span,
+    )
+
+
+def _corrected(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
+    """A bare "I mean Tuesday" takes the place of the newest value of its kind; else the correction itself is kept."""
+    for item in reversed(known):
+        value = _same_kind(item, clause.text, at) if item.kind == "fact" else None
+        if value is not None:
+            yield _fact(Draft(item.key, value, item.confidence), clause, correction=True)
+            return
+    if clause.rejected is not None and not _LOUD_NEGATION.search(clause.text):
+        yield _as_learning("correction", clause, 0.7)
+
+
+def _same_kind(item: Extracted, text: str, at: datetime) -> Any:
+    """What a fragment says, if it could stand where this fact's value stands."""
+    bare = re.sub(r"^(?:it's|it is|on|in|at|the|an?) ", "", text, flags=re.I)
+    if len(bare.split()) > 4 or isinstance(item.value, bool):
+        return None
+    dates = parse_dates(text, at, prefer="future")
+    if item.key.startswith("date.") or item.key == "birthday":
+        return dates[0].iso if dates else None
+    if isinstance(item.value, dict):
+        said = amount(bare)
+        return {**item.value, "amount": said} if isinstance(said, int | float) else said
+    if isinstance(item.value, int | float):
+        return number(bare)
+    if dates or number(bare) is not None or not isinstance(item.value, str):
+        return None
+    return cut(bare, words=4) or None
+
+
+def _settled(found: list[Extracted]) -> list[Extracted]:
+    """One reading per key: a later one if it corrects or is as sure, else the surer."""
+    chosen: dict[str, Extracted] = {}
+    for item in found:
+        old = chosen.get(item.key)
+        if (
+            old is None
+            or item.correction
+            or item.confidence > old.confidence
+            or (item.span != old.span and item.confidence == old.confidence)
+        ):
+            chosen.pop(item.key, None)
+            chosen[item.key] = item
+    return list(chosen.values())

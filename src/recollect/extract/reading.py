@@ -1,0 +1,291 @@
+"""From a message to the clauses in which its writer states something.
+
+What is quoted, pasted, asked, supposed, wished or said by somebody else is taken out here, so that the rules
+only ever see statements.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+MAX_TEXT = 20_000
+"""What follows in a longer message is pasted matter, not talk."""
+MAX_SENTENCE = 600
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """One statement: cleaned text, the sentence it stands in, and where that sentence is in the message."""
+
+    text: str
+    sentence: str
+    span: tuple[int, int]
+    correction: bool = False
+    full: str = ""
+    """The clause with its "not Berlin" still on."""
+    rejected: str | None = None
+    """What the writer says it is not: "Munich, not Berlin"."""
+
+
+_FENCES = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.S)
+_QUOTED_LINES = re.compile(r"^[ \t]*(?:>|On .{0,80} wrote:|-{3,}|={3,}|From: |Sent: |To: |Subject: ).*$", re.M)
+_TAGGED = re.compile(
+    r"<([a-zA-Z][\w:-]{0,40})\b[^<>]{0,200}>.*?(?:</\1\s*>|\Z)|<[^<>\n]{1,200}>|\[/?[A-Z_]{3,}\]", re.S
+)
+_QUOTES = re.compile(
+    r"\"([^\"\n]{0,600})\"|“([^”\n]{0,600})”|«([^»\n]{0,600})»|(?<![\w])['‘]([^'’\n]{4,600})['’](?!\w)"
+)
+_PASTED = re.compile(
+    r"\b(?:here(?:'s| is| are)|this is|see|below is|following|forwarded|pasted?|attached|translate|rewrite|rephrase|paraphrase"
+    r"|proofread|summari[sz]e|shorten|edit|improve|polish|correct|fix|check|analy[sz]e|classify|extract|parse|convert"
+    r"|draft|write|compose|generate|prompt|example|template|transcript|lyrics|log|output|error message|says|said|wrote"
+    r"|reads|sentence|text|email|message|quote|essay|bio|review|tweet|post)\b[^.!?\n:]{0,80}:(?=\s)",
+    re.I,
+)
+_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$|[\"')\]])[^.!?\n]*)*(?:[.!?]+[\"')\]]*|\n|$)")
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|vs|etc|approx|Jr|Sr|No|e\.g|i\.e|a\.k\.a|[A-Z])\.$")
+
+_QUESTION_START = re.compile(
+    r"^(?:and |but |so |ok(?:ay)?,? |hey,? |hi,? |hello,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am"
+    r"|was|were|will|would|can|could|should|shall|may|might|must|has|have|had|isn't|aren't|don't|doesn't|didn't|wasn't"
+    r"|won't|wouldn't|can't|couldn't|shouldn't|haven't|hasn't|what's|where's|who's|how's|when's) "
+    r"(?!ever\b|not ever\b|worry)",
+    re.I,
+)
+# "have" and "don't" also open statements and orders; only an inverted subject makes them questions.
+_INVERTED = re.compile(
+    r"^(?:and |but |so )*(?:have|had|has|don't|do|did|may|might|must|will|shall|was|were|is|are|am|can|could|would|should"
+    r"|\w+n't)\s+(?:i|you|we|my|your|our|it|he|she|they|there|this|that|the|a|an|any|some|these|those|[a-z]+)\b",
+    re.I,
+)
+_ORDER_START = re.compile(
+    r"^(?:please )?(?:don't|do not|do) (?!i\b|you\b|we\b|they\b|he\b|she\b|it\b|my\b|your\b|the\b)", re.I
+)
+_SUPPOSED = re.compile(
+    r"^(?:ok(?:ay)?,? |so,? |and |but |now,? |please )*(?:if|suppose|supposing|imagine|imagining|pretend|pretending|assume|assuming"
+    r"|let's (?:say|assume|pretend|imagine|suppose)|let us (?:say|assume)|say (?:i|my|we)\b|what if|hypothetically|act (?:as|like)"
+    r"|role-?play|unless|whether|as if|as though|had i|were i|in (?:my|the|this|a|our|that) (?:dream|story|role-?play|game|novel"
+    r"|scene|movie|film|book|play|fantasy|scenario|example|simulation|skit)|once upon|(?:my|the) character|in character"
+    r"|(?:write|tell|draft|compose|create|generate|make|give|invent|sing|continue|finish|complete|translate|rewrite|rephrase"
+    r"|paraphrase|proofread|say|type|print|repeat|echo|read)\b(?! me (?:always|never)))",
+    re.I,
+)
+_UNSURE = re.compile(
+    r"\b(?:i|we)(?:'d| would| could| might| may| wish| hope| want(?:ed)? to| wanna| plan to| dream| should| guess| wonder| doubt| suspect"
+    r"| tried| try| used to| was (?:going|about|supposed|thinking|wondering)| were going| am supposed| imagine| pretend)\b"
+    r"|\b(?:maybe|perhaps|possibly|supposedly|allegedly|hypothetically|theoretically|kidding|joking|as if|as though|like i'm"
+    r"|thinking (?:of|about)|considering|what if|wondering|pretending|in theory|if i|if we|if my|would be|might be|could be"
+    r"|would've|not sure|no idea|don't know|feel like|feels like)\b",
+    re.I,
+)
+_SAYING = (
+    r"(?:said|says|say|told|tells|think|thinks|thought|believes?|believed|claims?|claimed|wrote|writes|asked|asks|jokes?|joked|insists?"
+    r"|insisted|calls? me a|assumes?|assumed|reckons?|reported|mentioned|announced|replied|answered|suggests?|suggested"
+    r"|keeps? saying|keeps? telling|imagines?|pretends?|argues?|wants?|wishes|hopes|dreams?)"
+)
+_REPORTED = re.compile(
+    rf"^(?:and |but |so |because |according to )?(?:he|she|they|it|you|people|someone|somebody|everyone|everybody|nobody|no one"
+    rf"|one of|the|this|that|a|an|some|many|most|(?:my|our|his|her|their|your) [\w'-]+(?: [\w'-]+)?|[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)"
+    rf"(?:'s| has| have| had| just| once| always| often| also| recently| really)* {_SAYING}\b|^according to\b",
+    re.I,
+)
+_OWN_SAYING = re.compile(
+    r"^(?:as )?(?:i|we)(?:'ve| have)?(?: already| just| once)? (?:told you|said|mentioned|should (?:mention|add|note|say)|can (?:tell|confirm)(?: you)?"
+    r"|must (?:say|admit|confess)|have to (?:say|admit)|wanted to (?:mention|say|tell you)|confirm|admit|confess)"
+    r"(?: before| earlier| above)?(?: that|,)? (?=(?:i|my|we|our)\b)",
+    re.I,
+)
+_OPENING = re.compile(
+    r"^(?:(?:hi|hey|hello|hiya|good (?:morning|afternoon|evening|day)|greetings|dear [a-z]+|ok(?:ay)?|well|so|oh|ah|um|uh|hmm+|yes|yeah|yep|yup|sure"
+    r"|right|great|thanks(?: a lot| so much)?|thank you(?: so much)?|cool|btw|by the way|fyi|for your information|just fyi|for (?:context|reference|the record)"
+    r"|some (?:context|background)|a bit of (?:context|background)|background|context|note|honestly|frankly|personally|basically|also|and|but|plus|because|since"
+    r"|though|although|anyway|besides|oh and|as for me|about me|in case (?:it matters|you(?:'re)? (?:need|wonder(?:ing)?)[^,]{0,20})"
+    r"|just so you know|so you know|just to (?:let you know|be clear|clarify)|to be (?:clear|honest|fair)|tbh|as you know|you (?:should|might want to) know"
+    r"|(?:please )?(?:remember|note|keep in mind|bear in mind|be aware|know|save|store|memori[sz]e)(?: this| that|:)?(?= (?:i|i'm|my|we|our|that|the)\b)"
+    r"|don't forget(?: that)?|it turns out(?: that)?|turns out|the (?:thing|fact|truth) is(?: that)?|good news|bad news|update|quick (?:update|note)"
+    r"|for what it's worth|fwiw|in fact|of course|obviously|at work|at home|these days|nowadays|currently|right now|at the moment|at present"
+    r"|as of (?:today|now|this week)|today|recently|lately|luckily|fortunately|unfortunately|sadly|finally|first(?: of all)?|second(?:ly)?|lastly|officially)"
+    r"(?:[,:;!.]+\s*|\s+[-–—]+\s*|\s+))+(?=\S)",
+    re.I,
+)
+_CORRECTION = re.compile(
+    r"^(?:(?:no|nope|sorry|oops|whoops|wait|hold on|hang on|my bad|my mistake|apologies|ah|oh|hmm|well|um|and|but|so|ok)[,.!;:—–-]*\s+)*"
+    r"(?:actually|correction|scratch that|strike that|to correct (?:myself|that|you)|let me correct (?:myself|that)|i (?:meant|mean)(?: to say)?"
+    r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re| are) wrong|you got (?:that|it|my \w+) wrong"
+    r"|not quite|rather|or rather|i was wrong|wrong|no|nope|sorry|wait|oops)"
+    r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that)\b))(?:(?:i (?:meant|mean)(?: to say)?(?: that)?|it's actually|actually|that)[,:]?\s+)?|"
+    r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean)(?: to say)?(?: that)?[,:]?\s+|^i meant(?: to say)?(?: that)?[,:]?\s+",
+    re.I,
+)
+_REPAIR = re.compile(
+    r"(?:,|;|\.\.\.|…|\s[-–—]+)\s*(?:(?:no|sorry|wait|oops|er|err|um|uh|hmm)[,.]?\s+)*(?:i (?:mean|meant)(?: to say)?|scratch that|correction|make that"
+    r"|or rather|actually|sorry|no wait|no)[,:]?\s+",
+    re.I,
+)
+_SUBJECT = (
+    r"(?:i(?:'m|'ve|'d|'ll)?|my|we(?:'re|'ve)?|our|it(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
+    r"|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when|which|whose|should|let's|don't|never|always"
+    r"|everybody|everyone|people|that's|this|if|unless|so|as long as|from now on|officially|not sure)"
+)
+_BOUNDARY = re.compile(
+    rf"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|while|plus|or|since|as|yet|whereas|now|then|also)\s+)*(?={_SUBJECT}\b)"
+    rf"|\s+(?:and|but|so|because|though|although|while|whereas)\s+(?:(?:now|then|also|currently|officially)\s+)*(?={_SUBJECT}\b)|\s*;\s*|\s+[–—]\s+",
+    re.I,
+)
+_ELLIPSIS = re.compile(
+    r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really)\s+)*(?=(?:live|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach|enjoy|run"
+    r"|prefer|grew|moved|joined|was born|am)\b)",
+    re.I,
+)
+_CONTRAST = re.compile(r"(?:,\s+(?:and |but )?not|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I)
+_TAG = re.compile(
+    r",\s*(?:right|correct|yes|no|ok|okay|eh|huh|isn't it|aren't i|don't i|haven't i|do i|am i|you know)\s*\?+$", re.I
+)
+
+
+def clauses(text: str) -> list[Clause]:
+    """The statements of a message, in order."""
+    text = text[:MAX_TEXT]
+    own = mask(text)
+    return [
+        clause
+        for start, end in _sentences(own)
+        for clause in _clauses_of(own[start:end], text[start:end], (start, end))
+    ]
+
+
+def mask(text: str) -> str:
+    """The text with quoted, fenced, tagged and pasted parts blanked out, length unchanged."""
+    for pattern in (_FENCES, _TAGGED, _QUOTED_LINES):
+        text = pattern.sub(lambda match: "\n" * len(match[0]), text)
+    pasted = _PASTED.search(text)
+    if pasted:
+        text = text[: pasted.start()] + "\n" * (len(text) - pasted.start())
+    return _QUOTES.sub(_unquote, text)
+
+
+def _unquote(match: re.Match[str]) -> str:
+    """A quoted word or two is a name; anything longer is somebody's sentence."""
+    inner = next(group for group in match.groups() if group is not None)
+    if len(inner.split()) <= 2 and not inner.lower().startswith(("i ", "i'm", "my ", "call me")):
+        return f" {inner} "
+    return "\n" * len(match[0])
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    out: list[tuple[int, int]] = []
+    begin = 0
+    for match in _SENTENCE.finditer(text):
+        piece = text[begin : match.end()]
+        if _ABBREVIATION.search(piece) and match.end() < len(text) and not piece.endswith("\n"):
+            continue
+        if piece.strip() and len(piece) <= MAX_SENTENCE:
+            out.append((begin + len(piece) - len(piece.lstrip()), begin + len(piece.rstrip())))
+        begin = match.end()
+    return out
+
+
+def _clauses_of(own: str, sentence: str, span: tuple[int, int]) -> list[Clause]:
+    bare, correction, _ = opening(normalise(own))
+    if _is_question(bare) or _SUPPOSED.match(bare) or _REPORTED.match(bare):
+        return []
+    out: list[Clause] = []
+    for piece, repaired in _pieces(bare):
+        if _REPORTED.match(piece) or _SUPPOSED.match(piece):
+            break
+        clause = _clause(piece, sentence, span, correction or repaired)
+        if clause is not None:
+            out.append(clause)
+    return out
+
+
+def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool) -> Clause | None:
+    rest, corrected, _ = opening(piece)
+    rest = rest.strip(" ,;:.!()")
+    if not rest or rest.endswith("?") or _QUESTION_START.match(rest + " ") and not _ORDER_START.match(rest):
+        return None
+    full = rest
+    contrast = _CONTRAST.search(rest)
+    rejected = contrast[1].strip() if contrast else None
+    if contrast:
+        rest = rest[: contrast.start()].strip(" ,")
+    if not rest:
+        return None
+    return Clause(rest, sentence, span, correction or corrected, full, rejected)
+
+
+def normalise(text: str) -> str:
+    """Straight quotes, single spaces, and the apostrophes that people leave out."""
+    text = " ".join(text.replace("’", "'").replace("‘", "'").split())
+    text = re.sub(r"\bim\b", "I'm", text, flags=re.I)
+    text = re.sub(r"\b(i)ve\b", r"\1've", text, flags=re.I)
+    text = re.sub(r"\b(do|does|did|is|are|was|ca|wo)nt\b", r"\1n't", text, flags=re.I)
+    return re.sub(r"\bcannot\b", "can't", text, flags=re.I)
+
+
+def opening(text: str) -> tuple[str, bool, bool]:
+    """Text without greetings and asides before it; whether they correct something; whether they ask to remember."""
+    correction = remember = False
+    for _ in range(4):
+        marked = _CORRECTION.match(text)
+        if marked and marked.end() < len(text):
+            text, correction = text[marked.end() :], True
+            continue
+        aside = _OPENING.match(text) or _OWN_SAYING.match(text)
+        if not aside or aside.end() >= len(text):
+            break
+        remember = remember or "remember" in aside[0].lower()
+        text = text[aside.end() :]
+    return text, correction, remember
+
+
+def _is_question(sentence: str) -> bool:
+    if _ORDER_START.match(sentence):
+        return False
+    if _QUESTION_START.match(sentence) and (sentence.endswith("?") or _asks(sentence)):
+        return True
+    if not sentence.endswith("?"):
+        return False
+    last = _BOUNDARY.split(sentence)[-1]
+    return bool(_TAG.search(sentence)) or last == sentence or not _QUESTION_START.match(opening(last)[0])
+
+
+def _asks(sentence: str) -> bool:
+    return bool(_INVERTED.match(sentence)) or bool(
+        re.match(
+            r"(?:and |but |so )*(?:what|where|who|whom|whose|why|how|which|what's|where's|who's|how's|when's)\b",
+            sentence,
+            re.I,
+        )
+    )
+
+
+def _pieces(sentence: str) -> list[tuple[str, bool]]:
+    """The sentence cut where a new subject starts; true marks what repairs the piece before it."""
+    out: list[tuple[str, bool]] = []
+    begin = 0
+    for repair in _REPAIR.finditer(sentence):
+        out.extend((piece, bool(begin)) for piece in _split(sentence[begin : repair.start()]))
+        begin = repair.end()
+    first = bool(begin)
+    for piece in _split(sentence[begin:]):
+        out.append((piece, first))
+        first = False
+    return out
+
+
+def _split(text: str) -> list[str]:
+    out: list[str] = []
+    for piece in _BOUNDARY.split(text):
+        parts = _ELLIPSIS.split(piece)
+        own = re.match(r"(?:i|we)\b|(?:i|we)'", opening(piece)[0], re.I)
+        out.extend(
+            part if index == 0 or not own else f"I {part}" for index, part in enumerate(parts)
+        ) if own else out.append(piece)
+    return [piece for piece in (item.strip() for item in out) if piece]
+
+
+def is_unsure(clause: str) -> bool:
+    """A wish, a guess or something no longer so."""
+    return bool(_UNSURE.search(clause))

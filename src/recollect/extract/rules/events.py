@@ -1,0 +1,132 @@
+"""Events of the user's life with a date, resolved against the time of the message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..keys import slug
+from ..temporal import DateRange, Prefer, parse_dates
+from .base import I_AM, I_HAVE, LIKELY, MY, Draft, Rule, Seen, rule
+from .people import RELATION
+
+_RECURRING = re.compile(r"\b(?:anniversary|birthday|name day)$", re.I)
+_LIFE = {
+    "graduated": "graduation", "graduate": "graduation", "graduating": "graduation", "got married": "wedding", "get married": "wedding", "getting married": "wedding", "married": "wedding", "got engaged": "engagement",
+    "retired": "retirement", "retire": "retirement", "retiring": "retirement", "got divorced": "divorce", "gave birth": "birth", "due": "due_date",
+}  # fmt: skip
+_EVENT_STOP = re.compile(
+    r"^(?:code|test|tests|build|server|question|problem|computer|internet|meeting notes|it|that|this|day|week|weekend|time|last|next|first|only|favou?rite|best|worst|birthday|date of birth|plan|guess)\b",
+    re.I,
+)
+_DOING_STOP = re.compile(
+    r"^(?:looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping|planning|considering|free|available|busy|going to (?!(?:the )?[A-Z])|doing|using|working|not)\b",
+    re.I,
+)
+
+
+def _date(text: str, seen: Seen, prefer: Prefer) -> DateRange | None:
+    """The only date of a phrase, when the phrase ends with it."""
+    found = parse_dates(text, seen.at, prefer=prefer)
+    if len(found) != 1 or not re.fullmatch(
+        r"[\s,.!]*(?:at .{1,30}|for .{1,40}|in [A-Z].{1,30}|with .{1,30}|and .*|to .{1,40})?", text[found[0].span[1] :]
+    ):
+        return None
+    return found[0]
+
+
+def _value(found: DateRange, *, recurring: bool = False) -> str:
+    if recurring and found.yearless:
+        return f"--{found.start.month:02d}-{found.start.day:02d}"
+    return found.iso
+
+
+def _before(text: str, found: DateRange) -> str:
+    return re.sub(
+        r"\s*\b(?:on|at|in|by|for|this|the|until|is|,)*\s*$", "", text[: found.span[0]].strip(" ,"), flags=re.I
+    )
+
+
+def _mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    past = match["verb"].strip().lower() in ("was", "were", "started", "ended", "left", "happened", "took place")
+    found = _date(match["x"], seen, "past" if past else "future")
+    what = match["what"].strip()
+    if not found or _before(match["x"], found) or _EVENT_STOP.match(what) or len(what.split()) > 5:
+        return
+    yield Draft(f"date.{slug(what)}", _value(found, recurring=bool(_RECURRING.search(what))), LIKELY)
+
+
+def _of_mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    found = _date(match["x"], seen, "future")
+    if found and not _before(match["x"], found) and len(match["of"].split()) <= 3:
+        yield Draft(
+            f"date.{slug(match['of'] + ' ' + match['what'])}",
+            _value(found, recurring=bool(_RECURRING.search(match["what"]))),
+            LIKELY,
+        )
+
+
+def _have(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    found = _date(match["x"], seen, "future")
+    if not found:
+        return
+    what = re.sub(r"\s+(?:with|at|in) .*$", "", _before(match["x"], found))
+    if (
+        what
+        and len(what.split()) <= 4
+        and not _EVENT_STOP.match(what)
+        and not re.search(r"\b(?:question|problem|issue|bug|error|to)\b", what)
+    ):
+        yield Draft(f"date.{slug(what)}", _value(found), LIKELY)
+
+
+def _life(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    said = " ".join(match["verb"].lower().split())
+    found = parse_dates(match["x"], seen.at, prefer="future" if said.endswith(("ing", "e", "due")) else "past")
+    if found:
+        yield Draft(f"date.{_LIFE[said]}", _value(found[0]), LIKELY)
+
+
+def _doing(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """I'm flying to Lisbon next month."""
+    found = _date(match["x"], seen, "future")
+    if (
+        not found
+        or found.start < seen.at.replace(hour=0, minute=0, second=0, microsecond=0)
+        and found.grain in ("day", "minute")
+    ):
+        return
+    what = _before(match["x"], found)
+    if 2 <= len(what.split()) <= 6 and not _DOING_STOP.match(what):
+        yield Draft(f"date.{slug(what)}", _value(found), LIKELY)
+
+
+def _did(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    found = _date(match["x"], seen, "past")
+    if not found:
+        return
+    what = _before(match["x"], found)
+    if 1 <= len(what.split()) <= 4 and not re.match(
+        r"(?:the|this|that|it|them|a test|working|using|learning|a new (?:job|role))\b", what, re.I
+    ):
+        yield Draft(f"date.{slug(match['verb'] + ' ' + re.sub(r'^(?:an?|my) ', '', what))}", _value(found), LIKELY)
+
+
+def _born(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    found = _date(match["x"], seen, "past")
+    if found and not _before(match["x"], found):
+        yield Draft(f"date.{slug(match['rel'])}_born", _value(found), LIKELY)
+
+
+_IS = r"(?P<verb>'s| is| are| was| were| leaves| departs| starts| begins| ends| started| ended| falls| takes place| took place| happens| expires| arrives| lands| is due| is scheduled| is set| has been moved| got moved| moved| will be)"
+_ON = r"(?: due| scheduled| set| booked| planned| moved)?(?: for| to| by| on| at| in)?"
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"{MY} (?P<what>[\w' -]{{2,50}}?){_IS}{_ON} (?P<x>\S.*)", _mine),
+    rule(rf"the (?P<what>deadline|due date|date|launch|release|start|end|kick-?off|closing|hearing|appointment|interview|funeral|ceremony|party) (?:for|of) (?:my|our) (?P<of>[\w' -]{{2,40}}?)(?:'s| is| was) (?:on |by |in )?(?P<x>\S.*)", _of_mine),
+    rule(rf"(?:{I_HAVE}|I've )(?:an? |my |another |to be at an? )(?P<x>\S.*)", _have),
+    rule(r"(?:I|we)(?:'m|'re| am| are|'ll| will|'ve| have)? (?:just |both |finally |going to |gonna )*(?P<verb>graduated|graduating|graduate|got married|getting married|get married|got engaged|retired|retiring|retire|got divorced|gave birth|due)\b(?P<x>.*)", _life),
+    rule(rf"{I_AM}(?P<x>[a-z]+ing \S.*)", _doing),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed|failed|lost|defended|launched|published|founded|started|stopped|ran|climbed|finished) (?P<x>\S.*)", _did),
+    rule(rf"{MY} (?P<rel>{RELATION}) was born (?:on )?(?P<x>\S.*)", _born),
+)  # fmt: skip

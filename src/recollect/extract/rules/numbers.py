@@ -1,0 +1,108 @@
+"""Counts, amounts and measures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..keys import slug
+from ..phrases import amount, count, cut
+from .base import ADVERBS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+
+_COUNTED_STOP = re.compile(
+    r"^(?:questions?|problems?|minutes?|seconds?|hours?|days?|weeks?|months?|options?|ideas?|issues?|errors?|things?|suggestions?|tests?|choices?|meetings?|tasks?|more|other|left|files?|tabs?|windows?|bugs?|points?|reasons?|concerns?|words?"
+    r"|examples?|of|different|failing|open|new|lines?|rows?|columns?|tickets?|emails?|messages?|requests?|items?|pages?|versions?|copies|percent|%|quick|follow|small|possible|to|am|pm|interviews?|appointments?|exams?|free|simple)\b",
+    re.I,
+)
+_NUMBER = r"(?:\d[\d,]{0,12}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|a couple of|a dozen|one)"
+_MEASURE = r"(?P<n>\d{1,4}(?:\.\d{1,2})?)\s?(?P<unit>cm|centimet(?:er|re)s?|m|met(?:er|re)s?|feet|foot|ft|inch(?:es)?|kg|kilos?|kilograms?|lbs?|pounds?|stone)\b"
+_UNITS = {"centimeters": "cm", "centimetres": "cm", "meters": "m", "metres": "m", "meter": "m", "metre": "m", "feet": "ft", "foot": "ft", "inches": "in", "kilos": "kg", "kilo": "kg", "kilograms": "kg", "lbs": "lb", "pounds": "lb", "pound": "lb"}  # fmt: skip
+_MY_NUMBER_STOP = re.compile(
+    r"\b(?:age|phone|number|code|test|guess|answer|question|birthday|address|flight|gate|order|port|id|pin|password|problem|error|line|version|score so far|name|favou?rite|first|next|last)\b",
+    re.I,
+)
+
+
+def _counted(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = count(match["n"])
+    noun = cut(
+        re.split(
+            r"\s+(?:in|at|on|with|from|to|for|who|that|named|called|working|living|under|between|left|and|together|here|per|each|as|aged|each)\b|[,(]",
+            match["x"],
+        )[0],
+        words=4,
+    )
+    if value is None or not noun or _COUNTED_STOP.match(noun):
+        return
+    yield Draft(f"number.{slug(noun)}", value, LIKELY)
+
+
+def _experience(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = count(match["n"])
+    if value is not None:
+        yield Draft("number.years_of_experience", value, LIKELY)
+
+
+def _mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    what = re.sub(r"\s+(?:for|on|in|of|at|per) .*$", "", match["what"].strip())
+    value = amount(match["x"])
+    if value is None or _MY_NUMBER_STOP.search(what) or len(what.split()) > 3 or "'s" in what:
+        return
+    if isinstance(value, dict) and str(value["unit"]).lower() in (
+        "years",
+        "year",
+        "minutes",
+        "hours",
+        "days",
+        "am",
+        "pm",
+        "st",
+        "nd",
+        "rd",
+        "th",
+    ):
+        return
+    yield Draft(f"number.{slug(what)}", value, LIKELY)
+
+
+def _team_size(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = count(match["n"])
+    if value is not None:
+        yield Draft("number.team_size", value, LIKELY)
+
+
+def _salary(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = amount(match["x"])
+    if value is not None and re.search(
+        r"\b(?:a|per|each) (?:year|month|week|hour)|annually|/(?:yr|mo|year|month)", seen.clause, re.I
+    ):
+        yield Draft("number.salary", value, LIKELY)
+
+
+def _measured(key: str, match: re.Match[str]) -> Iterable[Draft]:
+    digits = match["n"]
+    unit = match["unit"].lower()
+    yield Draft(key, {"amount": float(digits) if "." in digits else int(digits), "unit": _UNITS.get(unit, unit)}, SURE)
+
+
+def _height(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return _measured("height", match)
+
+
+def _weight(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return _measured("weight", match)
+
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"{I_HAVE}(?P<n>{_NUMBER}) (?P<x>[a-z].*)", _counted),
+    rule(rf".*\band (?P<n>two|three|four|five|six|seven|eight|nine|ten|\d{{1,2}}) (?P<x>(?:younger |older )?(?:kids|children|sons|daughters|brothers|sisters|siblings|dogs|cats|cars|bikes)\b.*)", _counted),
+    rule(rf"(?:{I_HAVE}|with )(?P<n>{_NUMBER})\+? years(?:'|s)? (?:of )?(?:\w+ ){{0,2}}experience", _experience),
+    rule(rf"{MY} (?P<what>[a-z][\w' -]{{1,40}}?)(?: (?:for|on) (?:this|that|it|the \w+|\w+))?(?:'s| is| are|:)(?: now| currently| only| around| about| roughly)* (?P<x>[$€£¥]?\s?\d.*)", _mine),
+    rule(rf"there (?:are|'re) (?P<n>{_NUMBER}) (?:people|of us|members|engineers|developers|designers|colleagues|employees) (?:on|in|at) (?:my|our) (?:team|company|group|department|startup|squad)", _team_size),
+    rule(rf"(?:my|our) (?:team|group|squad|company|department) (?:has|is|consists of|counts) (?P<n>{_NUMBER}) (?:people|members|engineers|developers|persons|strong|employees|colleagues)\b", _team_size),
+    rule(rf"(?:I (?:lead|manage|run|head)|we(?:'re| are)|{I_AM}(?:leading|managing|in)) an? (?:small )?team of (?P<n>{_NUMBER})\b", _team_size),
+    rule(rf"(?:I|we) {ADVERBS}(?:earn|make|get paid) (?P<x>[$€£]?\s?\d.*)", _salary),
+    rule(rf"(?:{I_AM}|I stand |I measure ){_MEASURE} (?:tall|high)", _height),
+    rule(rf"{MY} height is {_MEASURE}", _height),
+    rule(rf"(?:I {ADVERBS}weigh|{MY} weight is) (?:about |around )?{_MEASURE}", _weight),
+)  # fmt: skip

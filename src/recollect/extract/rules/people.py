@@ -1,0 +1,88 @@
+"""People and animals around the user, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..keys import slug
+from ..phrases import listed, lowercase_name, person
+from .base import GUESS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+
+_KIN = (
+    r"sister|brother|mother|mom|mum|father|dad|wife|husband|partner|spouse|girlfriend|boyfriend|fianc[eé]e?|son|daughter|uncle|aunt|auntie|cousin|grandmother|grandma|granny|grandfather|grandpa|niece|nephew|godmother"
+    r"|godfather|godson|goddaughter|grandson|granddaughter|stepmother|stepfather|stepsister|stepbrother|stepson|stepdaughter|mother-in-law|father-in-law|sister-in-law|brother-in-law|son-in-law|daughter-in-law|twin|baby|kid|child|ex"
+)
+_OTHERS = (
+    r"boss|manager|supervisor|colleague|coworker|co-worker|co-founder|cofounder|teammate|friend|roommate|flatmate|housemate|neighbou?r|doctor|gp|dentist|therapist|lawyer|accountant|landlord|landlady|teacher|mentor|assistant|advisor"
+    r"|adviser|professor|coach|trainer|tutor|hairdresser|babysitter|nanny|intern|direct report|team lead|tech lead|business partner|physiotherapist|psychologist|vet|mechanic|agent"
+)
+_SIZE = r"(?:younger|older|little|big|elder|eldest|oldest|youngest|twin|half|late|new|old|best|close|closest|good|dear|first|ex|former|current|beloved|middle|baby|direct|line|step|thesis|phd|piano|guitar|music|swimming|running|family)"
+RELATION = rf"(?:{_SIZE}[ -])?(?:{_KIN}|{_OTHERS})"
+PET = r"(?:dog|cat|puppy|kitten|parrot|rabbit|hamster|horse|pony|turtle|tortoise|guinea pig|budgie|canary|goldfish|ferret|snake|lizard|gecko|pet|cockatiel|labrador|poodle|beagle|corgi|husky|retriever|golden retriever|german shepherd|dachshund|chihuahua|terrier|tabby)"
+_NAMED = r"(?:is called|is named|are called|are named|called|named|goes by|'s name is|'s called|is|whose name is|by the name of)"
+_PLAIN = {"former", "current", "late", "new", "old", "dear", "good", "beloved", "close", "direct", "line"}
+
+
+def _relation_key(words: str) -> str:
+    parts = words.lower().replace("-", " ").split()
+    if parts and parts[0] in _PLAIN:
+        parts = parts[1:]
+    return f"relation.{slug(' '.join(parts))}"
+
+
+def _relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = person(match["x"])
+    if name and not re.match(r"(?:late|former|ex)\b", match["rel"], re.I):
+        yield Draft(_relation_key(match["rel"]), name, LIKELY)
+
+
+def _named_relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = person(match["x"]) or lowercase_name(match["x"])
+    if name:
+        yield Draft(_relation_key(match["rel"]), name, SURE)
+
+
+def _spouse(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = person(re.sub(rf"^(?:my |an? )(?:{_KIN}|man|woman)?,?\s*(?:named |called )?", "", match["x"]))
+    key = {"married": "spouse", "engaged": "fiance"}.get(match["state"].lower(), "partner")
+    if name:
+        yield Draft(f"relation.{key}", name, SURE)
+
+
+def _reports(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = person(match["x"])
+    if name:
+        yield Draft("relation.manager", name, LIKELY)
+
+
+def _pet(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    names = [name for name in (person(item) for item in listed(match["x"], words=3)) if name]
+    kind = slug(match["rel"])
+    if len(names) > 1:
+        yield Draft(f"pet.{kind}", names, LIKELY)
+    elif names:
+        yield Draft(f"pet.{kind}", names[0], LIKELY)
+
+
+def _exists(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    kind = match["rel"].lower()
+    pet = re.fullmatch(PET, kind)
+    yield Draft(f"pet.{slug(kind)}" if pet else _relation_key(kind), True, GUESS)
+
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:'s (?:first |full )?name is| is called| is named| goes by|, (?:called|named)| called| named) (?P<x>\S.*)", _named_relation),
+    rule(rf"{MY} (?P<rel>{RELATION})(?:'s| is) (?:actually |now |still )?(?P<x>(?-i:[^\W\d_a-z]).*)", _relation),
+    rule(rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:,| -| \()? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _relation),
+    rule(rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*(?: (?-i:[A-ZÀ-ÞŠŽŁ])\S*)?) (?:is|was|has been) my (?P<rel>{RELATION})\b", _relation),
+    rule(rf"{I_HAVE}(?:an? |one )?(?P<rel>{RELATION})(?:,)? (?:named|called|whose name is|by the name of) (?P<x>\S.*)", _named_relation),
+    rule(rf"(?:{I_AM}|I've been |I got |I was )(?:(?:happily|recently|newly) )*(?P<state>married|engaged) to (?P<x>\S.*)", _spouse),
+    rule(rf"{I_AM}(?P<state>dating|seeing|going out with|in a relationship with) (?P<x>\S.*)", _spouse),
+    rule(r"I (?:now |currently |directly )?(?:report|answer) (?:directly )?to (?P<x>\S.*)", _reports),
+    rule(rf"(?:.*\b)?{MY} (?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are|,)? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _pet),
+    rule(rf"{I_HAVE}(?:an? |one |two |three |\d )?(?:\w+ )?(?P<rel>{PET}s?)(?:,)? (?:named|called|whose names? (?:is|are)) (?P<x>\S.*)", _pet),
+    rule(rf"(?:I|we) (?:just |recently )*(?:got|adopted|rescued|bought) an? (?:\w+ )?(?P<rel>{PET})(?:,)? (?:named|called) (?P<x>\S.*)", _pet),
+    rule(rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*) is my (?P<rel>{PET})\b", _pet),
+    rule(rf"{I_HAVE}an? (?:\w+ )?(?P<rel>{PET}|{_KIN})(?:$|,|\.)", _exists),
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""Where the user lives, works and comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from ..phrases import cut, organisation
+from ..temporal import parse_dates
+from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+
+_NOT_PLACES = frozenset(
+    "sales marketing hr it finance engineering legal ops operations product support slack zoom teams excel vim emacs love trouble charge bed class meetings meeting pain debt shock favor favour need"
+    " general fact hell heaven doubt peace person school college university high grad therapy recovery town house home apartment flat place same way process middle python java javascript java rust"
+    " fear constant pst est cet gmt utc cst bst ist edt pdt terror a an the my our this that".split()
+)
+_ANY = datetime(2000, 1, 1, tzinfo=UTC)  # only where a date stands in the text matters
+_ENDS = re.compile(r"\s+(?:with|near|for|since|on|as|at|after|before|from|by|during|working|and (?:work|i|my|we|love|have|am|was|study|commute)|to|between|every|where|about|around|not far|near|next to|\d)\b.*$|\s+in (?:\d{4}|january|february|march|april|may|june|july|august|september|october|november|december)\b.*$", re.I)  # fmt: skip
+
+
+def place(phrase: str) -> str | None:
+    """The place a phrase names: a proper name, or a short description of one."""
+    text = re.sub(r"^(?:the city of |downtown |central |beautiful |sunny )", "", phrase.strip(), flags=re.I)
+    dates = parse_dates(text, _ANY)
+    if dates:
+        text = text[: dates[0].span[0]]
+    comma = re.match(r"([^,]+),\s*([A-Z][^,]*)", text)
+    if comma:
+        right = organisation(comma[2])
+        left = _ENDS.sub("", comma[1]).strip()
+        if right and left == comma[1].strip() and comma[2].strip(" .") == right:
+            text = f"{left}, {right}"
+    else:
+        text = text.split(",")[0]
+    value = cut(_ENDS.sub("", text), words=6)
+    first = value.split()[0].lower() if value else ""
+    if not value or (first in _NOT_PLACES and not re.match(r"(?:an?|the) ", value, re.I)):
+        return None
+    if re.match(r"(?:an?|the|my|our|this|that) ", value, re.I) and not re.match(
+        r"the [A-Z]|the (?:us|uk|usa|netherlands|bronx|philippines)\b", value, re.I
+    ):
+        return None
+    return value
+
+
+def _at(key: str, match: re.Match[str], seen: Seen, confidence: float) -> Iterable[Draft]:
+    value = place(match["x"])
+    if value and len(value.split()) <= 5:
+        began = [found.start for found in parse_dates(match["x"], seen.at) if found.start <= seen.at]
+        yield Draft(key, value, confidence, began[0] if began else None)
+
+
+def _lives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return _at("location", match, seen, SURE)
+
+
+def _works(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = organisation(match["x"])
+    return _at("work_location", match, seen, GUESS) if value and value.lower() not in _NOT_PLACES else ()
+
+
+def _comes_from(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return _at("origin", match, seen, LIKELY)
+
+
+def _is_in(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """I'm in Melbourne: only a proper name, since people are also in meetings, Excel and Sales."""
+    value = organisation(re.sub(r"^the (?=[A-Z])", "", match["x"]))
+    if value and value.lower().split()[0] not in _NOT_PLACES and len(value) > 3 and not value[0].isdigit():
+        rest = match["x"][len(value) :].strip(" ,.")
+        if not re.match(
+            r"(?:team|department|group|meeting|class|channel|mode|for (?:a|the|work|business|holiday)|on (?:business|holiday|vacation)|until|this week|today)\b",
+            rest,
+            re.I,
+        ):
+            yield Draft("location", value, GUESS)
+
+
+def _is_from(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if re.match(
+        r"the [\w ]+ (?:team|department)\b|(?:hr|it|sales|support|accounting|finance|procurement)\b", match["x"], re.I
+    ):
+        return ()
+    return _at("origin", match, seen, LIKELY)
+
+
+def _address(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = match["x"].strip(" .")
+    if re.search(r"\d", value) and len(value) <= 120 and "@" not in value:
+        yield Draft("address", value, SURE)
+
+
+def _timezone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("timezone", match["x"].rstrip("."), SURE)
+
+
+_ZONE = r"(?:[A-Z][a-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::\d\d)?)?|(?-i:PST|PDT|PT|EST|EDT|ET|CST|CDT|MST|MDT|CET|CEST|EET|EEST|WET|BST|IST|JST|KST|AEST|AEDT|SGT|HKT|MSK|NZST))\b"
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"(?:I|we) {ADVERBS}(?:live|reside|dwell) (?:(?:alone|together|happily|here|just|right|over|out|up|down|back) )*(?:in|near|outside|at|on) (?P<x>\S.*)", _lives),
+    rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been |(?:I|we)(?:'ve| have) )(?:living|lived|residing|based|located|settled) (?:(?:here|just|right|out) )*(?:in|near|outside|out of|at|on) (?P<x>\S.*)", _lives),
+    rule(rf"(?:I|we)(?:'ve| have)? {ADVERBS}(?:moved|relocated|emigrated|immigrated)(?: back| house| away)?(?: from [^,]{{2,40}}?)? to (?P<x>(?!Slack|a |an |the new|another|version|this|that|it)\S.*)", _lives),
+    rule(rf"{MY} (?:home|house|apartment|flat|place)(?:'s| is) (?:in|near) (?P<x>\S.*)", _lives),
+    rule(rf"(?:{MY} )?home is (?:now )?(?:in )?(?P<x>[A-Z]\S*.*)", _lives),
+    rule(rf"{MY} (?:current )?(?:location|city|city of residence)(?:'s| is|:) (?P<x>\S.*)", _lives),
+    rule(r"(?:I|we) call (?P<x>\S.*?) home\b", _lives),
+    rule(rf"{I_AM}in (?P<x>\S.*)", _is_in),
+    rule(rf"I {ADVERBS}(?:work|commute) (?:in|to|out of) (?P<x>[A-Z]\S*.*)", _works),
+    rule(rf"{MY} office is (?:in|at) (?P<x>\S.*)", _works),
+    rule(rf"{I_AM}from (?P<x>\S.*)", _is_from),
+    rule(rf"I {ADVERBS}(?:come|hail) from (?P<x>\S.*)", _is_from),
+    rule(r"I (?:grew up|was (?:born and )?(?:raised|brought up)|was born) (?:in|near|on) (?P<x>(?!\d|january|february|march|april|may\b|june|july|august|september|october|november|december|the (?:\d|early|late|[a-z]+ties))\S.*)", _comes_from),
+    rule(rf"{MY} (?:home ?town|birthplace|home country|native country|country of origin)(?:'s| is|:) (?P<x>\S.*)", _comes_from),
+    rule(rf"{MY} (?:home |postal |mailing |shipping |delivery |current |new )?address(?:'s| is|:)(?: now)? (?P<x>\S.*)", _address),
+    rule(rf"(?:{MY} time ?zone(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?) (?P<x>{_ZONE})", _timezone),
+)  # fmt: skip

@@ -1,0 +1,124 @@
+"""Likes, dislikes, favourites, diet, allergies, hobbies, languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..keys import slug
+from ..phrases import cut, listed
+from .base import ADVERBS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+
+_NOT_LIKED = re.compile(
+    r"^(?:it|that|this|these|those|them|him|her|you|your|yours|how|what|where|when|why|which|who|if|to (?:think|know|see|say|thank|ask|have|get|make sure|be able|point|add|use this|order|buy|book|return)|the (?:idea|way|fact|first"
+    r"|second|third|last|new|other|one|sound|look|result|answer|suggestion|approach|option|design|version|plan|proposal|concept)|one|ones|both|either|neither|all of|some of|any of|most of|my (?=[a-z]+ (?:to|when|with|without))|my\b|our\b"
+    r"|being (?:told|asked|able)|a (?:new|different|second|bit|challenge|lot|copy|refund|quote)|another|more|less|something|anything|everything|nothing|seeing|hearing from|working with you|talking to you|the$)\b",
+    re.I,
+)
+_THE = re.compile(
+    r"^the (?![A-Z]|sea|ocean|mountains|outdoors|rain|snow|sun|cold|heat|beach|theatre|theater|opera|forest|countryside|piano|guitar|violin|winter|summer|gym|news)",
+    re.I,
+)
+_LANGUAGES = frozenset(
+    "afrikaans albanian amharic arabic armenian azerbaijani basque bengali bosnian bulgarian burmese cantonese catalan chinese croatian czech danish dutch english esperanto estonian farsi finnish flemish french"
+    " galician georgian german greek gujarati hausa hebrew hindi hungarian icelandic igbo indonesian irish italian japanese kannada kazakh khmer korean kurdish latin latvian lithuanian macedonian malay malayalam"
+    " maltese mandarin marathi mongolian nepali norwegian pashto persian polish portuguese punjabi quechua romanian russian sanskrit serbian sinhala slovak slovenian somali spanish swahili swedish tagalog tamil"
+    " telugu thai tibetan turkish ukrainian urdu uzbek vietnamese welsh wolof yiddish yoruba zulu".split()
+)
+_DIETS = "vegan|vegetarian|pescatarian|flexitarian|keto|paleo|halal|kosher|gluten-free|dairy-free|lactose-free|low-carb|raw vegan|carnivore|plant-based|mediterranean"
+
+
+def _liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
+    phrase = re.sub(r"^(?:to |(?:eating|drinking) (?=\w))", "", match["x"]) if not _NOT_LIKED.match(match["x"]) else ""
+    if not phrase or _THE.match(phrase):
+        return
+    for item in listed(phrase):
+        key = slug(re.sub(r"\b(?:so|too) much$", "", item))
+        if key and not _NOT_LIKED.match(item):
+            yield Draft(f"likes.{key}", positive, LIKELY)
+
+
+def _likes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return _liked(match, True)
+
+
+def _dislikes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return _liked(match, False)
+
+
+def _favourite(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    what = re.sub(r"^(?:all[- ]time|absolute|personal) ", "", match["what"].strip(), flags=re.I)
+    value = cut(re.sub(r"^(?:probably|definitely|still|now|easily|currently|a|an) ", "", match["x"].strip()), words=7)
+    if (
+        value
+        and len(what.split()) <= 3
+        and not re.match(
+            r"(?:when|that|the (?:one|fact|first|second|part|way)|how|what|where|to|it|this|not)\b", value, re.I
+        )
+    ):
+        yield Draft(f"favorite.{slug(what)}", value, SURE)
+
+
+def _diet(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("diet", match["x"].lower(), SURE)
+
+
+def _allergies(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    for item in listed(match["x"].replace(" or ", " and "), words=3):
+        if not re.match(r"(?:it|that|this|you|vague|mornings|work|bad|bullshit|nonsense|monday)", item, re.I):
+            yield Draft(f"allergy.{slug(item)}", True, SURE)
+
+
+def _hobby(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    for item in listed(re.split(r"\s+(?:in|at|with|for|on|every|since|around)\b", match["x"])[0], words=3):
+        if not re.match(
+            r"(?:it|this|that|with|role|a role|part|games? (?:with|like)|around|along|by|music from)\b", item, re.I
+        ):
+            yield Draft(f"hobby.{slug(item)}", True, LIKELY)
+
+
+def _languages(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    for item in listed(match["x"], words=3):
+        word = item.split()[0].lower()
+        if word in _LANGUAGES:
+            yield Draft(f"language.{word}", True, SURE)
+
+
+def _native(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    word = match["x"]
+    if word.lower() in _LANGUAGES:
+        yield Draft("native_language", word, SURE)
+
+
+def _learning(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    phrase = re.sub(
+        r"\s+(?:\d+|\w+) (?:years?|months?|weeks?|days?) ago.*$|\s+(?:in|since|on|with|from|at|for) .*$", "", match["x"]
+    )
+    for item in listed(re.sub(r"^(?:how to|to) ", "", phrase), words=4):
+        if not re.match(r"(?:a lot|more|about|that|this|it|new|what|from|the hard|things|so much)\b", item, re.I):
+            yield Draft(f"learning.{slug(item)}", True, LIKELY)
+
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"(?:I|we) {ADVERBS}(?:love|like|enjoy|adore|dig|prefer to (?=drink|eat))s? (?P<x>\S.*)", _likes),
+    rule(rf"{I_AM}(?:an? )?(?:big |huge |massive |real |great |total |lifelong )*(?:fan of|into|fond of|keen on|crazy about|obsessed with|passionate about|addicted to) (?P<x>\S.*)", _likes),
+    rule(rf"{I_AM}an? (?:big |huge |real |total )*(?P<x>[a-z]+(?: [a-z]+)?) (?:lover|enthusiast|fanatic|aficionado|nerd|buff|addict)\b", _likes),
+    rule(rf"{MY} hobbies (?:are|include) (?P<x>\S.*)", _likes),
+    rule(rf"{MY} (?:main |biggest |favou?rite )?hobby is (?P<x>\S.*)", _likes),
+    rule(rf"(?:I|we) {ADVERBS}(?:hate|dislike|detest|loathe|despise|can't stand|can't bear|cannot stand|don't (?:really |particularly |actually |even )*(?:like|enjoy|love|care for|drink|eat)|do not (?:like|enjoy|drink|eat)|never (?:drink|eat|liked)) (?P<x>\S.*)", _dislikes, negative=True),
+    rule(r"(?:I am|I'm) not (?:really |actually |particularly |much |very |that )*(?:an? )?(?:big |huge )*(?:fan of|into|fond of|keen on|much of an? (?=\w+ fan)) (?P<x>\S.*)", _dislikes, negative=True),
+    rule(rf"{MY} (?:all[- ]time |absolute )?favou?rite (?P<what>[\w' -]{{2,40}}?)(?:'s| is| are|:| has (?:always )?been) (?P<x>\S.*)", _favourite),
+    rule(r"(?P<x>\S.{0,60}?) (?:is|are) (?:probably |definitely |still |easily )?my (?:all[- ]time |absolute )?favou?rite (?P<what>[\w' -]{2,40})$", _favourite),
+    rule(rf"{I_AM}(?:an? )?(?:mostly |strict |lifelong |committed )*(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe|dish|options?|leather))", _diet),
+    rule(rf"(?:I|we) {ADVERBS}(?:follow|eat|keep|went|am on|stick to|have been|'ve been)(?: an?| on an?)? (?:strict |mostly )?(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe|dish|burger|pizza|options?))", _diet),
+    rule(rf"{I_AM}(?:deathly |mildly |badly |slightly |terribly )?allergic to (?P<x>\S.*)", _allergies),
+    rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*(?P<x>[a-z]+(?: [a-z]+)?) allerg(?:y|ies)\b", _allergies),
+    rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*allerg(?:y|ies) to (?P<x>\S.*)", _allergies),
+    rule(rf"{I_AM}(?P<x>lactose|gluten|fructose|histamine)[- ]intolerant\b", _allergies),
+    rule(rf"(?:I|we) {ADVERBS}(?:play|practi[sc]e) (?P<x>\S.*)", _hobby),
+    rule(rf"(?:I|we) {ADVERBS}(?:can |fluently )?speak (?P<x>\S.*)", _languages),
+    rule(rf"{I_AM}(?:fluent|conversational|proficient) in (?P<x>\S.*)", _languages),
+    rule(rf"{MY} (?:native|first|mother) (?:language|tongue)(?:'s| is|:) (?P<x>\w+)", _native),
+    rule(rf"{I_AM}an? native (?P<x>\w+) speaker\b", _native),
+    rule(rf"(?:{I_AM}(?:learning|studying|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began|been)(?: to)? (?:learning|learn|studying)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)", _learning),
+)  # fmt: skip

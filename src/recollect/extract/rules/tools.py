@@ -1,0 +1,170 @@
+"""Tools, programming languages, systems, and things of the user's that have a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..keys import slug
+from ..phrases import is_capital, listed, organisation
+from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .people import PET, RELATION
+
+KNOWN = frozenset(
+    "android angular ansible apache arch argo asana atom aws azure bash bazel bitbucket blender c cassandra celery centos chrome circleci clickhouse clojure cmake confluence cpp csharp css cuda dart debian deno"
+    " discord django docker dynamodb elasticsearch elixir emacs erlang excel express fastapi fedora figma firebase firefox fish flask flutter fortran gcp gentoo git github gitlab gmail go golang gradle grafana"
+    " graphql haskell helm heroku html htmx hugo intellij ios java javascript jenkins jira jquery js julia jupyter k8s kafka keras kotlin kubernetes laravel latex linear linux lua mac macos mariadb matlab maven"
+    " mongodb mongo mysql neovim netlify nextjs next.js nginx nix nixos node nodejs node.js notion npm numpy nvim obsidian ocaml openbsd opera oracle outlook pandas perl photoshop php pnpm poetry postgres"
+    " postgresql powershell prometheus puppet pulumi pycharm python pytorch r rabbitmq rails react redis ruby rust safari scala scikit-learn selenium slack snowflake solr spark splunk sql sqlite sqlalchemy svelte"
+    " swift tailwind tensorflow terraform tmux trello typescript ts ubuntu unity unreal uv vagrant vercel vim vite vs vscode vue webpack windows wordpress xcode yarn zig zoom zsh zulip".split()
+)
+_CATEGORIES = (
+    r"(?:(?:text |code )?editor|ide|shell|terminal|browser|web browser|os|operating system|database|db|search engine|password manager|email client|mail client|note-taking app|notes app|calendar app|task manager"
+    r"|to-?do app|window manager|linux distro|distro|cloud provider|ci|ci system|package manager|web framework|framework|programming language|language|phone|camera|keyboard|version control|issue tracker|build system|test framework|music player|vpn)"
+)
+_OBJECT_STOP = re.compile(
+    r"^(?:it|that|this|these|those|them|my|your|our|the|a|an|his|her|two|one|some|any|both|all|more|less|what|which|how|to|for|as|up|out|only|words?|i|you|same|too|very|public|cash)\b",
+    re.I,
+)
+_CUT = re.compile(r"\s+(?:for|as|to|at|in|on|because|since|when|with|every|daily|instead|over|rather|from|and (?:i|we|it|my|our|have|am|would)|via|by|through|under|behind|alongside|without|most|all|everywhere|inside|here|there)\b.*$", re.I)  # fmt: skip
+_VERSION = re.compile(r"\s+(?:v?\d+(?:\.\d+)*|lts|pro|ce)$", re.I)
+
+
+def _is_tool(name: str) -> bool:
+    words = name.split()
+    return (
+        bool(words)
+        and len(words) <= 3
+        and (
+            slug(name) in KNOWN
+            or name.lower() in KNOWN
+            or (is_capital(words[0]) and all(is_capital(word) for word in words))
+        )
+    )
+
+
+def tools_in(phrase: str) -> list[str]:
+    """The tools a phrase lists: known ones in any case, others by their capitals."""
+    text = re.sub(r"^(?:an?|the) (?=[A-Z])", "", phrase.strip())
+    if _OBJECT_STOP.match(text):
+        return []
+    found = []
+    for item in re.split(
+        r"\s*(?:,\s*(?:and|or|plus)?|\band\b|&|\bplus\b|\bwith\b|\bon top of\b|\bon\b|\+)\s+", _cut_tail(text)
+    ):
+        for name in listed(item, words=4):
+            bare = _VERSION.sub("", re.sub(r"^(?:a bit of|an? )\s*", "", name))
+            if _is_tool(bare):
+                found.append(bare)
+    return found
+
+
+def _cut_tail(text: str) -> str:
+    pieces = re.split(r"(\s+with\s+)", text)
+    head = _CUT.sub("", pieces[0])
+    if head == pieces[0] and len(pieces) > 2:
+        return head + " with " + _CUT.sub("", re.sub(r"^a bit of ", "", pieces[2]))
+    return head
+
+
+def _uses(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    category = re.search(
+        rf"\b(?:as|for) (?:my|our) (?:main |default |primary |daily |go-to |everyday )?(?P<c>{_CATEGORIES})\b",
+        match["x"],
+        re.I,
+    )
+    names = tools_in(match["x"])
+    if category and names:
+        yield Draft(f"uses.{slug(category['c'])}", names[0], SURE)
+        return
+    for name in names:
+        yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
+
+
+def _stopped(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    for name in tools_in(re.sub(r"\s+(?:any ?more|any longer|ages ago|years ago)\b.*$", "", match["x"])):
+        yield Draft(f"uses.tool.{slug(name)}", False, LIKELY)
+
+
+def _switched(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    for name in tools_in(match["old"] or ""):
+        yield Draft(f"uses.tool.{slug(name)}", False, LIKELY)
+    for name in tools_in(match["x"]):
+        yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
+
+
+def _category(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    names = tools_in(match["x"]) or ([organisation(match["x"]) or ""] if organisation(match["x"]) else [])
+    if names and names[0]:
+        yield Draft(f"uses.{slug(match['c'])}", names[0], SURE)
+
+
+def _user(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = match["x"]
+    if name.lower() in (
+        "mac",
+        "macos",
+        "linux",
+        "windows",
+        "ubuntu",
+        "debian",
+        "fedora",
+        "arch",
+        "chromebook",
+        "android",
+        "iphone",
+        "ios",
+    ):
+        yield Draft("uses.os", name, LIKELY)
+    elif _is_tool(name):
+        yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
+
+
+_MY_STOP = re.compile(
+    r"\b(?:name|favou?rite|birthday|problem|question|issue|point|guess|goal|idea|plan|concern|code|test|tests|error|bug|understanding|opinion|preference|answer|advice|suggestion|choice|hope|dream|assumption|hypothesis|theory"
+    r"|next|first|second|last|only|main|biggest|current task|task|query|request|input|output|function|script|age|address|email|phone|number|timezone|time zone|title|job|role|employer|company|team|pronouns|turn|fault|mistake|reason|word"
+    r"|language|hometown|home town|location|city|gift|present|destination|flight|order|friend|impression|fear|worry|focus|priority|variable|class|result|weakness|strength|excuse|bet|pick|vote|top|best)\b",
+    re.I,
+)
+
+
+def _possession(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    what, value = match["what"].strip(), re.sub(r"^(?:an?|the|called|named) ", "", match["x"].strip(), flags=re.I)
+    if re.fullmatch(rf"{RELATION}|{PET}s?", what, re.I):
+        return  # people.py knows these better
+    if _MY_STOP.search(what) or "'s" in what or len(what.split()) > 3 or not is_capital(value.split()[0]):
+        return
+    name = organisation(value)
+    if name and not re.match(r"\d+(?:st|nd|rd|th)?$", name) and not _is_weekday_or_month(name):
+        yield Draft(f"my.{slug(what)}", name, GUESS)
+
+
+def _is_weekday_or_month(name: str) -> bool:
+    from ..calendar import MONTHS, WEEKDAYS
+
+    first = name.split()[0].lower()
+    return first in WEEKDAYS or first in MONTHS
+
+
+def _drives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = organisation(match["x"])
+    if name:
+        yield Draft("my.car", name, LIKELY)
+
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"(?:I|we) {ADVERBS}(?:use|rely on|code in|program in|develop in|develop with|work with|work in|build with|build in|deploy to|deploy on|deploy with|host on|host everything on|run on|run everything on|write code in|swear by) (?P<x>\S.*)", _uses),
+    rule(rf"(?:I|we) {ADVERBS}(?:write|run|code|program) (?P<x>(?!a |an |the |my |to |about |for |in )\S.*)", _uses),
+    rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been )(?:using|running|coding in|programming in|relying on|developing in|developing with) (?P<x>\S.*)", _uses),
+    rule(rf"(?:I'm|I am|we're|we are) {ADVERBS}(?:on|all in on|all on) (?P<x>(?!the |a |my |it )\S.*)", _uses),
+    rule(rf"{MY} (?:tech |technology |current |backend |frontend )*(?:stack|toolchain|setup|toolbox)(?:'s| is| consists of| includes|:) (?P<x>\S.*)", _uses),
+    rule(r"(?:I|we) (?:track|manage|deploy|build|host|monitor|test|edit|write|organi[sz]e|plan|store|ship|develop|design|prototype|take|keep|do|handle|chat|communicate|document|automate|model|provision|schedule|analy[sz]e|back)\b.{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)", _uses),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:switched|migrated|changed|converted|gone|went|are moving|are migrating)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to|over to) (?P<x>\S.*)", _switched),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:replaced) (?P<old>\S.*?) (?:with|by) (?P<x>\S.*)", _switched),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:stopped using|quit using|gave up on|given up on|ditched|dropped|abandoned|moved away from|moved off|got rid of|(?:no longer|don't|do not) use(?=.* any ?more)|no longer use|uninstalled) (?P<x>\S.*)", _stopped, negative=True),
+    rule(r"(?:I'm|I am|we're|we are) (?:no longer|not) (?:using|on) (?P<x>\S.*?)(?: any ?more)?$", _stopped, negative=True),
+    rule(rf"{MY} (?:main |default |primary |preferred |go-to |favou?rite |current )*(?P<c>{_CATEGORIES})(?: of choice)?(?:'s| is|:)(?: now| still)? (?P<x>\S.*)", _category),
+    rule(rf"{I_AM}an? (?:happy |long-time |longtime |heavy |die-hard |daily )*(?P<x>[\w.+#]+(?: [A-Z]\w+)?) (?:user|person|guy|girl|shop|house)\b", _user),
+    rule(rf"{MY} (?P<what>[a-z][\w' -]{{1,40}}?)(?:'s| is| are)(?: called| named)? (?P<x>\S.*)", _possession),
+    rule(rf"(?:I|we) {ADVERBS}(?:drive|ride) (?:an?|my|our) (?P<x>\S.*)", _drives),
+)  # fmt: skip

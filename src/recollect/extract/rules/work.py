@@ -1,0 +1,247 @@
+"""Role, employer, team, studies, school, project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+from ..phrases import cut, organisation
+from ..temporal import parse_dates
+from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+
+_ROLE_WORDS = frozenset(
+    "nurse chef pilot cto ceo cfo coo cmo cpo ciso vp svp evp student intern freelancer contractor consultant dev developer lead architect analyst scientist manager teacher doctor lawyer attorney"
+    " judge cook barista clerk cashier tech technician sre devops dba sysadmin admin administrator pm qa founder cofounder co-founder owner entrepreneur researcher postdoc phd professor lecturer tutor"
+    " coach therapist psychologist psychiatrist surgeon dentist vet veterinarian pharmacist paramedic midwife caregiver librarian journalist reporter editor writer author poet translator interpreter"
+    " designer artist musician composer singer actor actress dancer director producer photographer filmmaker animator illustrator plumber electrician carpenter mechanic welder builder farmer gardener"
+    " florist baker butcher bartender waiter waitress driver courier sailor soldier officer firefighter policeman policewoman detective guard accountant auditor banker trader broker economist actuary"
+    " statistician mathematician physicist chemist biologist geologist historian philosopher linguist engineer programmer coder hacker tester marketer salesperson salesman recruiter coordinator"
+    " assistant secretary receptionist specialist strategist planner buyer supervisor foreman principal dean captain astronomer archaeologist anthropologist pediatrician paediatrician radiologist"
+    " cardiologist neurologist dermatologist oncologist anesthesiologist physiotherapist optometrist nutritionist dietitian hairdresser barber tailor jeweller jeweler watchmaker cleaner janitor"
+    " housekeeper nanny babysitter homemaker housewife househusband retiree pensioner undergraduate postgraduate sophomore freshman junior apprentice trainee fellow partner associate executive"
+    " president chairman chairwoman chairperson treasurer politician diplomat ambassador priest pastor imam rabbi monk nun missionary curator blogger youtuber streamer podcaster influencer model"
+    " referee umpire athlete footballer swimmer cyclist boxer jockey trainer instructor professional representative rep agent realtor paralegal notary magistrate planner surveyor draftsman"
+    " machinist operator dispatcher controller inspector examiner assessor appraiser adjuster underwriter teller copywriter proofreader publisher bookseller shopkeeper stylist beautician masseur"
+    " counselor counsellor advisor adviser mentor educator headmaster headteacher maintainer generalist biochemist toxicologist epidemiologist seamstress mason roofer painter sculptor potter".split()
+)
+_ROLE_SUFFIX = re.compile(
+    r"(?:ologist|ician|smith|wright|grapher|engineer|developer|designer|manager|scientist|keeper|maker|worker|therapist|trician|nomist|logist)$"
+)
+_NOT_ROLE = frozenset(
+    "bit little fan morning night person human robot beginner user customer member newbie mess".split()
+)
+_GENERIC_PLACES = frozenset(
+    "home night school work university college all least present times first once hand risk ease".split()
+)
+
+
+def _is_role(phrase: str) -> bool:
+    words = [word.strip(".,").lower() for word in phrase.split()]
+    if not words or words[0] in _NOT_ROLE:
+        return False
+    head = words[-1] if " of " not in f" {phrase} " else phrase.lower().split(" of ")[0].split()[-1]
+    singular = head[:-1] if head.endswith("s") and head[:-1] in _ROLE_WORDS else head
+    return singular in _ROLE_WORDS or bool(_ROLE_SUFFIX.search(head)) or words[0] == "head"
+
+
+def _role_phrase(text: str) -> tuple[str, str]:
+    """The role at the start of a phrase, and what follows it."""
+    parts = re.split(
+        r"\s+(?=(?:at|for|with|in|on|from|working|speciali[sz]ing|focus(?:ing|ed)|who|by|based|living|since|here|over)\b)|\s*[,(;]",
+        text,
+        maxsplit=1,
+    )
+    role = cut(re.sub(r"^(?:an?|the) ", "", parts[0].strip(), flags=re.I), words=5)
+    return role, parts[1] if len(parts) > 1 else ""
+
+
+def _since(text: str, at: datetime) -> datetime | None:
+    found = parse_dates(text, at)
+    return found[0].start if found and found[0].start <= at else None
+
+
+def _employer_in(rest: str, seen: Seen) -> Iterable[Draft]:
+    match = re.match(r"(?:working )?(?:at|for|with|here at|over at)\s+(?P<x>\S.*)", rest, re.I)
+    if match:
+        yield from _employer(match, seen)
+
+
+def _role(match: re.Match[str], seen: Seen, confidence: float = LIKELY) -> Iterable[Draft]:
+    role, rest = _role_phrase(match["x"])
+    if role and _is_role(role):
+        yield Draft("role", role, confidence, _since(rest, seen.at))
+        yield from _employer_in(rest, seen)
+
+
+def _speaking_as(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """As a nurse, I …: the clause before the comma."""
+    if re.search(rf"\bas an? {re.escape(match['x'])},? (?:I|my|we)\b", seen.sentence, re.I):
+        yield from _role(match, seen)
+
+
+def _stated_role(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """After "I work as" or "my title is" any short phrase is a role."""
+    role, rest = _role_phrase(match["x"])
+    if role and not re.match(
+        r"(?:to|not|that|what|hard|great|good|boring|fine|ok|very|so|too|expected|intended|usual)\b", role, re.I
+    ):
+        yield Draft("role", role, SURE)
+        yield from _employer_in(rest, seen)
+
+
+def _job_is(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    role, _ = _role_phrase(match["x"])
+    if role and _is_role(role):
+        yield Draft("role", role, SURE)
+
+
+def _teaches(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    subject, rest = _role_phrase(match["x"])
+    if (
+        subject
+        and len(subject.split()) <= 3
+        and not re.match(r"(?:my|you|him|her|them|people|kids|students|a|the|at|in|part)\b", subject, re.I)
+    ):
+        yield Draft("role", f"{subject} teacher", LIKELY)
+        at_school = re.match(r"at (?P<x>\S.*)", rest)
+        if at_school:
+            yield from _named_employer(at_school, seen)
+
+
+def _runs(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    business = re.sub(
+        r"^(?:(?:small|little|tiny|family|own|local|online|big) )+",
+        "",
+        cut(re.split(r"\s+(?:in|near|on|with|for|at|called|named|from)\b|,", match["x"])[0], words=4),
+    )
+    if business and re.search(_BUSINESS, business, re.I):
+        yield Draft("role", f"{business} owner", LIKELY)
+
+
+_BUSINESS = r"(?:bakery|caf[eé]|restaurant|bar|shop|store|company|startup|start-up|business|studio|agency|farm|hotel|clinic|practice|salon|gym|school|brewery|winery|consultancy|firm|gallery|bookshop|bookstore|workshop|nursery|pub|guesthouse|hostel|b&b|garage)$"
+
+
+def _employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    text = match["x"]
+    text = text if re.match(r"the [a-z]", text) else re.sub(r"^the ", "", text, flags=re.I)
+    value = organisation(text)
+    if value is None:
+        plain = re.match(r"(?:an?|the) (?P<x>[a-z][\w -]{2,50})", text, re.I)
+        value = (
+            cut(re.split(r"\s+(?:in|near|on|as|called|with|for|from|that|which)\b|,", plain["x"])[0], words=4)
+            if plain
+            else None
+        )
+        if not value or value.split()[0].lower() in (
+            "moment",
+            "same",
+            "time",
+            "weekend",
+            "office",
+            "project",
+            "team",
+            "bit",
+            "lot",
+            "while",
+            "new",
+            "deadline",
+            "few",
+        ):
+            return
+    if value.lower() not in _GENERIC_PLACES:
+        yield Draft("employer", value, LIKELY, _since(text, seen.at))
+    as_role = re.search(r"\bas (?:an? |the )?(?P<x>\S.*)", text)
+    if as_role:
+        yield from _stated_role(as_role, seen)
+
+
+def _named_employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    text = re.sub(r"^the ", "", match["x"], flags=re.I)
+    value = organisation(text)
+    if value:
+        yield Draft("employer", value, LIKELY, _since(text, seen.at))
+        as_role = re.search(r"\bas (?:an? |the )(?P<x>\S.*)", text)
+        if as_role:
+            yield from _stated_role(as_role, seen)
+
+
+def _team(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = match["x"].strip()
+    if len(value.split()) <= 3 and value.lower() not in (
+        "same",
+        "other",
+        "wrong",
+        "winning",
+        "whole",
+        "right",
+        "best",
+        "entire",
+    ):
+        yield Draft("team", value, LIKELY)
+        after = seen.clause[match.end() :].strip()
+        yield from _employer_in(after, seen)
+
+
+def _self_employed(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    said = match["x"].lower()
+    yield Draft("role", "self-employed" if said in ("for myself", "self-employed", "self employed") else said, LIKELY)
+
+
+def _studies(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    parts = re.split(r"\s+(?:at|in|from)\s+", match["x"], maxsplit=1)
+    field = cut(parts[0], words=4)
+    if field and not re.match(
+        r"(?:for|the|a|an|my|hard|this|that|it|at|in|how|what|abroad|with|every|late)\b", field, re.I
+    ):
+        yield Draft("studies", field, LIKELY)
+        school = organisation(re.sub(r"^the ", "", parts[1])) if len(parts) > 1 else None
+        if school:
+            yield Draft("school", school, LIKELY)
+
+
+def _school(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    school = organisation(re.sub(r"^the ", "", match["x"]))
+    if school:
+        yield Draft("school", school, LIKELY)
+
+
+def _project(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = cut(match["x"], words=7)
+    if value and not re.search(
+        r"\b(?:bug|fix|issue|problem|ticket|pr|pull request|solution|way|query|function|test|script|report|email|presentation|reply|answer|response|list|few|lot|couple|bit)\b",
+        value,
+        re.I,
+    ):
+        yield Draft("project", value, GUESS)
+
+
+RULES: tuple[Rule, ...] = (
+    rule(rf"{I_AM}(?:working as )?(?:an?|the|one of the) (?P<x>\S.*)", _role),
+    rule(rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)", _role),
+    rule(rf"{I_AM}(?P<x>cto|ceo|cfo|coo|head of \w+)\b", _role),
+    rule(r"I(?:'ve| have) been (?:working as )?(?:an? |the )(?P<x>\S.*)", _role),
+    rule(rf"I {ADVERBS}(?:work|serve|volunteer|freelance)(?:ed|ing)? as (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(rf"{I_AM}(?:working|employed|freelancing) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is|:)(?: now)? (?:an? |the |that of an? )?(?P<x>\S.*)", _stated_role),
+    rule(rf"{MY} (?:current |day |new )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? |that of an? )?(?P<x>\S.*)", _job_is),
+    rule(rf"I(?:'ve| have)? {ADVERBS}(?:got |been |was |am )*(?:promoted to|appointed|hired as|became|become) (?:an? |the |as an? )?(?P<x>\S.*)", _stated_role),
+    rule(r"I was (?:just |recently )?(?:promoted to|appointed|hired as) (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(r"as an? (?P<x>[\w -]{3,50})$", _speaking_as),
+    rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", _stated_role),
+    rule(rf"I {ADVERBS}teach (?P<x>\S.*)", _teaches),
+    rule(rf"(?:I|we) {ADVERBS}(?:run|own|manage|opened|started|founded) (?:an? |my own |our own |the )(?P<x>\S.*)", _runs),
+    rule(rf"{I_AM}(?P<x>retired|unemployed|self-employed|self employed)\b", _self_employed),
+    rule(rf"I {ADVERBS}work (?P<x>for myself)\b", _self_employed),
+    rule(rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time) )?(?:at|for|with|over at|here at) (?P<x>\S.*)", _employer),
+    rule(rf"(?:{I_AM}|I've been |I have been )(?:working|employed) (?:(?:remotely|part-time|full-time) )?(?:at|by|for|with) (?P<x>\S.*)", _employer),
+    rule(r"I(?:'ve| have)? (?:just |recently |only )*(?:joined|started (?:work(?:ing)? )?(?:at|for|with)|got a job (?:at|with)|took a job (?:at|with)|accepted an? (?:offer|job|position) (?:at|from|with)) (?P<x>\S.*)", _named_employer),
+    rule(r"I(?:'m| am) now (?:at|with) (?P<x>\S.*)", _named_employer),
+    rule(rf"{MY} (?:current |new )?(?:employer|company|workplace)(?:'s| is|:)(?: called| now)? (?P<x>\S.*)", _named_employer),
+    rule(rf"(?:{I_AM}(?:on|in|with|part of|a member of|from|leading|heading)|I (?:work|am|sit) (?:on|in|with)|I (?:joined|lead|head|run|manage)) the (?P<x>[\w&/ -]{{2,40}}?) (?:team|department|squad|group|division)\b", _team),
+    rule(rf"{MY} (?:team|department|squad)(?:'s| is)(?: called| the)? (?P<x>[A-Z]\w+(?: [A-Z]\w+)?)(?: team)?$", _team),
+    rule(r".{1,40}\bfrom the (?P<x>[\w&/-]+(?: [\w&/-]+)?) (?:team|department)\b", _team, ),
+    rule(rf"(?:I {ADVERBS}study|{I_AM}studying|I(?:'m| am) (?:majoring|doing (?:a|my) (?:phd|master's|masters|degree|ba|bsc|msc)) in|I majored in|I have an? (?:\w+ )?(?:phd|degree|master's|masters|ba|bsc|msc|mba|doctorate) in|my major is|I did my (?:phd|degree|master's|masters) in) (?P<x>\S.*)", _studies),
+    rule(rf"(?:{I_AM}(?:an? )?(?:\w+ ){{0,2}}student at|I (?:go to|attend|graduated from|went to)) (?P<x>(?:the )?(?:University|College|Universit\w+|[A-Z]\w*).*)", _school),
+    rule(rf"{I_AM}(?:building|writing|working on|developing|creating|making) (?:an? |my own |my )(?P<x>\S.*)", _project),
+)  # fmt: skip
