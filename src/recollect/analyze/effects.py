@@ -105,6 +105,11 @@ class Reader:
             marks.append("in_loop")
         if any(item.kind == "name" and item.text in self.scope.token_names for item in walk(low)):
             marks.append("token_bound")
+        around = self.scope.parent(node)
+        if around is not None and around.kind == "assign" and around.kids[1] is node:
+            target = around.kids[0].kids[0] if around.kids[0].kind == "slice" else around.kids[0]
+            if dotted(target) == dotted(owner) or (target.kind == "index" and self.scope.likeness(target.kids[0])):
+                marks.append("back_into_itself")
         self._add("slice", node, owner, likeness, flow, *marks)
 
     def _bounds(self, owner: Node, low: Node, high: Node, node: Node) -> str:
@@ -233,13 +238,14 @@ class Reader:
         parts = _parts(value)
         kept = [p for p in parts if self._is_kept(p)]
         fresh = [p for p in parts if self._is_fresh(p)]
-        if fresh and (kept or flow == "stored") and len(parts) >= (2 if kept else 1) and max(likeness, 1) > 0:
+        persisted = target.kind in ("attr", "slice", "index") and not any(_keeps(p) for p in fresh)
+        if fresh and (kept or persisted):
             marks = ["model_value"] if any(self._from_model(p) for p in fresh) else []
             if any(words.SUMMARY.search(k.text) for p in fresh for k in walk(p) if k.kind in ("name", "attr", "str")):
                 marks.append("summary_value")
             if kept or marks:
                 self._add("rebuild", node, target, max(likeness, 1 + self.scope.place), flow, *marks)
-        elif likeness and self._from_model(value) and value.kind in ("name", "call", "attr"):
+        elif likeness and persisted and self._from_model(value) and value.kind in ("name", "call", "attr"):
             self._add("rebuild", node, target, likeness, flow, "model_value")
 
     def _is_kept(self, part: Node) -> bool:
@@ -464,6 +470,14 @@ class Reader:
                     self._add("refill", cleared[0], cleared[1], 2, "stored", *marks)
                     if marks:
                         return
+
+
+def _keeps(part: Node) -> bool:
+    """Is a piece only another spelling of a list that exists: a copy, a conversion?"""
+    inner = part.kids[0] if part.kind in ("spread", "item") and part.kids else part
+    return inner.kind == "call" and last_name(inner.kids[0]).lower() in (
+        "copy", "list", "deepcopy", "split", "tolist", "reversed", "sorted", "get", "pop", "setdefault", "model_copy",
+    )  # fmt: skip
 
 
 def _parts(value: Node) -> list[Node]:

@@ -236,6 +236,7 @@ class Scope:
         best = "read"
         for item in walk(loop.kids[2]):
             target = None
+            rendered = item.kind == "assign"
             if item.kind == "call" and last_name(item.kids[0]).lower() in ("append", "extend", "insert"):
                 target = item.kids[0].kids[0] if item.kids[0].kind == "attr" else None
             elif item.kind == "assign" and item.text == "+=":
@@ -244,7 +245,7 @@ class Scope:
                 continue
             if target.kind == "name":
                 verdict = self._named(target.text, depth + 1, seen)
-                best = better(best, "prompt" if verdict in ("returned", "prompt") else verdict)
+                best = better(best, "prompt" if rendered and verdict == "returned" else verdict)
             elif target.kind == "attr":
                 best = better(best, "stored")
         return best

@@ -28,6 +28,8 @@ def classify(test: Node, scope: Scope) -> list[str]:
 def _comparison(node: Node, scope: Scope) -> str:
     if scope.speaks_of_tokens(node):
         return "token_count"
+    if any(kid.kind == "num" and kid.text in ("0", "1") for kid in node.kids):
+        return ""  # not a limit, only a test for emptiness
     names = {w for item in walk(node) if item.kind in ("name", "attr") for w in words.words(item.text)}
     for item in walk(node):
         if item.kind == "call" and last_name(item.kids[0]) == "len" and len(item.kids) > 1:

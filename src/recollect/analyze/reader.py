@@ -23,6 +23,7 @@ _VECTOR_ADD = frozenset(
 _VECTOR_QUERY = frozenset(
     "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents".split()
 )
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _RANKING = re.compile(r"important|relevan|rank|priorit", re.I)
 
 
@@ -47,6 +48,8 @@ def _references(root: Node, file: File) -> None:
             counts[node.text] = counts.get(node.text, 0) + 1
         elif node.kind == "import":
             file.imports.append((node.text, node.note, node.line))
+            for name in _IDENTIFIER.findall(node.note):
+                counts[name] = counts.get(name, 0) + 1
         elif node.kind == "str" and node.text.isidentifier():
             # Tables of lazily imported names and registries refer to classes by their spelling.
             counts[node.text] = counts.get(node.text, 0) + 1
@@ -143,10 +146,22 @@ def _function(
             record.exceptions.append(node.text)
         elif node.kind in ("bin", "fstr"):
             _shortening(node, marks)
+        elif node.kind == "return" and node.kids and _gives_messages(node.kids[0], scope):
+            marks.add("gives_messages")
+        elif node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1:
+            marks.add("gives_messages")
     _marks(record, scope, marks)
     record.marks = frozenset(marks)
     record.shape = _shape(scope)
     file.functions.append(record)
+
+
+def _gives_messages(value: Node, scope: Scope) -> bool:
+    if value.kind == "dict":
+        return any(p.kind == "pair" and words.name_likeness(p.text) > 1 for p in value.kids)
+    if value.kind == "list" and value.text == "tuple":
+        return any(scope.likeness(k) > 1 for k in value.kids)
+    return scope.likeness(value) > 1
 
 
 def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: Scope) -> None:

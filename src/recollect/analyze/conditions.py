@@ -1,0 +1,231 @@
+"""The named conditions that rules are made of: each takes a Case and says yes or no."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from recollect.analyze import words
+from recollect.analyze.records import Effect, Function
+from recollect.analyze.world import World
+
+_STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|index|persist|flush)", re.I)
+
+
+@dataclass(slots=True)
+class Case:
+    """One effect of one function, in its world."""
+
+    world: World
+    function: Function
+    effect: Effect
+
+
+Condition = Callable[[Case], bool]
+
+
+def message_list(case: Case) -> bool:
+    """The subject is a list of messages by name, type or place."""
+    return case.effect.likeness >= 2
+
+
+def strong_subject(case: Case) -> bool:
+    """The subject's own name says messages or history."""
+    return any(words.name_likeness(part) == 2 for part in case.effect.subject.split("."))
+
+
+def kept_somewhere(case: Case) -> bool:
+    """The result is stored, returned or sent to a model."""
+    return case.effect.flow.partition(":")[0] in ("stored", "returned", "model")
+
+
+def goes_somewhere(case: Case) -> bool:
+    """The result is not only read."""
+    return case.effect.flow.partition(":")[0] in ("stored", "returned", "model")
+
+
+def goes_to_context(case: Case) -> bool:
+    """The result is stored, returned or sent to a model, or rendered into a prompt next to a model call."""
+    if goes_somewhere(case):
+        return True
+    return case.effect.flow == "prompt" and case.world.model_depth.get(case.function.key, 9) <= 1
+
+
+def summary_evidence(case: Case) -> bool:
+    """Something here is called a summary, and it is what replaces the messages."""
+    marks = case.effect.marks
+    if "summary_value" in marks:
+        return True
+    return "model_value" in marks and bool({"summary_name", "summary_words"} & case.function.marks)
+
+
+def with_summary(case: Case) -> bool:
+    """The removal record carries a summary."""
+    return "with_summary" in case.effect.marks
+
+
+def no_summary_value(case: Case) -> bool:
+    """The removal carries no summary."""
+    return "with_summary" not in case.effect.marks
+
+
+def model_here(case: Case) -> bool:
+    """The function itself calls a language model."""
+    return bool(case.function.model_calls)
+
+
+def no_model_here(case: Case) -> bool:
+    """The function itself calls no language model."""
+    return not case.function.model_calls
+
+
+def model_near(case: Case) -> bool:
+    """A language-model call is reachable within a few calls."""
+    return case.function.key in case.world.model_depth
+
+
+def model_near_or_beside(case: Case) -> bool:
+    """A model call is reachable, or a caller makes the summary with one and hands it in."""
+    if model_near(case):
+        return True
+    for _, caller in case.world.callers.get(case.function.key, []):
+        if caller.model_calls:
+            return True
+        for _, sibling in case.world.callees.get(caller.key, []):
+            if words.SUMMARY.search(sibling.name) and sibling.key in case.world.model_depth:
+                return True
+    return False
+
+
+def prompt_ranks(case: Case) -> bool:
+    """A text in the function asks for importance, relevance or rank."""
+    return "prompt_ranks" in case.function.marks
+
+
+def score_words(case: Case) -> bool:
+    """Names in the function speak of score, rank, priority or importance."""
+    return "score_words" in case.function.marks
+
+
+def token_guard_in_function(case: Case) -> bool:
+    """The function compares a token count with a limit."""
+    return any(kind == "token_count" for kind, _ in case.function.guards)
+
+
+def cuts(case: Case) -> bool:
+    """The function drops what is over: a loop that stops, or a slice."""
+    return any(
+        e.kind in ("token_fill", "token_trim") or (e.kind == "slice" and e.marks & {"head", "tail"})
+        for e in case.function.effects
+    )
+
+
+def cuts_slice(case: Case) -> bool:
+    """The function keeps a variable number from the front."""
+    return any(e.kind == "slice" and "head" in e.marks and e.line >= case.effect.line for e in case.function.effects)
+
+
+def stops_or_backwards(case: Case) -> bool:
+    """The loop goes from the newest back, or stops at the limit."""
+    return bool(case.effect.marks & {"backwards", "stops"})
+
+
+def gives_messages(case: Case) -> bool:
+    """What the loop gathered, or a message list, leaves the function."""
+    flow = case.effect.flow
+    if "gathers" in case.effect.marks and flow in ("returned", "stored", "model"):
+        return True
+    return "gives_messages" in case.function.marks and "backwards" in case.effect.marks
+
+
+def splits_for_model(case: Case) -> bool:
+    """The function splits messages for a summary: its window is no window of its own."""
+    return "summary_name" in case.function.marks and any(
+        "summary_name" in caller.marks and caller.key in case.world.model_depth
+        for _, caller in case.world.callers.get(case.function.key, [])
+    )
+
+
+def keeps_tail(case: Case) -> bool:
+    """The slice keeps the newest part."""
+    return bool(case.effect.marks & {"tail", "from", "tail_const"})
+
+
+def keeps_variable_tail(case: Case) -> bool:
+    """The slice keeps a variable number of the newest."""
+    return "tail" in case.effect.marks
+
+
+def back_into_itself(case: Case) -> bool:
+    """The slice is assigned to the list it was cut from."""
+    return "back_into_itself" in case.effect.marks
+
+
+def cut_by_token_helper(case: Case) -> bool:
+    """The function calls a helper that adds up tokens over messages to find the cut."""
+    return any(
+        any(e.kind == "token_fill" and e.likeness >= 2 for e in target.effects)
+        and "gives_messages" not in target.marks
+        for _, target in case.world.callees.get(case.function.key, [])
+    )
+
+
+def token_guarded(case: Case) -> bool:
+    """The nearest measurement before the effect is a token count."""
+    measured = [g for g in case.effect.guards if g in ("token_count", "message_count", "char_count")]
+    return bool(measured) and measured[0] == "token_count"
+
+
+def count_guarded(case: Case) -> bool:
+    """The effect happens when there are too many messages."""
+    return "message_count" in case.effect.guards
+
+
+def slices_in_function(case: Case) -> bool:
+    """The function also slices the message list."""
+    return any(e.kind == "slice" and e.likeness >= 2 for e in case.function.effects)
+
+
+def removed_go_to_vectors(case: Case) -> bool:
+    """What is removed is passed to a store call that ends in a vector store."""
+    kind, _, name = case.effect.flow.partition(":")
+    if kind != "passed" or not _STORE_NAME.match(name):
+        return False
+    if "vector_add" in case.function.marks:
+        return True
+    targets = [f for f in case.world.by_name.get(name, []) if f.owner]
+    return any(f.key in case.world.vector_depth for f in targets) and len(targets) <= 24
+
+
+def refills(case: Case) -> bool:
+    """The function puts messages back after clearing."""
+    return any(e.kind in ("refill", "rebuild") for e in case.function.effects)
+
+
+def explicit_entry(case: Case) -> bool:
+    """The function is a command or a public method named for clearing."""
+    found = set(words.words(case.function.name))
+    return bool(found & {"clear", "reset", "new", "drop", "forget", "wipe", "delete", "clean"})
+
+
+def aside_place(case: Case) -> bool:
+    """The file is telemetry, logging or user interface."""
+    return words.is_aside_place(case.function.path)
+
+
+def answers_yes_or_no(case: Case) -> bool:
+    """The function returns a truth value or a number: it looks, it does not evict."""
+    return case.function.returns in ("bool", "boolean", "int", "number", "float") and case.effect.flow != "stored"
+
+
+CONDITIONS: dict[str, Condition] = {
+    c.__name__: c
+    for c in (
+        message_list, strong_subject, kept_somewhere, goes_somewhere, goes_to_context, summary_evidence, with_summary,
+        no_summary_value, model_here, no_model_here, model_near, model_near_or_beside, prompt_ranks, score_words,
+        token_guard_in_function, cuts, cuts_slice, stops_or_backwards, gives_messages, splits_for_model, keeps_tail,
+        keeps_variable_tail, back_into_itself, cut_by_token_helper, token_guarded, count_guarded, slices_in_function,
+        removed_go_to_vectors, refills, explicit_entry, aside_place, answers_yes_or_no,
+    )
+}  # fmt: skip

@@ -1,0 +1,215 @@
+"""From rules that fired to findings: one per mechanism, with trigger, subject, and whether it is on by default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from recollect.analyze import words
+from recollect.analyze.conditions import CONDITIONS, Case
+from recollect.analyze.records import Effect, Function
+from recollect.analyze.rules import RULES, Rule
+from recollect.analyze.world import World
+
+# Within one function the first strategy that fired is the mechanism; those it beats are parts of it.
+BEATS: dict[str, tuple[str, ...]] = {
+    "importance_scoring": ("summarization", "token_window", "fifo_message_count"),
+    "summarization": ("token_window", "fifo_message_count", "reset", "content_elision"),
+    "token_window": ("fifo_message_count", "reset"),
+    "fifo_message_count": ("reset",),
+}
+
+
+@dataclass(slots=True)
+class Finding:
+    """One eviction mechanism."""
+
+    id: str
+    strategy: str
+    trigger: list[str]
+    subject: str
+    path: str
+    line: int
+    symbol: str
+    default_on: bool
+    wired: bool
+    confidence: float
+    evidence: str
+    rule: str
+    function: Function
+    effect: Effect
+    twins: list[str] = field(default_factory=list)
+
+
+def evictions(world: World) -> list[Finding]:
+    """All eviction findings of a checkout, in path and line order."""
+    fired: list[tuple[Rule, Function, Effect]] = []
+    for function in world.functions:
+        if function.effects:
+            fired.extend(_fire(world, function))
+    fired = _one_mechanism(world, fired)
+    found = [_finding(world, rule, function, effect) for rule, function, effect in fired]
+    found = _without_twins(found)
+    found.sort(key=lambda f: (f.path, f.line, f.strategy))
+    for finding in found:
+        finding.id = f"{finding.strategy}@{finding.path}:{finding.line}"
+    return found
+
+
+def _fire(world: World, function: Function) -> list[tuple[Rule, Function, Effect]]:
+    best: dict[str, tuple[Rule, Function, Effect]] = {}
+    for rule in RULES:
+        if rule.strategy in best:
+            continue
+        for effect in function.effects:
+            if effect.kind in rule.effects and holds(rule, Case(world, function, effect)):
+                best[rule.strategy] = (rule, function, effect)
+                if rule.strategy != "fifo_message_count":
+                    break
+    beaten = {weaker for strategy in best for weaker in BEATS.get(strategy, ())}
+    return [hit for strategy, hit in best.items() if strategy not in beaten]
+
+
+def holds(rule: Rule, case: Case) -> bool:
+    """Does a rule fire on this case?"""
+    return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
+
+
+def _one_mechanism(
+    world: World, fired: list[tuple[Rule, Function, Effect]]
+) -> list[tuple[Rule, Function, Effect]]:
+    """Drop a function whose strategy is really done by another it calls."""
+    keys = {(rule.strategy, function.key) for rule, function, _ in fired}
+    kept: list[tuple[Rule, Function, Effect]] = []
+    for rule, function, effect in fired:
+        deeper = any(
+            (rule.strategy, target.key) in keys and target.key != function.key
+            for _, target in world.callees.get(function.key, [])
+            if (rule.strategy, function.key) != (rule.strategy, target.key) and not _calls(world, target, function)
+        )
+        if not deeper:
+            kept.append((rule, function, effect))
+    return kept
+
+
+def _calls(world: World, caller: Function, target: Function) -> bool:
+    return any(f.key == target.key for _, f in world.callees.get(caller.key, []))
+
+
+def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Finding:
+    return Finding(
+        "",
+        rule.strategy,
+        triggers(world, function, effect),
+        subject(function, effect),
+        function.path,
+        effect.line,
+        function.symbol,
+        default_on(world, function),
+        world.is_wired(function),
+        round(min(0.95, rule.confidence + (0.05 if effect.likeness > 2 else 0.0)), 2),
+        f"{rule.says}: `{effect.evidence}`",
+        rule.id,
+        function,
+        effect,
+    )
+
+
+def _without_twins(found: list[Finding]) -> list[Finding]:
+    """Async and blocking copies of one body are one mechanism."""
+    first: dict[tuple[str, str], Finding] = {}
+    kept: list[Finding] = []
+    for finding in sorted(found, key=lambda f: (f.path, f.line)):
+        key = (finding.strategy, finding.function.shape)
+        if finding.function.shape and key in first:
+            first[key].twins.append(f"{finding.path}:L{finding.line}")
+            continue
+        first[key] = finding
+        kept.append(finding)
+    return kept
+
+
+def triggers(world: World, function: Function, effect: Effect) -> list[str]:
+    """What sets the mechanism off: the guards before it, then those of its callers."""
+    found = [g for g in effect.guards if g != "char_count" or effect.kind == "content"]
+    if any("overflow" in p.name.lower() or p.name in ("e", "error", "exception") for p in function.params):
+        found.append("overflow_error")
+    if effect.kind == "slice" and effect.marks & {"tail", "tail_const"} and "message_count" not in found:
+        found.append("message_count")
+    if not found:
+        found.extend(_callers_guards(world, function))
+    if _is_tool(world, function):
+        found.append("agent_tool")
+    if not found:
+        found.append("explicit" if words.words(function.name)[:1] in (("clear",), ("reset",)) else "always")
+    return list(dict.fromkeys(found))
+
+
+def _callers_guards(world: World, function: Function) -> list[str]:
+    found: list[str] = []
+    seen = {function.key}
+    edge = [function]
+    for _ in range(2):
+        following: list[Function] = []
+        for current in edge:
+            for call, caller in world.callers.get(current.key, []):
+                found.extend(g for g in call.guards if g != "char_count" and g not in found)
+                if caller.key not in seen:
+                    seen.add(caller.key)
+                    following.append(caller)
+        if found:
+            break
+        edge = following
+    if not found and function.owner:
+        found.extend(_sibling_guards(world, function))
+    return found
+
+
+def _sibling_guards(world: World, function: Function) -> list[str]:
+    """A class that decides in a method of its own: `should_condense`, `is_over_limit`."""
+    for other in world.functions:
+        if other.path == function.path and other.owner == function.owner and other is not function:
+            low = other.name.lower()
+            if low.lstrip("_").startswith(("should", "needs", "is_over", "too", "must")):
+                return [k for k, _ in other.guards] or _returned_guard(other)
+    return []
+
+
+def _returned_guard(function: Function) -> list[str]:
+    lengths = any(c.callee == "len" for c in function.calls)
+    return ["message_count"] if lengths else []
+
+
+def _is_tool(world: World, function: Function) -> bool:
+    return any("tool" in words.words(d) for d in function.decorators) or "toolkit" in words.words(function.path)
+
+
+def subject(function: Function, effect: Effect) -> str:
+    """What is evicted: history, tool_result, memory_store, retrieved or attachment."""
+    found = set(words.words(effect.subject)) | set(words.words(function.name))
+    if found & {"tool", "tools", "observation", "observations", "output", "outputs", "result", "results"}:
+        return "tool_result"
+    if found & {"image", "images", "attachment", "attachments", "media", "document", "documents", "file", "files"}:
+        return "attachment"
+    if found & {"tags", "retrieved", "chunks", "docs", "blocks", "nodes", "map"} and effect.kind == "score_sort":
+        return "retrieved"
+    if found & {"facts", "memories", "entities", "knowledge"}:
+        return "memory_store"
+    return "history"
+
+
+def default_on(world: World, function: Function) -> bool:
+    """Is the mechanism in use when the user asks for nothing?"""
+    owner = function.owner
+    if not owner:
+        return world.is_wired(function)
+    built = [
+        (f, c)
+        for f in world.functions
+        for c in f.calls
+        if c.name == owner and f.path != function.path
+    ]
+    if not built:
+        own = [c for c in world.classes.get(owner, []) if c.path == function.path]
+        is_variant = any(b in world.classes for c in own for b in c.bases)
+        return not is_variant
+    return any(f.name in ("__init__", "constructor", "<module>") or "default" in f.name for f, _ in built)

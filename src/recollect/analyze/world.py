@@ -1,0 +1,166 @@
+"""The checkout as a whole: who defines what, who calls whom, what reaches a language model, what is in use."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from recollect.analyze import words
+from recollect.analyze.records import Call, Class, File, Function
+
+# Names so common that a call by name alone says nothing about which definition is meant.
+_GENERIC = frozenset(
+    "get set add run call put append pop update clear format items keys values join split load save read write close "
+    "open copy create build process execute invoke handle send start stop reset init next print log info debug map "
+    "filter find push insert remove delete list search query validate parse render apply main name type step chat "
+    "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error".split()
+)
+MODEL_REACH = 3
+
+
+class World:
+    """Indexes over all files of one checkout."""
+
+    def __init__(self, files: list[File]) -> None:
+        self.files = files
+        self.functions: list[Function] = [f for file in files for f in file.functions]
+        self.by_name: dict[str, list[Function]] = defaultdict(list)
+        self.by_class: dict[tuple[str, str], list[Function]] = defaultdict(list)
+        self.classes: dict[str, list[Class]] = defaultdict(list)
+        self.subclasses: dict[str, list[Class]] = defaultdict(list)
+        self.imports: dict[str, set[str]] = {}
+        self._index()
+        self.callees: dict[str, list[tuple[Call, Function]]] = {}
+        self.callers: dict[str, list[tuple[Call, Function]]] = defaultdict(list)
+        self._link()
+        self.model_depth = self._depths([f for f in self.functions if f.model_calls])
+        self.vector_depth = self._depths([f for f in self.functions if "vector_add" in f.marks])
+
+    def _index(self) -> None:
+        self.references: dict[str, dict[str, int]] = defaultdict(dict)
+        for file in self.files:
+            for name, count in file.references.items():
+                self.references[name][file.path] = count
+            for record in file.classes:
+                self.classes[record.name].append(record)
+                for base in record.bases:
+                    self.subclasses[base].append(record)
+            self.imports[file.path] = {n for _, names, _ in file.imports for n in _names(names)}
+        for function in self.functions:
+            self.by_name[function.name].append(function)
+            if function.owner:
+                self.by_class[function.owner, function.name].append(function)
+
+    def _link(self) -> None:
+        nested: dict[tuple[str, str], list[Function]] = defaultdict(list)
+        for function in self.functions:
+            parent, _, _ = function.symbol.rpartition(".")
+            if parent:
+                nested[function.path, parent].append(function)
+        for function in self.functions:
+            found: list[tuple[Call, Function]] = []
+            for call in function.calls:
+                found.extend((call, target) for target in self.resolve(call, function) if target is not function)
+            # A function defined inside another is taken to be called by it: it is handed to a runner or returned.
+            found.extend((Call(f.name, f.line), f) for f in nested.get((function.path, function.symbol), []))
+            self.callees[function.key] = found
+            for call, target in found:
+                self.callers[target.key].append((call, function))
+
+    def resolve(self, call: Call, caller: Function) -> list[Function]:
+        """The definitions a call may mean, best guess first; empty when the name says too little."""
+        name, owner = call.name, call.owner
+        candidates = self.by_name.get(name)
+        if not candidates:
+            return []
+        if owner in ("self", "cls", "super", "this") and caller.owner:
+            related = self._family(caller.owner, name)
+            if related:
+                return related[:6]
+        if not owner:
+            local = [f for f in candidates if f.path == caller.path and not f.owner]
+            free = local or [f for f in candidates if not f.owner and name in self.imports.get(caller.path, ())]
+            return free[:4]
+        hint = set(words.words(owner.rpartition(".")[2])) - {"self"}
+        matching = [f for f in candidates if f.owner and hint & _stems(f.owner)]
+        if name.lower() in _GENERIC:
+            return matching[:6]
+        return (matching or (candidates if len(candidates) <= 6 else []))[:6]
+
+    def _family(self, owner: str, name: str) -> list[Function]:
+        """Methods of that name in a class, its ancestors and its descendants."""
+        found: list[Function] = []
+        seen = {owner}
+        queue = [owner]
+        while queue:
+            current = queue.pop(0)
+            found.extend(f for f in self.by_class.get((current, name), []) if f not in found)
+            relatives = [b for c in self.classes.get(current, []) for b in c.bases]
+            relatives += [c.name for c in self.subclasses.get(current, [])]
+            for relative in relatives:
+                if relative not in seen and len(seen) < 40:
+                    seen.add(relative)
+                    queue.append(relative)
+        return found
+
+    def _depths(self, sources: list[Function]) -> dict[str, int]:
+        depth = {f.key: 0 for f in sources}
+        edge = list(sources)
+        for level in range(1, MODEL_REACH + 1):
+            following: list[Function] = []
+            for function in edge:
+                for _, caller in self.callers.get(function.key, []):
+                    if caller.key not in depth:
+                        depth[caller.key] = level
+                        following.append(caller)
+            edge = following
+        return depth
+
+    def model_path(self, function: Function) -> list[tuple[Function, int]]:
+        """The steps from a function to the nearest model call: each function with the line of the next call."""
+        steps: list[tuple[Function, int]] = []
+        current = function
+        while current.key in self.model_depth:
+            level = self.model_depth[current.key]
+            if level == 0:
+                steps.append((current, current.model_calls[0].line))
+                return steps
+            onward = [(c, f) for c, f in self.callees[current.key] if self.model_depth.get(f.key, 99) < level]
+            if not onward:
+                return steps
+            call, target = onward[0]
+            steps.append((current, call.line))
+            current = target
+        return steps
+
+    def is_used(self, name: str, path: str) -> bool:
+        """Is a name referenced anywhere in the sources other than where it is defined?"""
+        places = self.references.get(name, {})
+        return any(count for other, count in places.items() if other != path) or places.get(path, 0) > 0
+
+    def is_wired(self, function: Function) -> bool:
+        """Does anything outside tests use the function, or the class it belongs to?"""
+        if function.name == "<module>":
+            return True
+        if function.owner:
+            records = [c for c in self.classes.get(function.owner, []) if c.path == function.path]
+            elsewhere = any(p != function.path for p in self.references.get(function.owner, {}))
+            within = self.references.get(function.owner, {}).get(function.path, 0) > 0
+            if not (elsewhere or within or any(self._family_used(c) for c in records)):
+                return False
+            overrides = any(b in self.classes for c in records for b in c.bases)
+            return overrides or function.name.startswith("__") or bool(
+                self.references.get(function.name)
+            ) or bool(function.decorators)
+        return bool(self.references.get(function.name)) or bool(function.decorators)
+
+    def _family_used(self, record: Class) -> bool:
+        return any(sub.name != record.name and self.references.get(sub.name) for sub in self.subclasses.get(record.name, []))
+
+
+def _names(text: str) -> list[str]:
+    return [n for n in text.replace("{", " ").replace("}", " ").replace(",", " ").split() if n.isidentifier()]
+
+
+def _stems(owner: str) -> set[str]:
+    found = set(words.words(owner))
+    return found | {w + "s" for w in found}
