@@ -353,13 +353,13 @@ class AuditEvent(Record, frozen=True, kw_only=True):
 
 
 class Entry(Record, frozen=True, kw_only=True):
-    """One findable thing: its analysed terms and its vector, for recall."""
+    """One findable thing: its analysed terms and its vector, for recall; `parent` is its thread or document."""
 
-    table = Table("entries", ("org", "ns", "kind", "id"))
+    table = Table("entries", ("org", "ns", "kind", "parent", "id"))
     ns: str
     kind: str
+    parent: str = ""
     id: str
-    thread: str | None = None
     seq: int = 0
     text: str
     terms: str

@@ -26,6 +26,13 @@ class Shared:
         self.store = store
         self.runtime = runtime
         self.parts = parts
+        self.queues: tuple[str, ...] = ("index",)
+        """The outbox queues that an append feeds."""
+        self.threads: dict[tuple[str, str], str] = {}
+        """Namespaces of threads seen: they never change."""
+        self.wrote: Callable[[], None] = _nothing
+        """Called after each append: wakes the in-process worker where there is one."""
+        self._counter: Any = None
         self._clock = clock
         self._opened = False
         self._open_lock = runtime.lock()
@@ -33,6 +40,15 @@ class Shared:
     def now(self) -> int:
         """Microseconds; from the plugged-in clock if there is one."""
         return time.time_ns() // 1000 if self._clock is None else to_micros(self._clock())
+
+    @property
+    def counter(self) -> Any:
+        """The token counter, made on first use."""
+        if self._counter is None:
+            from ..context.tokens import open_counter
+
+            self._counter = open_counter(self.parts.get("counter"))
+        return self._counter
 
     async def open(self) -> None:
         """Open the store on first use."""
@@ -42,6 +58,14 @@ class Shared:
             if not self._opened:
                 await self.store.open()
                 self._opened = True
+
+
+    async def close(self) -> None:
+        """Finish the work under way, then close the store; closing twice is fine."""
+        if self._opened:
+            self._opened = False
+            await self.store.close()
+        await self.runtime.close()
 
 
 class Core:
@@ -91,6 +115,11 @@ class Core:
             await self.shared.open()
         return await self.store.apply(changes, now=self.now())
 
+    async def commit(self, batch: Core) -> list[Any]:
+        """Apply what a batch collected."""
+        changes, batch.batch = batch.batch or [], None
+        return await self.apply(*changes) if changes else []
+
     async def retry(self, attempt: Callable[[], Any]) -> Any:
         """Run a read-then-write until no one else wrote in between; its change list starts with an Expect."""
         for tries in range(RETRIES):
@@ -112,6 +141,10 @@ class Core:
         if self.batch is not None:
             raise UsageError("a batch inside a batch; put all changes in one")
         return Core(self.shared, self.scope, [])
+
+
+def _nothing() -> None:
+    """No worker to wake."""
 
 
 def _provisional(change: Change) -> Any:

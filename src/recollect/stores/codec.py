@@ -12,11 +12,12 @@ import zlib
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
+from math import isfinite
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ..errors import CorruptRecord
+from ..errors import CorruptRecord, InvalidValue
 from ..ports import to_datetime, to_micros
 from ..records import Record
 from ..values import decode_json, encode_json
@@ -48,7 +49,7 @@ def codec(kind: type[Record]) -> Codec:
     columns = tuple(_columns(kind))
     scope = {
         "kind": kind, "json": _json_or_none, "value": encode_json, "load": decode_json,
-        "micros": to_micros, "when": to_datetime, "freeze": tuple,
+        "micros": to_micros, "when": to_datetime, "freeze": tuple, "real": _real,
     }  # fmt: skip
     defaults = {field.name: field for field in msgspec.structs.fields(kind)}
     encode = ", ".join(_encoder(column, defaults[column.name]) for column in columns)
@@ -117,8 +118,9 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
         return f"(None if {name} is None else micros({name}))" if column.nullable else f"micros({name})"
     if column.kind == "bool":
         return f"int({name})"
-    if column.kind == "real" and not column.nullable:
-        return f"float({name})"
+    if column.kind == "real":
+        made = f"real({name}, {column.name!r})"
+        return f"(None if {name} is None else {made})" if column.nullable else made
     return name
 
 
@@ -134,6 +136,17 @@ def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> st
     if column.kind == "bool":
         return f"bool({cell})"
     return cell
+
+
+def _real(value: Any, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise InvalidValue(f"{what} must be a number") from cause
+    if not isfinite(number):
+        raise InvalidValue(f"{what} is {number!r}, which no store can keep")
+    # SQLite keeps whole reals as integers, which have no minus zero.
+    return number + 0.0
 
 
 def _json_or_none(value: Any, what: str) -> str | None:

@@ -154,7 +154,7 @@ class MemoryStore:
 
     def _one(self, change: Change, now: int, undo: list[tuple[_Rows, Key, Row | None]]) -> Any:
         if isinstance(change, Put):
-            return self._put(change, undo)
+            return self._put(change, now, undo)
         if isinstance(change, Append):
             return self._append(change, now, undo)
         if isinstance(change, Load):
@@ -180,12 +180,12 @@ class MemoryStore:
         undo.append((rows, key, old))
         return old
 
-    def _put(self, change: Put, undo: list[tuple[_Rows, Key, Row | None]]) -> Stored | None:
+    def _put(self, change: Put, now: int, undo: list[tuple[_Rows, Key, Row | None]]) -> Stored | None:
         record = change.record
         kind, table = type(record), record.table
         rows, key, row, place = self._rows(kind), record.row_key, list(codec(kind).encode(record)), codec(kind).place
         old = rows.by_key.get(key)
-        if old is not None and change.absent:
+        if change.absent and rows.live_row(key, now) is not None:
             return None
         if "version" in place and "version" not in table.key:
             before = self._last_version(kind, key) if old is None else old[place["version"]]
@@ -219,6 +219,8 @@ class MemoryStore:
         tokens = 0
         for seq, message in enumerate(change.messages, first):
             cells = list(encode(message))
+            # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
+            cells[place["org"]], cells[place["thread"]] = change.org, change.thread
             cells[place["seq"]], cells[place["expires_at"]] = seq, expires
             tokens += message.tokens or 0
             self._write(messages, (change.org, change.thread, seq), tuple(cells), undo)

@@ -269,7 +269,7 @@ def _one(cursor: apsw.Cursor, change: Change, row: Any, now: int) -> Any:
     if isinstance(change, Append):
         return _append(cursor, change, row, now)
     if isinstance(change, Put):
-        return _put(cursor, change, row)
+        return _put(cursor, change, row, now)
     if isinstance(change, Load):
         kind = type(change.record)
         cursor.execute(statements(kind).upsert, _summed(kind, row))
@@ -286,19 +286,22 @@ def _one(cursor: apsw.Cursor, change: Change, row: Any, now: int) -> Any:
     return _expect(cursor, change, now)
 
 
-def _put(cursor: apsw.Cursor, change: Put, row: Row) -> Stored | None:
+def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
     kind = type(change.record)
     table, sql, place = kind.table, statements(kind), codec(kind).place
-    if change.absent:
+    key = tuple(row[place[name]] for name in table.key)
+    if change.absent and (table.history or "expires_at" in place):
+        # An expired row counts as absent, and its number goes on: read before writing.
+        held = cursor.execute(sql.get, key).fetchone()
+        if held is not None and ("expires_at" not in place or live(held[place["expires_at"]], now)):
+            return None
+    elif change.absent:
         row = _with_version(kind, row, 1, None)
         cursor.execute(sql.ensure, row)
-        if not cursor.connection.changes():
-            return None
-        return Stored(1 if sql.old else 0, _created(row, place))
+        return _stored(row, place) if cursor.connection.changes() else None
     if not sql.old:
         cursor.execute(sql.upsert, _summed(kind, row))
-        return Stored(0, _created(row, place))
-    key = tuple(row[place[name]] for name in table.key)
+        return _stored(row, place)
     old = cursor.execute(sql.old, key).fetchone()
     versioned = "version" in place and "version" not in table.key
     before = old[0] if old and versioned else 0
@@ -311,7 +314,7 @@ def _put(cursor: apsw.Cursor, change: Put, row: Row) -> Stored | None:
         cursor.execute(sql.to_history, key)
     row = _with_version(kind, row, version, created)
     cursor.execute(sql.upsert, row)
-    return Stored(version, _created(row, place))
+    return _stored(row, place)
 
 
 def _with_version(kind: type[Record], row: Row, version: int, created: int | None) -> Row:
@@ -328,11 +331,12 @@ def _summed(kind: type[Record], row: Row) -> Row:
     return (*row, checksum(row)) if kind.table.checksum else row
 
 
-def _created(row: Row, place: dict[str, int]) -> Any:
-    return to_datetime(row[place["created_at"]]) if "created_at" in place else None
+def _stored(row: Row, place: dict[str, int]) -> Stored:
+    created = to_datetime(row[place["created_at"]]) if "created_at" in place else None
+    return Stored(row[place["version"]] if "version" in place else 0, created)
 
 
-_SEQ, _EXPIRES = codec(Message).place["seq"], codec(Message).place["expires_at"]
+_EXPIRES = codec(Message).place["expires_at"]
 
 
 def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> Appended:
@@ -344,7 +348,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     length, expires = grown
     first, insert = length - count + 1, statements(Message).insert
     for seq, row in enumerate(rows, first):
-        full = (*row[:_SEQ], seq, *row[_SEQ + 1 : _EXPIRES], expires, *row[_EXPIRES + 1 :])
+        full = (change.org, change.thread, seq, *row[3:_EXPIRES], expires, *row[_EXPIRES + 1 :])
         cursor.execute(insert, (*full, checksum(full)))
     if change.key is not None:
         receipt = Receipt(
@@ -366,7 +370,7 @@ def _increment(cursor: apsw.Cursor, record: StateEntry, now: int) -> int:
     if not INT_MIN <= total <= INT_MAX:
         raise InvalidValue("the counter would pass 64 bits", key=record.key)
     new = msgspec.structs.replace(record, value=total, expires_at=expires)
-    _put(cursor, Put(new), codec(StateEntry).encode(new))
+    _put(cursor, Put(new), codec(StateEntry).encode(new), now)
     return total
 
 
@@ -395,7 +399,7 @@ def _lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, lease: int) -> J
         leased_until=to_datetime(now + lease),
         updated_at=to_datetime(now),
     )
-    stored = _put(cursor, Put(taken), codec(Job).encode(taken))
+    stored = _put(cursor, Put(taken), codec(Job).encode(taken), now)
     return msgspec.structs.replace(taken, version=stored.version if stored else 0)
 
 

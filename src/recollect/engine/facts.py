@@ -1,0 +1,291 @@
+"""Facts: namespaced JSON values with history, sources and a way to be corrected or rejected."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue, NotFound, UsageError
+from ..filters import parse_filter
+from ..ports import to_datetime, to_micros
+from ..records import Entry, Fact, FactVersion, Job, Link, Tombstone
+from ..scope import Namespace
+from ..stores.base import Change, Delete, Expect, Load, Put
+from ..values import check_name, check_text, encode_json, fingerprint_json
+from .audit import audit
+from .core import Core
+
+Ns = str | Namespace
+
+
+class Facts:
+    """What is known, under `namespace` and `key`."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def set(
+        self,
+        ns: Ns,
+        key: str,
+        value: Any,
+        *,
+        ttl: float | timedelta | None = None,
+        confidence: float = 1.0,
+        source: str | None = None,
+        expect: int | None = None,
+    ) -> Fact:
+        """Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
+
+        A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
+        """
+        core = self._core
+        fact = self._new(core.scope.namespace(ns), key, value, ttl, confidence, source)
+        if core.scope.actor != "user":
+            refused = await self._refused(fact)
+            if refused is not None:
+                return refused
+        changes = self._changes(fact)
+        if expect is not None:
+            changes.insert(0, Expect(Fact, fact.row_key, _version(expect)))
+        results = await core.apply(*changes)
+        return _as_stored(fact, results[0 if expect is None else 1])
+
+    async def set_many(self, ns: Ns, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> list[Fact]:
+        """Write several values together, all or none."""
+        core = self._core
+        space = core.scope.namespace(ns)
+        pairs = list(items.items() if isinstance(items, Mapping) else items)
+        facts = [self._new(space, key, value, None, 1.0, None) for key, value in pairs]
+        if core.scope.actor != "user":
+            facts = [fact for fact in facts if await self._refused(fact) is None]
+        groups = [self._changes(fact) for fact in facts]
+        results = await core.apply(*(change for group in groups for change in group))
+        starts = [sum(len(group) for group in groups[:i]) for i in range(len(groups))]
+        return [_as_stored(fact, results[start]) for fact, start in zip(facts, starts, strict=True)]
+
+    async def get(self, ns: Ns, key: str, *, as_of: datetime | None = None) -> Fact | None:
+        """The value now, or the one that held at a moment; None where there is none."""
+        space = self._core.scope.namespace(ns)
+        check_name(key, "fact key")
+        if as_of is None:
+            return await self._core.get(Fact, space, key)
+        return await self._as_of(space, key, as_of)
+
+    async def list(
+        self,
+        ns: Ns,
+        *,
+        prefix: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> list[Fact]:
+        """Facts of a namespace in the order of their keys; `after` a key, for the next page."""
+        return await self._core.scan(
+            Fact,
+            self._core.scope.namespace(ns),
+            starts=prefix or None,
+            where=parse_filter(where),
+            limit=checked_limit(limit),
+            after=None if after is None else (after,),
+        )
+
+    async def delete(self, ns: Ns, key: str) -> bool:
+        """Take a fact back; its history stays. Whether there was one."""
+        return await self._end(ns, key, "deleted", None) is not None
+
+    async def reject(self, ns: Ns, key: str, *, reason: str | None = None) -> Fact:
+        """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation."""
+        ended = await self._end(ns, key, "rejected", reason)
+        if ended is None:
+            raise NotFound(f"no fact {key!r} in this namespace to reject", namespace=str(ns), key=key)
+        return ended
+
+    async def correct(self, ns: Ns, key: str, value: Any, *, reason: str | None = None) -> Fact:
+        """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation."""
+        core = self._core
+        space = core.scope.namespace(ns)
+        check_reason(reason)
+
+        async def attempt() -> Fact:
+            old = await core.get(Fact, space, check_name(key, "fact key"))
+            fact = msgspec.structs.replace(self._new(space, key, value, None, 1.0, None), reason=reason)
+            changes: list[Change] = [Expect(Fact, fact.row_key, old.version if old else 0), *self._changes(fact, "correct")]
+            if old is not None:
+                changes += [Put(self._tombstone(old, source)) for source in old.sources]
+            results = await core.apply(*changes)
+            return _as_stored(fact, results[1])
+
+        done: Fact = await core.retry(attempt)
+        return done
+
+    async def history(self, ns: Ns, key: str) -> list[Fact]:
+        """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`."""
+        space = self._core.scope.namespace(ns)
+        check_name(key, "fact key")
+        past: list[Fact] = list(await self._core.scan(FactVersion, space, key))
+        now = await self._core.get(Fact, space, key)
+        return [*past, now] if now is not None else past
+
+    async def delete_expired(self) -> int:
+        """Remove expired rows for good now, without waiting for the collector; how many facts went."""
+        await self._core.shared.open()
+        total = 0
+        while True:
+            counts = await self._core.store.purge(now=self._core.now())
+            total += counts.get("facts", 0)
+            if not any(count >= 1000 for count in counts.values()):
+                return total
+
+    # -- parts
+
+    def _new(self, ns: str, key: str, value: Any, ttl: Any, confidence: float, source: str | None) -> Fact:
+        check_name(key, "fact key")
+        if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+            raise InvalidValue("confidence must be a number from 0 to 1")
+        encode_json(value)
+        now = self._core.now()
+        at = to_datetime(now)
+        scope = self._core.scope
+        return Fact(
+            org=scope.org,
+            ns=ns,
+            key=key,
+            value=value,
+            confidence=float(confidence),
+            sources=() if source is None else (check_name(source, "source"),),
+            actor=scope.actor,
+            trust="user" if scope.actor in ("user", "import") else scope.actor,
+            created_at=at,
+            updated_at=at,
+            expires_at=self._core.expiry(ttl, now),
+        )
+
+    def _changes(self, fact: Fact, action: str = "set") -> list[Change]:
+        """The fact, its lineage, its trace and the job that makes it findable: committed together."""
+        changes: list[Change] = [
+            Put(fact),
+            Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", fact.updated_at)),
+            audit(self._core, action, "fact", fact.id, fact.source),
+        ]
+        changes += [
+            Put(Link(org=fact.org, source=source, kind="fact", target=fact.id, created_at=fact.updated_at), absent=True)
+            for source in fact.sources
+        ]
+        return changes
+
+    async def _refused(self, fact: Fact) -> Fact | None:
+        """The rejected version, when this very value was rejected, or corrected away from the same source."""
+        sources: list[str | None] = [None, *fact.sources]
+        keys = [("fact", self._fingerprint(fact, source)) for source in sources]
+        marks = await self._core.get_many(Tombstone, keys)
+        if not any(marks):
+            return None
+        current = await self._core.get(Fact, fact.ns, fact.key)
+        if current is not None:
+            return current
+        past = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=1)
+        return past[0] if past else msgspec.structs.replace(fact, status="rejected")
+
+    async def _end(self, ns: Ns, key: str, status: str, reason: str | None) -> Fact | None:
+        core = self._core
+        space = core.scope.namespace(ns)
+        check_name(key, "fact key")
+        check_reason(reason)
+
+        async def attempt() -> Fact | None:
+            old = await core.get(Fact, space, key)
+            if old is None:
+                return None
+            at = core.at()
+            fields = {name: getattr(old, name) for name in old.__struct_fields__}
+            last = FactVersion(**fields)
+            ended = FactVersion(
+                **{
+                    **fields,
+                    "status": status,
+                    "reason": reason,
+                    "version": old.version + 1,
+                    "updated_at": at,
+                    "actor": core.scope.actor,
+                    "value": old.value if status == "rejected" else None,
+                }
+            )
+            changes: list[Change] = [
+                Expect(Fact, old.row_key, old.version),
+                Load(last),
+                Load(ended),
+                Delete(Fact, old.row_key),
+                Delete(Entry, (core.org, space, "fact", "", old.id)),
+                audit(core, "delete" if status == "deleted" else "reject", "fact", old.id),
+            ]
+            if status == "rejected":
+                changes.append(Put(self._tombstone(old, None)))
+            await core.apply(*changes)
+            return ended
+
+        done: Fact | None = await core.retry(attempt)
+        return done
+
+    async def _as_of(self, ns: str, key: str, moment: datetime) -> Fact | None:
+        core, micros = self._core, to_micros(moment)
+        current = await core.get(Fact, ns, key)
+        if current is not None and to_micros(current.updated_at) <= micros:
+            return current
+        # now=0 shows expired versions too: which one held is decided first, whether it may be shown after.
+        await core.shared.open()
+        past = await core.store.scan(FactVersion, (core.org, ns, key), now=0, reverse=True)
+        for version in past:
+            if to_micros(version.updated_at) <= micros:
+                gone = version.expires_at is not None and to_micros(version.expires_at) <= core.now()
+                return None if gone or version.status != "active" else version
+        return None
+
+    def _tombstone(self, fact: Fact, source: str | None) -> Tombstone:
+        return Tombstone(
+            org=fact.org,
+            kind="fact",
+            fingerprint=self._fingerprint(fact, source),
+            actor=self._core.scope.actor,
+            created_at=self._core.at(),
+        )
+
+    @staticmethod
+    def _fingerprint(fact: Fact, source: str | None) -> str:
+        parts = [fact.ns, fact.key, fact.value, source]
+        return hashlib.blake2b(fingerprint_json(parts), digest_size=16).hexdigest()
+
+
+def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:
+    """The outbox row that asks for a thing to be made findable (or derived from)."""
+    return Job(org=org, queue=queue, ns=ns, item=item, run_at=at, created_at=at, updated_at=at)
+
+
+def checked_limit(limit: int | None) -> int | None:
+    """A limit is None or a number from 0 up."""
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise UsageError("limit must be a whole number from 0 up")
+    return limit
+
+
+def check_reason(reason: str | None) -> None:
+    """A reason is short text."""
+    if reason is not None:
+        check_text(reason, "reason", limit=10_000)
+
+
+def _version(expect: Any) -> int:
+    if isinstance(expect, bool) or not isinstance(expect, int) or expect < 0:
+        raise UsageError("expect is a version number; 0 means that there must be none yet")
+    return expect
+
+
+def _as_stored(fact: Fact, stored: Any) -> Fact:
+    return msgspec.structs.replace(fact, version=stored.version, created_at=stored.created_at or fact.created_at)

@@ -1,0 +1,344 @@
+"""Threads and messages: an append-only log with a dense sequence, read by position and never by size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import Conflict, NotFound, UsageError
+from ..filters import Test
+from ..ids import new_id
+from ..messages import ROLES, Message, as_message, message_id
+from ..ports import to_datetime
+from ..records import Entry, Job, Mark, Receipt, Summary, Thread
+from ..scope import Namespace
+from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Put
+from ..values import check_name, check_text, encode_json
+from .audit import audit
+from .core import Core
+from .facts import checked_limit, index_job
+
+Given = Message | Mapping[str, Any] | str
+Place = int | str | Message
+KNOWN_THREADS = 10_000
+BATCH = 1000
+
+
+class MessageReceipt(msgspec.Struct, frozen=True):
+    """What became of an appended message: stored, findable, and what is derived from it."""
+
+    message: Message
+    durable: bool
+    indexed: bool
+    derived: Literal["none", "pending", "done", "failed"]
+    replayed: bool = False
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.__struct_fields__:
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+class Threads:
+    """Conversations."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def create(
+        self,
+        ns: str | Namespace,
+        title: str | None = None,
+        *,
+        id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        ttl: float | timedelta | None = None,
+    ) -> Thread:
+        """A new thread; one that exists under this id and namespace is given back as it is."""
+        core, now = self._core, self._core.now()
+        at = to_datetime(now)
+        if title is not None:
+            check_text(title, "title", limit=10_000)
+        thread = Thread(
+            org=core.org,
+            id=new_id() if id is None else check_name(id, "thread id"),
+            ns=core.scope.namespace(ns),
+            title=title,
+            metadata=dict(metadata or {}),
+            created_at=at,
+            updated_at=at,
+            expires_at=core.expiry(ttl, now),
+        )
+        encode_json(thread.metadata, "metadata")
+        stored = (await core.apply(Put(thread, absent=True)))[0]
+        if stored is not None:
+            return msgspec.structs.replace(thread, version=stored.version)
+        return await self._existing(thread)
+
+    async def get(self, id: str) -> Thread | None:
+        """The thread, without its messages; None where there is none."""
+        thread = await self._core.get(Thread, check_name(id, "thread id"))
+        return thread if thread is not None and self._core.scope.may_touch(thread.ns) else None
+
+    async def list(self, ns: str | Namespace, *, limit: int | None = None, after: str | None = None) -> list[Thread]:
+        """Threads of a namespace in the order of their ids, which for ids given by us is the order of making."""
+        bounds: dict[str, Any] = {"index": "by_ns", "limit": checked_limit(limit)}
+        if after is not None:
+            bounds["after"] = (after,)
+        return await self._core.scan(Thread, self._core.scope.namespace(ns), **bounds)
+
+    async def append(self, id: str, *messages: Given, key: str | None = None) -> list[MessageReceipt]:
+        """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so."""
+        if not messages:
+            return []
+        core = self._core
+        ns = await self._namespace(id)
+        at = core.at()
+        stamped = tuple(self._stamped(id, given, at) for given in messages)
+        if key is not None:
+            check_name(key, "idempotency key")
+        changes: list[Change] = [Append(core.org, id, stamped, at, key)]
+        changes += [Put(index_job(core.org, ns, f"thread:{id}", at, queue), absent=True) for queue in self._queues]
+        done: Appended = (await core.apply(*changes))[0]
+        if done.replayed:
+            return await self._replay(id, done)
+        core.shared.wrote()
+        derived: Literal["none", "pending"] = "pending" if "derive" in self._queues else "none"
+        return [
+            MessageReceipt(_placed(message, done.first + i, done.expires_at), core.batch is None, False, derived)
+            for i, message in enumerate(stamped)
+        ]
+
+    async def messages(
+        self,
+        id: str,
+        limit: int | None = None,
+        *,
+        before: Place | None = None,
+        after: Place | None = None,
+        roles: Sequence[str] | None = None,
+    ) -> list[Message]:
+        """Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start."""
+        await self._check_visible(id)
+        backwards = before is not None and after is None
+        found = await self._core.scan(
+            Message,
+            id,
+            after=None if after is None else (self._place(id, after),),
+            before=None if before is None else (self._place(id, before),),
+            reverse=backwards,
+            limit=checked_limit(limit),
+            where=None if roles is None else Test(("role",), "$in", _roles(roles)),
+        )
+        if not found:
+            await self._existing_or_fail(id)
+        return found[::-1] if backwards else found
+
+    async def recent(self, id: str, n: int = 10) -> list[Message]:
+        """The newest n messages, the newest last."""
+        if self._core.scope.user is not None:
+            await self._check_visible(id)
+        found = await self._core.scan(Message, id, reverse=True, limit=checked_limit(n))
+        if not found:
+            await self._existing_or_fail(id)
+        found.reverse()
+        return found
+
+    async def message(self, id: str) -> Message | None:
+        """One message by its id."""
+        thread, seq = message_id(id)
+        await self._check_visible(thread)
+        return await self._core.get(Message, thread, seq)
+
+    async def delete_messages(
+        self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None
+    ) -> int:
+        """Take messages out of the log for good, by id or all before a place; how many went.
+
+        What was derived from them stays; `forget` removes that too.
+        """
+        thread = await self._existing_or_fail(id)
+        if (ids is None) == (before is None):
+            raise UsageError("say which messages: ids=[…] or before=…")
+        if before is not None:
+            return await self._delete_before(thread, self._place(id, before))
+        seqs = [self._place(id, one) for one in ids or ()]
+        changes: list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
+        entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
+        results = await self._core.apply(
+            *changes, *entries, audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)})
+        )
+        return sum(bool(result) for result in results[: len(seqs)])
+
+    async def delete(self, id: str) -> bool:
+        """Remove a thread with its messages, summaries and index entries; whether there was one."""
+        thread = await self.get(id)
+        if thread is None:
+            return False
+        core, org = self._core, self._core.org
+        core.shared.threads.pop((org, id), None)
+        await core.apply(
+            DeleteRange(Message, (org, id)),
+            DeleteRange(Receipt, (org, id)),
+            DeleteRange(Summary, (org, id)),
+            DeleteRange(Entry, (org, thread.ns, "message", id)),
+            DeleteRange(Entry, (org, thread.ns, "summary", id)),
+            Delete(Mark, (org, "index", f"thread:{id}")),
+            Delete(Mark, (org, "derive", f"thread:{id}")),
+            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in ("index", "derive")),
+            Delete(Thread, (org, id)),
+            audit(core, "delete", "thread", id, detail={"messages": thread.length}),
+        )
+        return True
+
+    async def summaries(self, id: str) -> list[Summary]:
+        """The summaries of a thread, oldest first, each with the range it stands for."""
+        await self._check_visible(id)
+        found = await self._core.scan(Summary, id)
+        if not found:
+            await self._existing_or_fail(id)
+        return found
+
+    # -- parts
+
+    @property
+    def _queues(self) -> tuple[str, ...]:
+        return self._core.shared.queues
+
+    def _stamped(self, thread: str, given: Given, at: Any) -> Message:
+        message = as_message(given)
+        counter = self._core.shared.counter
+        from ..context.measure import count_message
+
+        tokens = count_message(message, counter)
+        name = None if counter.name == "o200k_base" else counter.name
+        return msgspec.structs.replace(
+            message,
+            org=self._core.org,
+            thread=thread,
+            seq=0,
+            tokens=tokens,
+            counter=name,
+            created_at=message.created_at or at,
+        )
+
+    async def _namespace(self, id: str) -> str:
+        """The namespace of a thread this scope may touch; remembered, it never changes."""
+        core = self._core
+        known = core.shared.threads.get((core.org, id))
+        if known is None:
+            check_name(id, "thread id")
+            if core.batch is not None:
+                made = [c.record for c in core.batch if isinstance(c, Put) and isinstance(c.record, Thread)]
+                known = next((thread.ns for thread in made if thread.id == id), None)
+            if known is None:
+                known = (await self._existing_or_fail(id)).ns
+                if len(core.shared.threads) >= KNOWN_THREADS:
+                    core.shared.threads.clear()
+                core.shared.threads[(core.org, id)] = known
+        if not core.scope.may_touch(known):
+            raise _no_thread(id)
+        return known
+
+    async def _check_visible(self, id: str) -> None:
+        check_name(id, "thread id")
+        if self._core.scope.user is not None:
+            await self._namespace(id)
+
+    async def _existing_or_fail(self, id: str) -> Thread:
+        thread = await self.get(id)
+        if thread is None:
+            raise _no_thread(id)
+        return thread
+
+    async def _existing(self, asked: Thread) -> Thread:
+        thread = await self._core.get(Thread, asked.id)
+        if thread is None:
+            # An expired thread still lies there under this id: clear it away, then make the new one.
+            core = self._core
+            await core.apply(
+                DeleteRange(Message, (core.org, asked.id)),
+                DeleteRange(Receipt, (core.org, asked.id)),
+                DeleteRange(Summary, (core.org, asked.id)),
+                Delete(Mark, (core.org, "index", f"thread:{asked.id}")),
+                Delete(Mark, (core.org, "derive", f"thread:{asked.id}")),
+                Delete(Thread, (core.org, asked.id)),
+                Put(asked, absent=True),
+            )
+            core.shared.threads.pop((core.org, asked.id), None)
+            return msgspec.structs.replace(asked, version=1)
+        if thread.ns != asked.ns:
+            raise Conflict(f"thread {asked.id!r} exists in another namespace; choose another id")
+        return thread
+
+    async def _replay(self, id: str, done: Appended) -> list[MessageReceipt]:
+        found = await self._core.scan(
+            Message, id, after=(done.first - 1,), before=(done.first + done.count,)
+        )
+        state = await receipt_states(self._core, id)
+        return [MessageReceipt(message, True, *state(message.seq), replayed=True) for message in found]
+
+    async def _delete_before(self, thread: Thread, place: int) -> int:
+        core = self._core
+        doomed = await core.scan(Message, thread.id, before=(place,), limit=BATCH)
+        total = 0
+        while doomed:
+            seqs = [message.seq for message in doomed]
+            await core.apply(
+                DeleteRange(Message, (core.org, thread.id), before=(seqs[-1] + 1,)),
+                *(Delete(Entry, (core.org, thread.ns, "message", thread.id, f"{thread.id}#{seq}")) for seq in seqs),
+                audit(core, "delete_messages", "thread", thread.id, detail={"messages": len(seqs)}),
+            )
+            total += len(seqs)
+            doomed = await core.scan(Message, thread.id, before=(place,), limit=BATCH)
+        return total
+
+    @staticmethod
+    def _place(thread: str, given: Place) -> int:
+        if isinstance(given, Message):
+            given = given.id
+        if isinstance(given, str):
+            owner, seq = message_id(given)
+            if owner != thread:
+                raise UsageError("that message belongs to another thread")
+            return seq
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise UsageError("a place in a thread is a message, its id or its sequence number")
+        return max(min(given, 2**62), -1)
+
+
+async def receipt_states(core: Core, thread: str) -> Any:
+    """A function from sequence number to (indexed, derived), from the marks of the workers."""
+    item = f"thread:{thread}"
+    index, derive = await core.get_many(Mark, [("index", item), ("derive", item)])
+    failed = bool(derive and derive.detail and derive.detail.get("failed"))
+
+    def state(seq: int) -> tuple[bool, Literal["none", "pending", "done", "failed"]]:
+        indexed = index is not None and index.position >= seq
+        if "derive" not in core.shared.queues and derive is None:
+            return indexed, "none"
+        if derive is not None and derive.position >= seq:
+            return indexed, "done"
+        return indexed, "failed" if failed else "pending"
+
+    return state
+
+
+def _placed(message: Message, seq: int, expires_at: Any) -> Message:
+    return msgspec.structs.replace(message, seq=seq, expires_at=expires_at)
+
+
+def _roles(roles: Sequence[str]) -> list[str]:
+    if isinstance(roles, str):
+        roles = [roles]
+    unknown = [role for role in roles if role not in ROLES]
+    if unknown:
+        raise UsageError(f"roles are {', '.join(ROLES)}")
+    return list(roles)
+
+
+def _no_thread(id: str) -> NotFound:
+    return NotFound(f"no thread {id!r} here; create it first with threads.create", thread=id)

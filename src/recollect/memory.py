@@ -1,0 +1,190 @@
+"""Memory blocks, AsyncMemory awaits: two facades over one engine."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from . import blocking
+from .engine.core import Core, Shared
+from .engine.facts import Facts
+from .engine.state import State
+from .engine.threads import Threads
+from .runtime import AsyncRuntime, BlockingRuntime, Runtime, run_blocking
+from .scope import Scope
+from .stores.opening import open_store
+
+Durability = Literal["full", "normal"]
+Url = str | os.PathLike[str] | None
+
+
+def _open(runtime: Runtime, url: Any, hot: Any, scope: Scope, durability: str, clock: Any, **parts: Any) -> Core:
+    return Core(Shared(open_store(url, hot, runtime, durability), runtime, clock, **parts), scope)
+
+
+class AsyncMemory:
+    """Memory and context for agents, awaited."""
+
+    def __init__(
+        self,
+        url: Url = None,
+        *,
+        hot: Url = None,
+        org: str = "default",
+        user: str | None = None,
+        actor: str = "user",
+        durability: Durability = "full",
+        embedder: Any = "default",
+        model: Any = None,
+        counter: Any = None,
+        clock: Any = None,
+    ) -> None:
+        scope = Scope(org, user, actor, root=org == "default")
+        parts = {"embedder": embedder, "model": model, "counter": counter}
+        self._bind(_open(AsyncRuntime(), url, hot, scope, durability, clock, **parts))
+
+    def _bind(self, core: Core) -> None:
+        self._core = core
+        self.facts = Facts(core)
+        self.threads = Threads(core)
+        self.state = State(core)
+
+    @classmethod
+    def _over(cls, core: Core) -> Self:
+        made = cls.__new__(cls)
+        made._bind(core)
+        return made
+
+    @property
+    def org(self) -> str:
+        """The tenant this handle is for."""
+        return self._core.org
+
+    @property
+    def user(self) -> str | None:
+        """The user this handle is for, if it is for one."""
+        return self._core.scope.user
+
+    def scope(self, *, org: str | None = None, user: str | None = None, actor: str | None = None) -> Self:
+        """A narrower handle over the same connection; it can never be widened."""
+        return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor)))
+
+    def batch(self) -> AsyncBatch:
+        """Collects changes of any kind and commits them together at the end of the `async with` block, or not at all."""
+        return AsyncBatch(self)
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of the store."""
+        await self._core.shared.close()
+
+    async def __aenter__(self) -> Self:
+        await self._core.shared.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncBatch:
+    """Changes on their way to one commit."""
+
+    def __init__(self, memory: AsyncMemory) -> None:
+        self._memory = memory
+        self._inner: AsyncMemory | None = None
+
+    async def __aenter__(self) -> AsyncMemory:
+        self._inner = AsyncMemory._over(self._memory._core.batched())
+        return self._inner
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._inner is not None:
+            await self._memory._core.commit(self._inner._core)
+
+
+class Memory:
+    """Memory and context for agents, blocking. Works in threads, inside a running loop and after a fork."""
+
+    def __init__(
+        self,
+        url: Url = None,
+        *,
+        hot: Url = None,
+        org: str = "default",
+        user: str | None = None,
+        actor: str = "user",
+        durability: Durability = "full",
+        embedder: Any = "default",
+        model: Any = None,
+        counter: Any = None,
+        clock: Any = None,
+    ) -> None:
+        scope = Scope(org, user, actor, root=org == "default")
+        parts = {"embedder": embedder, "model": model, "counter": counter}
+        self._bind(_open(BlockingRuntime(), url, hot, scope, durability, clock, **parts))
+        run_blocking(self._core.shared.open())
+
+    def _bind(self, core: Core) -> None:
+        self._core = core
+        self._twin = AsyncMemory._over(core)
+        self.facts = blocking.Facts(self._twin.facts)
+        self.threads = blocking.Threads(self._twin.threads)
+        self.state = blocking.State(self._twin.state)
+
+    @classmethod
+    def _over(cls, core: Core) -> Self:
+        made = cls.__new__(cls)
+        made._bind(core)
+        return made
+
+    @property
+    def org(self) -> str:
+        """The tenant this handle is for."""
+        return self._core.org
+
+    @property
+    def user(self) -> str | None:
+        """The user this handle is for, if it is for one."""
+        return self._core.scope.user
+
+    def scope(self, *, org: str | None = None, user: str | None = None, actor: str | None = None) -> Self:
+        """A narrower handle over the same connection; it can never be widened."""
+        return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor)))
+
+    def batch(self) -> Batch:
+        """Collects changes of any kind and commits them together at the end of the `with` block, or not at all."""
+        return Batch(self)
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the store."""
+        run_blocking(self._twin.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Batch:
+    """Changes on their way to one commit."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._inner: Memory | None = None
+
+    def __enter__(self) -> Memory:
+        self._inner = Memory._over(self._memory._core.batched())
+        return self._inner
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._inner is not None:
+            run_blocking(self._memory._core.commit(self._inner._core))

@@ -1,0 +1,81 @@
+"""From a URL to a store; drivers are imported here and nowhere earlier."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from ..errors import UsageError
+from ..runtime import Runtime
+from .base import Store
+
+
+class NothingLasts(UserWarning):
+    """Memory was opened with no URL: it lives in RAM and ends with the process."""
+
+
+def open_store(url: Any, hot: Any, runtime: Runtime, durability: str) -> Store:
+    """The store a URL names, with a hot one in front where there is one."""
+    if durability not in ("full", "normal"):
+        raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
+    if url is None:
+        url = os.environ.get("RECOLLECT_URL") or None
+        hot = hot or os.environ.get("RECOLLECT_HOT_URL") or None
+    store = _one(url, runtime, durability)
+    if hot is None:
+        return store
+    from .tiered import TieredStore
+
+    return TieredStore(store, _one(hot, runtime, durability))
+
+
+def _one(url: Any, runtime: Runtime, durability: str) -> Store:
+    if url is None or url == "memory://":
+        from .memory import MemoryStore
+
+        # Inside open_store, the facade's constructor, then the user's line.
+        warnings.warn("no URL was given: this memory lives in RAM and nothing of it will last", NothingLasts, stacklevel=5)
+        return MemoryStore()
+    if not isinstance(url, str | os.PathLike):
+        if hasattr(url, "apply") and hasattr(url, "scan"):
+            store: Store = url
+            return store
+        raise UsageError(f"a memory is opened with a path or a URL, not {type(url).__name__}")
+    text = os.fspath(url)
+    scheme = urlsplit(text).scheme if "://" in text else ""
+    if scheme in ("", "sqlite", "file"):
+        return _sqlite(text, scheme, runtime, durability)
+    if scheme in ("postgresql", "postgres"):
+        return _load("postgres", "PostgresStore")(text, runtime=runtime, durability=durability)
+    if scheme in ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "valkey"):
+        return _load("redis", "RedisStore")(text, runtime=runtime, durability=durability)
+    raise UsageError(
+        f"no store for {scheme}:// URLs; use a path, sqlite:///path, postgresql://…, redis://…, redis+cluster://… or memory://"
+    )
+
+
+def _sqlite(text: str, scheme: str, runtime: Runtime, durability: str) -> Store:
+    from .sqlite import SqliteStore
+
+    if scheme:
+        # sqlite:///relative.db and sqlite:////absolute.db, as elsewhere.
+        text = unquote(text.partition("://")[2])
+        text = text.removeprefix("/") if text.startswith("/") else text
+    if not text or "\x00" in text:
+        raise UsageError("the path of the memory file is empty or holds a NUL")
+    return SqliteStore(text, runtime=runtime, durability=durability)
+
+
+def _load(module: str, name: str) -> Any:
+    import importlib
+
+    try:
+        return getattr(importlib.import_module(f"recollect.stores.{module}"), name)
+    except ModuleNotFoundError as cause:
+        if cause.name and cause.name.startswith("recollect"):
+            raise
+        raise UsageError(
+            f'the {module} store needs a driver that is not installed; run: pip install "recollect[{module}]"'
+        ) from cause

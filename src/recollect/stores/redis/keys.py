@@ -1,0 +1,67 @@
+"""How keys become bytes: an org becomes a hash tag no id can leave, a key tuple becomes text that sorts as the tuple does.
+
+`rc:{org}:facts:user:ada␀name␀` is a row. `rc:{org}:@facts` orders the rows of a table, `rc:{org}:@jobs:1` follows its first
+index, `rc:{org}:!facts` knows when rows end. One org is one slot, so every batch of it is one atomic script on a Cluster too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from ...errors import InvalidValue
+from ...records import Key
+
+PREFIX = "rc"
+SCHEMA_KEY = b"rc:schema"
+ORGS_KEY = b"rc:orgs"
+_INT_OFFSET = 1 << 63
+_TIME_OFFSET = 10**18
+# Above every byte of UTF-8 and of our digits: what closes a range, and what parts an index member from its row.
+AFTER_ALL = b"\xff"
+ROW_MARK = b"\xfe"
+
+
+def base_of(org: str) -> bytes:
+    """What every key of an org starts with; braces and all else unusual are percent-encoded."""
+    return f"{PREFIX}:{{{quote(org, safe='')}}}:".encode()
+
+
+def encode_key(columns: Sequence[str | int]) -> bytes:
+    """Bytes that compare as the columns do; no column is a prefix of another."""
+    return b"".join([_encode_column(column) for column in columns])
+
+
+def _encode_column(column: str | int) -> bytes:
+    if isinstance(column, str):
+        if "\0" in column:
+            raise InvalidValue("a key with a NUL, which no store can keep")
+        try:
+            return column.encode() + b"\0"
+        except UnicodeEncodeError as cause:
+            raise InvalidValue("a key with a lone surrogate, which no store can keep") from cause
+    return b"%016x" % (column + _INT_OFFSET)
+
+
+def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | None) -> tuple[bytes, bytes]:
+    """The members from `low` (included) to `high` (excluded) that a scan or a DeleteRange means."""
+    head = encode_key(prefix)
+    low, high = head, head + AFTER_ALL
+    if starts:
+        text = head + starts.encode("utf-8", "surrogatepass")
+        low, high = text, text + AFTER_ALL
+    if after is not None:
+        low = max(low, head + encode_key(after) + AFTER_ALL)
+    if before is not None:
+        high = min(high, head + encode_key(before))
+    return low, high
+
+
+def stamp(micros: int) -> str:
+    """A time as digits of one width: comparing them as text compares the times."""
+    return f"{micros + _TIME_OFFSET:019d}"
+
+
+def unstamp(text: bytes) -> int:
+    """The microseconds of a stamp."""
+    return int(text) - _TIME_OFFSET

@@ -1,0 +1,177 @@
+-- All of a batch or none of it. Lua has no rollback, so every change is first played against an overlay of the rows it
+-- touches; a refusal returns from there, and only a batch that holds in full is written out at the end.
+-- ARGV: now, slack (ms), keyed appends (count, then place and receipt each), changes (count, then each with its own).
+local now, slack, at = ARGV[1], tonumber(ARGV[2]), 3
+local entries, touched = {}, {}
+
+local function take()
+  at = at + 1
+  return ARGV[at - 1]
+end
+
+local function take_table()
+  local name, width, checked = take(), take(), take()
+  return table_of(name, width, checked)
+end
+
+local function entry(t, member)
+  local key = t.rows .. member
+  local e = entries[key]
+  if not e then
+    local raw = call('GET', key)
+    e = { t = t, member = member, key = key, old = raw and parse(t, raw) }
+    e.new = e.old
+    entries[key] = e
+    touched[#touched + 1] = e
+  end
+  return e
+end
+
+local function live(row)
+  return row and (row.f[1] == '' or row.f[1] > now)
+end
+
+-- Exact to 64 bits: doubles up to 15 digits, the server's own integers beyond; nil where it would overflow.
+local function add(a, b)
+  if #a <= 15 and #b <= 15 then return format('%.0f', tonumber(a) + tonumber(b)) end
+  local scratch = base .. 'scratch'
+  call('SET', scratch, a)
+  local sum = redis.pcall('INCRBY', scratch, b)
+  local text = call('GET', scratch)
+  call('DEL', scratch)
+  if type(sum) == 'table' then return nil end
+  return text
+end
+
+local function take_row(t)
+  local f = {}
+  for i = 1, t.width do f[i] = take() end
+  return f, take(), take()
+end
+
+local function put(i)
+  local t = take_table()
+  local flags, history, member = take(), take(), take()
+  local f, ix, body = take_row(t)
+  local e = entry(t, member)
+  local old = e.new
+  if old and find(flags, 'a', 1, true) then return false end
+  if find(flags, 'v', 1, true) then f[2] = old and add(old.f[2], '1') or '1' end
+  if old and find(flags, 'c', 1, true) then f[3] = old.f[3] end
+  if old and history ~= '' then
+    local past = table_of(history, t.width, t.checked and '1' or '0')
+    entry(past, member .. ordinal(tonumber(old.f[2]))).new = old
+  end
+  e.new = build(t, f, ix, body)
+  return { f[2], f[3] }
+end
+
+local function append(i)
+  local member, receipt, when, tokens, count = take(), take(), take(), take(), tonumber(take())
+  local threads, messages = table_of('threads', 6, '0'), table_of('messages', 4, '1')
+  local e = entry(threads, member)
+  local thread = e.new
+  if not live(thread) then return nil, { 'thread', i } end
+  local length, expires = tonumber(thread.f[4]), thread.f[1]
+  for n = 1, count do
+    local seq = length + n
+    local created, body = take(), take()
+    entry(messages, member .. ordinal(seq)).new = build(messages, { expires, '', created, format('%.0f', seq) }, '', body)
+  end
+  local first = format('%.0f', length + 1)
+  if receipt ~= '' then
+    local receipts = table_of('receipts', 5, '0')
+    entry(receipts, receipt).new = build(receipts, { '', '', when, first, tostring(count) }, '', take())
+  end
+  local f = thread.f
+  local grown = { expires, add(f[2], '1'), f[3], format('%.0f', length + count), add(f[5], tokens), when }
+  e.new = build(threads, grown, thread.ix, thread.body)
+  return { first, count, expires }
+end
+
+local function delete(i)
+  local t = take_table()
+  local e = entry(t, take())
+  local there = e.new and 1 or 0
+  e.new = false
+  return there
+end
+
+local function delete_range(i)
+  local t = take_table()
+  local low, high, gone = take(), take(), 0
+  for _, member in ipairs(call('ZRANGEBYLEX', t.order, '[' .. low, '(' .. high)) do
+    local e = entry(t, member)
+    if e.new then e.new, gone = false, gone + 1 end
+  end
+  for _, e in ipairs(touched) do  -- rows made earlier in this batch are in no order yet
+    if e.t == t and e.new and not e.old and not before(e.member, low) and before(e.member, high) then
+      e.new, gone = false, gone + 1
+    end
+  end
+  return gone
+end
+
+local function increment(i)
+  local t = table_of('state', 4, '0')
+  local member, by = take(), take()
+  local f, ix, body = take_row(t)
+  local e = entry(t, member)
+  local old, total = e.new, nil
+  if live(old) then
+    if not find(old.f[4], '^%-?%d+$') then return nil, { 'integer', i } end
+    total, f[1] = add(old.f[4], by), old.f[1]
+  else
+    total = add('0', by)
+  end
+  if not total then return nil, { 'range', i } end
+  f[2], f[4] = old and add(old.f[2], '1') or '1', total
+  if old then f[3] = old.f[3] end
+  e.new = build(t, f, ix, body)
+  return total
+end
+
+local function expect(i)
+  local t = take_table()
+  local row, version = entry(t, take()).new, take()
+  local actual = live(row) and row.f[2] or '0'
+  if actual ~= version then return nil, { 'conflict', i, actual } end
+  return false
+end
+
+local function write(e)
+  local t, old, new, member = e.t, e.old, e.new, e.member
+  local expires, ended, oix = new.f[1], old and old.f[1] or '', old and old.ix or ''
+  if expires == '' then
+    call('SET', e.key, new.raw)
+    if ended ~= '' then call('ZREM', t.expiry, member) end
+  else
+    -- The server's own expiry only collects; reads decide by `now`, so a jumped clock never drops a row early.
+    local left = math.max(0, (tonumber(expires) - tonumber(now)) / 1000)
+    call('SET', e.key, new.raw, 'PX', format('%.0f', left + slack))
+    if expires ~= ended then call('ZADD', t.expiry, format('%.0f', tonumber(expires) - 1e18), member) end
+  end
+  if not old then call('ZADD', t.order, 0, member) end
+  if new.ix ~= oix then
+    if oix ~= '' then index_drop(t, oix, member) end
+    if new.ix ~= '' then index_add(t, new.ix, member) end
+  end
+end
+
+for _ = 1, tonumber(take()) do
+  local place, receipt = take(), take()
+  local done = entry(table_of('receipts', 5, '0'), receipt).new
+  if done then return { 'replay', place, done.f[4], done.f[5] } end
+end
+local steps = { P = put, A = append, D = delete, R = delete_range, I = increment, E = expect }
+local results, refused = { 'done' }, nil
+for i = 1, tonumber(take()) do
+  results[i + 1], refused = steps[take()](i)
+  if refused then return refused end
+end
+for _, e in ipairs(touched) do
+  if e.new ~= e.old then
+    if e.new then write(e) else drop(e.t, e.member, e.old) end
+  end
+end
+return results

@@ -1,0 +1,21 @@
+-- Remove expired rows for good, and what is left of rows the server collected itself. Counts come back, one per table.
+-- ARGV: now, then per table: name, width, checked, limit.
+local now, counts = ARGV[1], {}
+local border = format('%.0f', tonumber(now) - 1e18 + 1000)  -- scores are rounded; the row itself decides
+for at = 2, #ARGV, 4 do
+  local t, gone = table_of(ARGV[at], ARGV[at + 1], ARGV[at + 2]), 0
+  for _, member in ipairs(call('ZRANGEBYSCORE', t.expiry, '-inf', border, 'LIMIT', 0, ARGV[at + 3])) do
+    local raw = call('GET', t.rows .. member)
+    local row = raw and parse(t, raw)
+    if not row then
+      call('ZREM', t.order, member)
+      call('ZREM', t.expiry, member)
+      gone = gone + 1
+    elseif row.f[1] ~= '' and row.f[1] <= now then
+      drop(t, member, row)
+      gone = gone + 1
+    end
+  end
+  counts[#counts + 1] = gone
+end
+return counts

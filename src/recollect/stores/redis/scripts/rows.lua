@@ -1,0 +1,66 @@
+-- What every script knows of rows. A row is one string: [8 hex of checksum] field; field; … length; index members, body.
+-- The first three fields are expires_at, version and created_at; others are columns that scripts must read or change.
+-- Times are fixed-width digits, so that comparing texts compares times in every locale and loses no microsecond.
+local base = KEYS[1]
+local call, sub, format, find, concat = redis.call, string.sub, string.format, string.find, table.concat
+local tables = {}
+
+local function table_of(name, width, checked)
+  local t = tables[name]
+  if not t then
+    width = tonumber(width)
+    t = { name = name, width = width, checked = checked == '1', rows = base .. name .. ':', order = base .. '@' .. name,
+      expiry = base .. '!' .. name, pattern = '^' .. string.rep('([^;]*);', width + 1) .. '()' }
+    t.start = t.checked and 9 or 1
+    tables[name] = t
+  end
+  return t
+end
+
+local function parse(t, raw)
+  local f = { string.match(raw, t.pattern, t.start) }
+  local from, length = f[t.width + 2], tonumber(f[t.width + 1])
+  return { f = f, ix = sub(raw, from, from + length - 1), body = sub(raw, from + length), raw = raw }
+end
+
+local function build(t, f, ix, body)
+  local raw = concat(f, ';', 1, t.width) .. ';' .. #ix .. ';' .. ix .. body
+  if t.checked then raw = sub(redis.sha1hex(raw), 1, 8) .. raw end
+  return { f = f, ix = ix, body = body, raw = raw }
+end
+
+local function ordinal(n)
+  return '8' .. format('%015x', n)
+end
+
+local function before(a, b)  -- by bytes: Lua's own comparison follows the server's locale
+  local n = math.min(#a, #b)
+  for i = 1, n do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x < y end
+  end
+  return #a < #b
+end
+
+local function index_add(t, ix, member)
+  local n = 0
+  for part in string.gmatch(ix, '[^\255]+') do
+    n = n + 1
+    call('ZADD', t.order .. ':' .. n, 0, part .. '\254' .. member)
+  end
+end
+
+local function index_drop(t, ix, member)
+  local n = 0
+  for part in string.gmatch(ix, '[^\255]+') do
+    n = n + 1
+    call('ZREM', t.order .. ':' .. n, part .. '\254' .. member)
+  end
+end
+
+local function drop(t, member, row)
+  call('DEL', t.rows .. member)
+  call('ZREM', t.order, member)
+  if row.ix ~= '' then index_drop(t, row.ix, member) end
+  if row.f[1] ~= '' then call('ZREM', t.expiry, member) end
+end

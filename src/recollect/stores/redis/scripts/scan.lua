@@ -1,0 +1,50 @@
+-- Live rows between two bounds, in order, one page: { where to go on (or false), row, row, … }.
+-- ARGV: table, width, checked, index number (0: the key itself), low, high, reverse, limit, now, bytes per page.
+local t = table_of(ARGV[1], ARGV[2], ARGV[3])
+local index, low, high, reverse = tonumber(ARGV[4]), '[' .. ARGV[5], '(' .. ARGV[6], ARGV[7] == '1'
+local limit, now, room = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
+local order = index == 0 and t.order or t.order .. ':' .. index
+local out = { false }
+
+local function belongs(row, place)  -- a row written anew since its old one was collected may have left this place
+  local n = 0
+  for part in string.gmatch(parse(t, row).ix, '[^\255]+') do
+    n = n + 1
+    if n == index then return part == place end
+  end
+  return false
+end
+
+local function page(count)
+  if reverse then return call('ZREVRANGEBYLEX', order, high, low, 'LIMIT', 0, count) end
+  return call('ZRANGEBYLEX', order, low, high, 'LIMIT', 0, count)
+end
+
+while true do
+  local wanted = math.min(limit - #out + 1, 500)
+  local members = page(wanted)
+  local keys, places = {}, {}
+  for i, member in ipairs(members) do
+    local cut = index > 0 and find(member, '\254', 1, true)
+    places[i] = cut and sub(member, 1, cut - 1)
+    keys[i] = t.rows .. (cut and sub(member, cut + 1) or member)
+  end
+  local rows = #keys > 0 and call('MGET', unpack(keys)) or {}
+  for i, row in ipairs(rows) do
+    if not row or (places[i] and not belongs(row, places[i])) then
+      call('ZREM', order, members[i])
+    else
+      local expires = string.match(row, '^([^;]*);', t.start)
+      if expires == '' or expires > now then
+        out[#out + 1] = row
+        room = room - #row
+      end
+    end
+    if #out > limit or room <= 0 then
+      out[1] = members[i]
+      return out
+    end
+  end
+  if #members < wanted then return out end
+  if reverse then high = '(' .. members[#members] else low = '(' .. members[#members] end
+end
