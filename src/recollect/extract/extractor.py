@@ -98,18 +98,15 @@ def _fact(draft: Draft, clause: Clause, *, correction: bool = False) -> Extracte
 
 
 def _learning(clause: Clause) -> Extracted | None:
-    kind: LearningType
-    if standing_instruction(clause.text, clause.sentence):
-        kind, confidence = "preference", 0.8
-    elif habit(clause.text):
-        kind, confidence = "pattern", 0.6
-    else:
-        return None
-    return _as_learning(kind, clause, confidence)
+    asked = standing_instruction(clause.full, clause.sentence)
+    if asked is not None:
+        return _as_learning("preference", asked, clause, 0.8)
+    if habit(clause.text) and not is_unsure(clause.text):
+        return _as_learning("pattern", clause.full, clause, 0.6)
+    return None
 
 
-def _as_learning(kind: LearningType, clause: Clause, confidence: float) -> Extracted:
-    content = clause.full
+def _as_learning(kind: LearningType, content: str, clause: Clause, confidence: float) -> Extracted:
     return Extracted(
         kind="learning",
         key=learning_key(kind, content),
@@ -131,7 +128,7 @@ def _corrected(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iter
             yield _fact(Draft(item.key, value, item.confidence), clause, correction=True)
             return
     if clause.rejected is not None and not _LOUD_NEGATION.search(clause.text):
-        yield _as_learning("correction", clause, 0.7)
+        yield _as_learning("correction", clause.full, clause, 0.7)
 
 
 def _same_kind(item: Extracted, text: str, at: datetime) -> Any:

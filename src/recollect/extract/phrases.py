@@ -104,6 +104,7 @@ def count(text: str) -> int | None:
 
 
 _CURRENCY = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "usd": "USD", "dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR", "eur": "EUR", "pounds": "GBP", "gbp": "GBP", "yen": "JPY", "rupees": "INR", "chf": "CHF", "francs": "CHF"}  # fmt: skip
+_DOLLARS = ("AUD", "CAD", "NZD", "SGD", "HKD", "MXN", "USD")
 _AMOUNT = re.compile(
     r"^(?:about |around |roughly |approximately |exactly |only |just |under |over |at most |~)?(?P<sign>[$€£¥])?\s?(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<scale>k|m|thousand|million)?\b\s?(?P<unit>%|[A-Za-zµ°²]{1,12})?",
     re.I,
@@ -127,9 +128,9 @@ def amount(text: str) -> int | float | dict[str, int | float | str] | None:
 
 
 def _unit(match: re.Match[str]) -> str | None:
-    if match["sign"]:
-        return _CURRENCY[match["sign"]]
     unit = match["unit"]
+    if match["sign"]:
+        return unit if unit in _DOLLARS else _CURRENCY[match["sign"]]
     if not unit or unit.lower() in (
         "and",
         "but",

@@ -43,6 +43,11 @@ _PASTED = re.compile(
     r"|reads|sentence|text|email|message|quote|essay|bio|review|tweet|post)\b[^.!?\n:]{0,80}:(?=\s)",
     re.I,
 )
+_SPEAKER = re.compile(
+    r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Important|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
+    r"[A-Z][\w.'-]{1,20}(?: [A-Z][\w.'-]{1,20}){0,2}: .*$",
+    re.M,
+)
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$|[\"')\]])[^.!?\n]*)*(?:[.!?]+[\"')\]]*|\n|$)")
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|vs|etc|approx|Jr|Sr|No|e\.g|i\.e|a\.k\.a|[A-Z])\.$")
 
@@ -133,9 +138,14 @@ _BOUNDARY = re.compile(
     rf"|\s+(?:and|but|so|because|though|although|while|whereas)\s+(?:(?:now|then|also|currently|officially)\s+)*(?={_SUBJECT}\b)|\s*;\s*|\s+[–—]\s+",
     re.I,
 )
+_OWN_START = re.compile(
+    r"(?:i|we) (?:\w+ly )?(?:live|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach|enjoy|run|prefer|grew|moved|joined|was born|am)\b"
+    r"|(?:i'm|we're|i've|i am|we are) (?:\w+ly )?(?:an?|the|from|in|based|living|\d|married|vegan|vegetarian|fluent|allergic|working|\w+$)",
+    re.I,
+)
 _ELLIPSIS = re.compile(
     r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really)\s+)*(?=(?:live|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach|enjoy|run"
-    r"|prefer|grew|moved|joined|was born|am)\b)",
+    r"|prefer|grew|moved|joined|was born|am) (?!in\b|of\b|for\b|schedule|life\b|load\b))",
     re.I,
 )
 _CONTRAST = re.compile(r"(?:,\s+(?:and |but )?not|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I)
@@ -157,7 +167,7 @@ def clauses(text: str) -> list[Clause]:
 
 def mask(text: str) -> str:
     """The text with quoted, fenced, tagged and pasted parts blanked out, length unchanged."""
-    for pattern in (_FENCES, _TAGGED, _QUOTED_LINES):
+    for pattern in (_FENCES, _TAGGED, _QUOTED_LINES, _SPEAKER):
         text = pattern.sub(lambda match: "\n" * len(match[0]), text)
     pasted = _PASTED.search(text)
     if pasted:
@@ -217,7 +227,8 @@ def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool) 
 
 def normalise(text: str) -> str:
     """Straight quotes, single spaces, and the apostrophes that people leave out."""
-    text = " ".join(text.replace("’", "'").replace("‘", "'").split())
+    text = " ".join(text.replace("’", "'").replace("‘", "'").replace("**", "").split())
+    text = re.sub(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)", "", text)
     text = re.sub(r"\bim\b", "I'm", text, flags=re.I)
     text = re.sub(r"\b(i)ve\b", r"\1've", text, flags=re.I)
     text = re.sub(r"\b(do|does|did|is|are|was|ca|wo)nt\b", r"\1n't", text, flags=re.I)
@@ -279,7 +290,7 @@ def _split(text: str) -> list[str]:
     out: list[str] = []
     for piece in _BOUNDARY.split(text):
         parts = _ELLIPSIS.split(piece)
-        own = re.match(r"(?:i|we)\b|(?:i|we)'", opening(piece)[0], re.I)
+        own = _OWN_START.match(opening(piece)[0])
         out.extend(
             part if index == 0 or not own else f"I {part}" for index, part in enumerate(parts)
         ) if own else out.append(piece)

@@ -5,64 +5,81 @@ from __future__ import annotations
 import re
 
 from .keys import slug
+from .reading import normalise, opening
 
-_FOR_GOOD = re.compile(
-    r"\b(?:from now on|going forward|from here on(?: out)?|in (?:the )?future|from today(?: on)?|for all future \w+|by default|until further notice|every time (?:you|i|we)|each time (?:you|i|we)|whenever (?:you|i|we))\b",
+# Verbs that people give orders with; "always here to help" and "never gave up" are no orders.
+_ORDERS = (
+    "add address answer apply ask assume attach avoid back be begin book buy call capitalise capitalize cc change check choose cite close comment commit compile confirm consider contact convert copy create credit default"
+    " delete deploy do double-check draft drop edit encrypt end ensure escape estimate execute explain export fetch finish follow forget format generate get give greet handle have highlight include indent inform install keep label"
+    " leave let link list log mail make mark measure mention merge message modify name note notify number offer omit open order pay pick pin ping place plan post prefer prefix print prioritise prioritize provide publish push put"
+    " quote raise read recommend record refer reference reject remember remind remove rename repeat replace reply report respond return review round run save say schedule search see send separate set share ship show shorten sign"
+    " simplify skip sort speak spell split squash start state stick stop store suggest summarise summarize talk tell test text touch translate treat try turn type update upload use validate verify wait warn word wrap write"
+).split()
+_VERB = rf"(?:{'|'.join(_ORDERS)})"
+_POLITE = r"(?:please |pls |kindly |just |and |also |but |so |remember to |make sure (?:to |you |that you )|be sure to |you (?:should|must) )*"
+_FOR_GOOD = r"(?:from now on(?:wards)?|going forward|moving forward|from here on(?: out)?|from today(?: on)?|in (?:the )?future|for (?:all )?future \w+|by default|until further notice|from this point(?: on| forward)?|as a (?:general )?rule)"
+_LEADING = re.compile(
+    rf"^{_POLITE}{_FOR_GOOD}[,:]? (?:{_POLITE}(?:{_VERB}|always|never|don't|do not|no|only)\b|(?:i|we)(?:'d| would)? (?:want|need|prefer|expect|like)\b|you (?:must|should|need|can|will)\b|for (?:every|each|all|any)\b|my \w+ (?:should|must)|all \w+ (?:should|must))",
+    re.I,
+)
+_TRAILING = re.compile(
+    rf"^{_POLITE}(?:(?:always|never|don't|do not|only) )?{_VERB}\b.*\b(?:{_FOR_GOOD}|every time|each time|whenever (?:you|i|we)\b.*)$",
+    re.I,
+)
+_ON_EVERY = re.compile(
+    rf"^(?:whenever|every time|each time|any time|anytime) (?:you|i|we) [^,]{{3,80}}, {_POLITE}(?:always |never |don't |do not )?{_VERB}\b",
     re.I,
 )
 _IMPERATIVE = re.compile(
-    r"^(?:please |pls |kindly |just |and |also |but |remember to |make sure (?:to |you |that you )|be sure to |you (?:should|must|can) )*"
-    r"(?:(?:always|never) (?!mind\b|again\b|a\b|an\b|the\b|been\b|had\b|i\b|heard\b|happy\b|knew\b|thought\b|seen\b|gonna\b|really\b|in\b)(?P<verb>[a-z]+)"
-    r"|(?:don't|do not) (?:ever|you ever) |stop (?!by\b|it\b|here\b|now\b|that\b|at\b|the\b|working\b|there\b)[a-z]+ing\b)",
+    rf"^{_POLITE}(?:(?:always|never|(?:don't|do not) (?:ever|you ever)) {_VERB}\b(?! (?:mind|again|to this)\b)|(?:don't|do not) ever (?!forget|give|worry)\w+)",
     re.I,
+)
+_STOP = re.compile(
+    r"^(?:please |pls )?stop (?:using|calling|adding|apologi[sz]ing|saying|sending|including|putting|writing|suggesting|recommending|prefixing|ending|starting|repeating|summari[sz]ing|asking me (?:if|whether|for|to)|reminding|addressing|making up)\b(?! (?:these|this|that|it|them)\b)",
+    re.I,
+)
+_IMPATIENT = re.compile(
+    r"\b(?:now|immediately|at once|and (?:just )?(?:give|show|provide|send|do|get|tell|find|present))\b", re.I
 )
 _ANSWERS = re.compile(
     r"^(?:please |pls )?(?:keep|make) (?:your|the|all|all your|all of your|any) (?:answers?|replies|reply|responses?|explanations?|summaries|messages|code|comments|emails)\b (?!working|running)",
     re.I,
 )
 _PREFER = re.compile(
-    r"^(?:(?:i|we) (?:\w+ly )?(?:(?:much |really |always |generally |would |strongly |personally )*prefer(?!red)|always want|never want|want you to always|want you to never|don't (?:ever )?want you to|don't want (?:any|to (?:see|get|receive|hear))"
-    r"|expect you to|need you to always|like (?:it when you|it when|when you|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports)\b))"
-    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use|be)|like you to always)|my preference is|as a rule,)",
+    r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strongly|personally|usually|typically|definitely|actually|also|still|do|just) )*(?:prefer(?!red|ence)|always want (?!to be\b)|never want (?!to\b)|want you to (?:always|never|stop|use)|don't (?:ever )?want you to"
+    r"|don't want to (?:see|get|receive|hear)|need you to (?:always|never)|like (?:it when you|it when|when you|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports|summaries)\b))"
+    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use)|like you to (?:always|never))|my preference is\b|my preferred \w+ (?:style|format|way|tone|method)\b)",
     re.I,
 )
 _HABIT = re.compile(
-    r"^(?:i|we) (?:usually|typically|normally|generally|always|often|tend to|mostly|regularly|routinely|never) (?!want\b|need\b|liked?\b|loved?\b|hate\b|prefer\b|forget\b|remember\b|wonder|wanted\b|thought\b|knew\b|use\b|work (?:at|for|as)\b"
-    r"|live\b|have to\b|get (?:this|an|the|that)\b|be\b|had\b|been\b|said\b|heard\b|saw\b|got\b|tried\b|worked\b|lived\b|went\b|did\b|write (?-i:[A-Z])|code in|speak\b|drive a\b|eat\b|drink\b)[a-z]+"
-    r"|^(?:every|each|most) (?:morning|evening|night|day|days|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mornings|evenings|weekends)s?,? (?:i|we)\b"
-    r"|^on (?:mon|tues|wednes|thurs|fri|satur|sun)days,? (?:i|we)\b"
-    r"|^(?:i|we) (?!had|was|were|got|went|used|saw|did|have (?:an?|to)\b)[a-z]+ (?!.*\b(?:yesterday|last|ago)\b).*\b(?:every (?:single )?(?:morning|evening|night|day|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+    r"^(?:i|we) (?:usually|typically|normally|generally|always|often|tend to|mostly|regularly|routinely|never) (?!want\b|need\b|liked?\b|loved?\b|hate\b|prefer\b|forget\b|remember\b|wonder|know\b|knew\b|use\b|work (?:at|for|as)\b"
+    r"|live\b|have to\b|get (?:this|an|the|that)\b|be\b|had\b|been\b|said\b|heard\b|saw\b|got\b|went\b|did\b|felt\b|feel\b|thought\b|understood\b|understand\b|write (?-i:[A-Z])|code in|speak\b|drive a\b|eat\b|drink\b|\w+ed\b|ever\b|would\b|could\b|give up\b)[a-z]+"
+    r"|^(?:every|each|most) (?:morning|evening|night|day|days|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mornings|evenings|weekends)s?,? (?:i|we)\b(?!'ll|'d)"
+    r"|^on (?:mon|tues|wednes|thurs|fri|satur|sun|week)days,? (?:i|we)\b(?!'ll|'d)|^on weekends,? (?:i|we)\b"
+    r"|^(?:i|we) (?!had|was|were|got|went|used|saw|did|have (?:an?|to)\b|\w+ed\b)[a-z]+ (?!.*\b(?:yesterday|last|ago|maybe)\b).*\b(?:every (?:single )?(?:morning|evening|night|day|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
     r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:once|twice|three times|\d times) an? (?:day|week|month))$",
     re.I,
 )
 _ONE_OFF = re.compile(
-    r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today|tonight|this once)\b",
+    r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today|tonight|this once|for this (?:one|task|question|email))\b",
     re.I,
 )
+_OWN = re.compile(r"(?:i|i'm|my|we|our|please|when|whenever|if|for|from|in|on|always|never|don't|stop|keep)\b", re.I)
 
 
-def standing_instruction(clause: str, sentence: str) -> bool:
-    """Said to hold for all that follows, not for the task at hand."""
-    if _ONE_OFF.search(sentence):
-        return False
-    return bool(
-        (
-            _FOR_GOOD.search(clause)
-            and not re.match(r"(?:i|we) (?:will|'ll|am|was|have|had)\b|(?:i|we)'(?:ll|m|re|ve)\b", clause, re.I)
-            and _addressed(clause)
-        )
-        or _IMPERATIVE.match(clause)
-        or _ANSWERS.match(clause)
-        or _PREFER.match(clause)
-    )
-
-
-def _addressed(clause: str) -> bool:
-    """After "from now on" an order must follow; "in the future cars will fly" is none."""
-    rest = _FOR_GOOD.sub("", clause, count=1).strip(" ,")
-    return not re.match(
-        r"(?:i (?!want|need|'?d|prefer|expect|ask)|we|he|she|they|it|there|cars|people|things|everything)\b", rest, re.I
-    ) or bool(re.search(r"\b(?:please|you|me|always|never)\b", rest, re.I))
+def standing_instruction(clause: str, sentence: str) -> str | None:
+    """What is asked for good, not for the task at hand; None when it is not that."""
+    whole = opening(normalise(sentence))[0].rstrip(" .!")
+    if _ONE_OFF.search(whole):
+        return None
+    if _LEADING.match(whole) or _ON_EVERY.match(whole):
+        return whole
+    # In mid-sentence "always" may go with any subject before it; only the user's own sentences count.
+    if not _OWN.match(whole) and not whole.startswith(clause):
+        return None
+    if _TRAILING.match(clause) or _IMPERATIVE.match(clause) or _ANSWERS.match(clause) or _PREFER.match(clause):
+        return clause
+    return clause if _STOP.match(clause) and not _IMPATIENT.search(clause) else None
 
 
 def habit(clause: str) -> bool:

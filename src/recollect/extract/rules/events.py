@@ -43,7 +43,10 @@ def _value(found: DateRange, *, recurring: bool = False) -> str:
 
 def _before(text: str, found: DateRange) -> str:
     return re.sub(
-        r"\s*\b(?:on|at|in|by|for|this|the|until|is|,)*\s*$", "", text[: found.span[0]].strip(" ,"), flags=re.I
+        r"\s*\b(?:on|at|in|by|for|this|the|until|is|about|around|back|,)*\s*$",
+        "",
+        text[: found.span[0]].strip(" ,"),
+        flags=re.I,
     )
 
 
@@ -70,7 +73,10 @@ def _have(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     found = _date(match["x"], seen, "future")
     if not found:
         return
-    what = re.sub(r"\s+(?:with|at|in) .*$", "", _before(match["x"], found))
+    said = _before(match["x"], found)
+    what = re.sub(r"\s+(?:with|at|in) .*$", "", said)
+    if len(said.split()) > 7 or re.search(r"\b(?:who|which|that|i|we|from)\b", said, re.I):
+        return
     if (
         what
         and len(what.split()) <= 4
@@ -97,6 +103,10 @@ def _doing(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     ):
         return
     what = _before(match["x"], found)
+    if found.text.lower().startswith(("this", "today", "currently")) or re.search(
+        r"\b(?:that|because|i|we)\b", what, re.I
+    ):
+        return  # how things go, not an event
     if 2 <= len(what.split()) <= 6 and not _DOING_STOP.match(what):
         yield Draft(f"date.{slug(what)}", _value(found), LIKELY)
 
@@ -127,6 +137,6 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:{I_HAVE}|I've )(?:an? |my |another |to be at an? )(?P<x>\S.*)", _have),
     rule(r"(?:I|we)(?:'m|'re| am| are|'ll| will|'ve| have)? (?:just |both |finally |going to |gonna )*(?P<verb>graduated|graduating|graduate|got married|getting married|get married|got engaged|retired|retiring|retire|got divorced|gave birth|due)\b(?P<x>.*)", _life),
     rule(rf"{I_AM}(?P<x>[a-z]+ing \S.*)", _doing),
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed|failed|lost|defended|launched|published|founded|started|stopped|ran|climbed|finished) (?P<x>\S.*)", _did),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed|failed|lost|defended|launched|published|founded|started|stopped(?! by)|ran|climbed|finished) (?P<x>\S.*)", _did),
     rule(rf"{MY} (?P<rel>{RELATION}) was born (?:on )?(?P<x>\S.*)", _born),
 )  # fmt: skip

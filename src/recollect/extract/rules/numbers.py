@@ -11,9 +11,10 @@ from .base import ADVERBS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, ru
 
 _COUNTED_STOP = re.compile(
     r"^(?:questions?|problems?|minutes?|seconds?|hours?|days?|weeks?|months?|options?|ideas?|issues?|errors?|things?|suggestions?|tests?|choices?|meetings?|tasks?|more|other|left|files?|tabs?|windows?|bugs?|points?|reasons?|concerns?|words?"
-    r"|examples?|of|different|failing|open|new|lines?|rows?|columns?|tickets?|emails?|messages?|requests?|items?|pages?|versions?|copies|percent|%|quick|follow|small|possible|to|am|pm|interviews?|appointments?|exams?|free|simple)\b",
+    r"|examples?|of|different|failing|open|new|lines?|rows?|columns?|tickets?|emails?|messages?|requests?|items?|pages?|versions?|copies|percent|%|quick|follow|small|possible|to|am|pm|interviews?|appointments?|exams?|free|simple|in|on|for|from|with|outcomes?|steps?|parts?|coupons?|episodes?|orders?|deadlines?)\b",
     re.I,
 )
+_OURS = re.compile(r"\b(?:employees|engineers|developers|people|kids|children|sons|daughters|dogs|cats|pets|offices|bedrooms|cars|chickens|customers|users|members|locations|stores)$", re.I)  # fmt: skip
 _NUMBER = r"(?:\d[\d,]{0,12}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|a couple of|a dozen|one)"
 _MEASURE = r"(?P<n>\d{1,4}(?:\.\d{1,2})?)\s?(?P<unit>cm|centimet(?:er|re)s?|m|met(?:er|re)s?|feet|foot|ft|inch(?:es)?|kg|kilos?|kilograms?|lbs?|pounds?|stone)\b"
 _UNITS = {"centimeters": "cm", "centimetres": "cm", "meters": "m", "metres": "m", "meter": "m", "metre": "m", "feet": "ft", "foot": "ft", "inches": "in", "kilos": "kg", "kilo": "kg", "kilograms": "kg", "lbs": "lb", "pounds": "lb", "pound": "lb"}  # fmt: skip
@@ -32,7 +33,9 @@ def _counted(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         )[0],
         words=4,
     )
-    if value is None or not noun or _COUNTED_STOP.match(noun):
+    if value is None or not noun or _COUNTED_STOP.match(noun) or re.search(r"\bleft\b", seen.clause):
+        return
+    if seen.clause.lower().startswith("we") and not _OURS.search(noun):
         return
     yield Draft(f"number.{slug(noun)}", value, LIKELY)
 
@@ -46,6 +49,8 @@ def _experience(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     what = re.sub(r"\s+(?:for|on|in|of|at|per) .*$", "", match["what"].strip())
     value = amount(match["x"])
+    if re.match(r"[$€£¥]?\s?[\d,.]+\s?(?:[-–:/]|to\b|(?:am|pm)\b|(?:st|nd|rd|th)\b)", match["x"], re.I):
+        return  # a range, a time or a date
     if value is None or _MY_NUMBER_STOP.search(what) or len(what.split()) > 3 or "'s" in what:
         return
     if isinstance(value, dict) and str(value["unit"]).lower() in (

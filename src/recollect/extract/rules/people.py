@@ -31,16 +31,26 @@ def _relation_key(words: str) -> str:
     return f"relation.{slug(' '.join(parts))}"
 
 
+def _person(words: str, name: str, confidence: float) -> Draft:
+    """One has one wife, but many friends: those are kept by name."""
+    key = _relation_key(words)
+    many = re.fullmatch(
+        r"relation\.(?:friend|good_friend|cousin|colleague|coworker|teammate|neighbour|uncle|aunt|auntie|niece|nephew|kid|child|intern|direct_report|ex)",
+        key,
+    )
+    return Draft(f"{key}.{slug(name)}" if many else key, name, confidence)
+
+
 def _relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = person(match["x"])
     if name and not re.match(r"(?:late|former|ex)\b", match["rel"], re.I):
-        yield Draft(_relation_key(match["rel"]), name, LIKELY)
+        yield _person(match["rel"], name, LIKELY)
 
 
 def _named_relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = person(match["x"]) or lowercase_name(match["x"])
     if name:
-        yield Draft(_relation_key(match["rel"]), name, SURE)
+        yield _person(match["rel"], name, SURE)
 
 
 def _spouse(match: re.Match[str], seen: Seen) -> Iterable[Draft]:

@@ -38,7 +38,7 @@ def place(phrase: str) -> str | None:
     if not value or (first in _NOT_PLACES and not re.match(r"(?:an?|the) ", value, re.I)):
         return None
     if re.match(r"(?:an?|the|my|our|this|that) ", value, re.I) and not re.match(
-        r"the [A-Z]|the (?:us|uk|usa|netherlands|bronx|philippines)\b", value, re.I
+        r"the (?-i:[A-Z])|the (?:us|uk|usa|netherlands|bronx|philippines)\b", value, re.I
     ):
         return None
     return value
@@ -74,7 +74,8 @@ def _is_in(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
             rest,
             re.I,
         ):
-            yield Draft("location", value, GUESS)
+            region = re.match(rf"{re.escape(value)}, ((?-i:[A-Z])[\w ]+)$", match["x"])
+            yield Draft("location", f"{value}, {region[1]}" if region else value, GUESS)
 
 
 def _is_from(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -99,14 +100,14 @@ _ZONE = r"(?:[A-Z][a-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|(?:UTC|GMT)(?:\s?[
 
 RULES: tuple[Rule, ...] = (
     rule(rf"(?:I|we) {ADVERBS}(?:live|reside|dwell) (?:(?:alone|together|happily|here|just|right|over|out|up|down|back) )*(?:in|near|outside|at|on) (?P<x>\S.*)", _lives),
-    rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been |(?:I|we)(?:'ve| have) )(?:living|lived|residing|based|located|settled) (?:(?:here|just|right|out) )*(?:in|near|outside|out of|at|on) (?P<x>\S.*)", _lives),
+    rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been |(?:I|we)(?:'ve| have) )(?:living|lived|residing|based|located|settled) (?:(?:here|just|right|out) )*(?:in|near|outside|out of) (?P<x>\S.*)", _lives),
     rule(rf"(?:I|we)(?:'ve| have)? {ADVERBS}(?:moved|relocated|emigrated|immigrated)(?: back| house| away)?(?: from [^,]{{2,40}}?)? to (?P<x>(?!Slack|a |an |the new|another|version|this|that|it)\S.*)", _lives),
     rule(rf"{MY} (?:home|house|apartment|flat|place)(?:'s| is) (?:in|near) (?P<x>\S.*)", _lives),
-    rule(rf"(?:{MY} )?home is (?:now )?(?:in )?(?P<x>[A-Z]\S*.*)", _lives),
+    rule(rf"(?:{MY} )?home is (?:now )?(?:in )?(?P<x>(?-i:[A-Z])\S*.*)", _lives),
     rule(rf"{MY} (?:current )?(?:location|city|city of residence)(?:'s| is|:) (?P<x>\S.*)", _lives),
     rule(r"(?:I|we) call (?P<x>\S.*?) home\b", _lives),
     rule(rf"{I_AM}in (?P<x>\S.*)", _is_in),
-    rule(rf"I {ADVERBS}(?:work|commute) (?:in|to|out of) (?P<x>[A-Z]\S*.*)", _works),
+    rule(rf"I {ADVERBS}(?:work|commute) (?:in|to|out of) (?P<x>(?-i:[A-Z])\S*.*)", _works),
     rule(rf"{MY} office is (?:in|at) (?P<x>\S.*)", _works),
     rule(rf"{I_AM}from (?P<x>\S.*)", _is_from),
     rule(rf"I {ADVERBS}(?:come|hail) from (?P<x>\S.*)", _is_from),

@@ -10,13 +10,18 @@ from ..phrases import cut, listed
 from .base import ADVERBS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
 
 _NOT_LIKED = re.compile(
-    r"^(?:it|that|this|these|those|them|him|her|you|your|yours|how|what|where|when|why|which|who|if|to (?:think|know|see|say|thank|ask|have|get|make sure|be able|point|add|use this|order|buy|book|return)|the (?:idea|way|fact|first"
+    r"^(?:it|that|this|these|those|them|him|her|you|your|yours|how|what|where|when|why|which|who|if|to (?:think|know|see|say|be|help|hear|set|keep|give|take|make|thank|ask|have|get|make sure|be able|point|add|use this|order|buy|book|return)|the (?:idea|way|fact|first"
     r"|second|third|last|new|other|one|sound|look|result|answer|suggestion|approach|option|design|version|plan|proposal|concept)|one|ones|both|either|neither|all of|some of|any of|most of|my (?=[a-z]+ (?:to|when|with|without))|my\b|our\b"
     r"|being (?:told|asked|able)|a (?:new|different|second|bit|challenge|lot|copy|refund|quote)|another|more|less|something|anything|everything|nothing|seeing|hearing from|working with you|talking to you|the$)\b",
     re.I,
 )
 _THE = re.compile(
-    r"^the (?![A-Z]|sea|ocean|mountains|outdoors|rain|snow|sun|cold|heat|beach|theatre|theater|opera|forest|countryside|piano|guitar|violin|winter|summer|gym|news)",
+    r"^(?:all )?the (?!(?-i:[A-Z])\w+$|(?-i:[A-Z])\w+ (?-i:[A-Z])\w+$|sea|ocean|mountains|outdoors|rain|snow|sun|cold|heat|beach|theatre|theater|opera|forest|countryside|piano|guitar|violin|winter|summer|gym|news)",
+    re.I,
+)
+_CLAUSE = re.compile(
+    r"^(?:with|in|on|at|for|from|by|of|about|as|'?cause|while|just|so|it|they|he|she|you|i|we|to|let|share|can)\b"
+    r"|\b(?:is|are|was|were|has|have|had|am|will|would|can|brings?|makes?|me|them|it|they|he|she|us|myself|your)\b",
     re.I,
 )
 _LANGUAGES = frozenset(
@@ -32,9 +37,11 @@ def _liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
     phrase = re.sub(r"^(?:to |(?:eating|drinking) (?=\w))", "", match["x"]) if not _NOT_LIKED.match(match["x"]) else ""
     if not phrase or _THE.match(phrase):
         return
-    for item in listed(phrase):
+    for item in listed(re.split(r"\s+(?:-+|–|—|like|such as|including)\s+", phrase)[0]):
+        if _CLAUSE.search(item):
+            break  # the list is over, a new sentence has begun
         key = slug(re.sub(r"\b(?:so|too) much$", "", item))
-        if key and not _NOT_LIKED.match(item):
+        if len(key) > 2 and not _NOT_LIKED.match(item):
             yield Draft(f"likes.{key}", positive, LIKELY)
 
 

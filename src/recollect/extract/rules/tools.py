@@ -132,7 +132,13 @@ def _possession(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     what, value = match["what"].strip(), re.sub(r"^(?:an?|the|called|named) ", "", match["x"].strip(), flags=re.I)
     if re.fullmatch(rf"{RELATION}|{PET}s?", what, re.I):
         return  # people.py knows these better
-    if _MY_STOP.search(what) or "'s" in what or len(what.split()) > 3 or not is_capital(value.split()[0]):
+    if (
+        _MY_STOP.search(what)
+        or "'s" in what
+        or len(what.split()) > 3
+        or not is_capital(value.split()[0])
+        or not re.match(r"[^\W\d_]|(?:19|20)\d\d ", value)
+    ):
         return
     name = organisation(value)
     if name and not re.match(r"\d+(?:st|nd|rd|th)?$", name) and not _is_weekday_or_month(name):
@@ -159,7 +165,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:I'm|I am|we're|we are) {ADVERBS}(?:on|all in on|all on) (?P<x>(?!the |a |my |it )\S.*)", _uses),
     rule(rf"{MY} (?:tech |technology |current |backend |frontend )*(?:stack|toolchain|setup|toolbox)(?:'s| is| consists of| includes|:) (?P<x>\S.*)", _uses),
     rule(r"(?:I|we) (?:track|manage|deploy|build|host|monitor|test|edit|write|organi[sz]e|plan|store|ship|develop|design|prototype|take|keep|do|handle|chat|communicate|document|automate|model|provision|schedule|analy[sz]e|back)\b.{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)", _uses),
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:switched|migrated|changed|converted|gone|went|are moving|are migrating)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to|over to) (?P<x>\S.*)", _switched),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:switched|migrated|converted|are migrating)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to|over to) (?P<x>\S.*)", _switched),
     rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:replaced) (?P<old>\S.*?) (?:with|by) (?P<x>\S.*)", _switched),
     rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:stopped using|quit using|gave up on|given up on|ditched|dropped|abandoned|moved away from|moved off|got rid of|(?:no longer|don't|do not) use(?=.* any ?more)|no longer use|uninstalled) (?P<x>\S.*)", _stopped, negative=True),
     rule(r"(?:I'm|I am|we're|we are) (?:no longer|not) (?:using|on) (?P<x>\S.*?)(?: any ?more)?$", _stopped, negative=True),

@@ -29,7 +29,7 @@ _ROLE_SUFFIX = re.compile(
     r"(?:ologist|ician|smith|wright|grapher|engineer|developer|designer|manager|scientist|keeper|maker|worker|therapist|trician|nomist|logist)$"
 )
 _NOT_ROLE = frozenset(
-    "bit little fan morning night person human robot beginner user customer member newbie mess".split()
+    "aspiring budding future former ex wannabe would-be terrible bad lousy bit little fan morning night person human robot beginner user customer member newbie mess".split()
 )
 _GENERIC_PLACES = frozenset(
     "home night school work university college all least present times first once hand risk ease".split()
@@ -38,7 +38,7 @@ _GENERIC_PLACES = frozenset(
 
 def _is_role(phrase: str) -> bool:
     words = [word.strip(".,").lower() for word in phrase.split()]
-    if not words or words[0] in _NOT_ROLE:
+    if not words or words[0] in _NOT_ROLE or "ai" in words or re.match(r"language model", " ".join(words[-2:])):
         return False
     head = words[-1] if " of " not in f" {phrase} " else phrase.lower().split(" of ")[0].split()[-1]
     singular = head[:-1] if head.endswith("s") and head[:-1] in _ROLE_WORDS else head
@@ -62,9 +62,9 @@ def _since(text: str, at: datetime) -> datetime | None:
 
 
 def _employer_in(rest: str, seen: Seen) -> Iterable[Draft]:
-    match = re.match(r"(?:working )?(?:at|for|with|here at|over at)\s+(?P<x>\S.*)", rest, re.I)
+    match = re.match(r"(?:working )?(?P<how>at|for|with|here at|over at)\s+(?P<x>\S.*)", rest, re.I)
     if match:
-        yield from _employer(match, seen)
+        yield from _employer(match, seen) if match["how"].lower().endswith("at") else _named_employer(match, seen)
 
 
 def _role(match: re.Match[str], seen: Seen, confidence: float = LIKELY) -> Iterable[Draft]:
@@ -101,7 +101,9 @@ def _teaches(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     if (
         subject
         and len(subject.split()) <= 3
-        and not re.match(r"(?:my|you|him|her|them|people|kids|students|a|the|at|in|part)\b", subject, re.I)
+        and not re.match(
+            r"(?:my|you|him|her|them|people|kids|students|courses|classes|lessons|a|the|at|in|part)\b", subject, re.I
+        )
     ):
         yield Draft("role", f"{subject} teacher", LIKELY)
         at_school = re.match(r"at (?P<x>\S.*)", rest)
@@ -202,16 +204,24 @@ def _studies(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _school(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     school = organisation(re.sub(r"^the ", "", match["x"]))
-    if school:
+    enrolled = re.search(r"\bstudent at\b|\bgraduated from\b", match[0], re.I)
+    if school and (enrolled or _SCHOOL.search(school)):
         yield Draft("school", school, LIKELY)
+
+
+_SCHOOL = re.compile(r"universi|college|school|institut|academy|polytechnic|\b(?:MIT|UCLA|ETH|EPFL|NYU|Harvard|Stanford|Oxford|Cambridge|Yale|Princeton|Caltech|Berkeley)\b", re.I)  # fmt: skip
 
 
 def _project(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = cut(match["x"], words=7)
-    if value and not re.search(
-        r"\b(?:bug|fix|issue|problem|ticket|pr|pull request|solution|way|query|function|test|script|report|email|presentation|reply|answer|response|list|few|lot|couple|bit)\b",
-        value,
-        re.I,
+    if (
+        value
+        and value.lower() != "project"
+        and not re.search(
+            r"\b(?:bug|fix|issue|problem|ticket|pr|pull request|solution|way|query|function|test|script|report|email|presentation|reply|answer|response|list|few|lot|couple|bit|difference|decision|plan|point|mess|mistake|change|move|dinner|note|call|chapter)\b",
+            value,
+            re.I,
+        )
     ):
         yield Draft("project", value, GUESS)
 
@@ -221,7 +231,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)", _role),
     rule(rf"{I_AM}(?P<x>cto|ceo|cfo|coo|head of \w+)\b", _role),
     rule(r"I(?:'ve| have) been (?:working as )?(?:an? |the )(?P<x>\S.*)", _role),
-    rule(rf"I {ADVERBS}(?:work|serve|volunteer|freelance)(?:ed|ing)? as (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(rf"I {ADVERBS}(?:work|serve|volunteer|freelance) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
     rule(rf"{I_AM}(?:working|employed|freelancing) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
     rule(rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is|:)(?: now)? (?:an? |the |that of an? )?(?P<x>\S.*)", _stated_role),
     rule(rf"{MY} (?:current |day |new )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? |that of an? )?(?P<x>\S.*)", _job_is),
@@ -239,9 +249,9 @@ RULES: tuple[Rule, ...] = (
     rule(r"I(?:'m| am) now (?:at|with) (?P<x>\S.*)", _named_employer),
     rule(rf"{MY} (?:current |new )?(?:employer|company|workplace)(?:'s| is|:)(?: called| now)? (?P<x>\S.*)", _named_employer),
     rule(rf"(?:{I_AM}(?:on|in|with|part of|a member of|from|leading|heading)|I (?:work|am|sit) (?:on|in|with)|I (?:joined|lead|head|run|manage)) the (?P<x>[\w&/ -]{{2,40}}?) (?:team|department|squad|group|division)\b", _team),
-    rule(rf"{MY} (?:team|department|squad)(?:'s| is)(?: called| the)? (?P<x>[A-Z]\w+(?: [A-Z]\w+)?)(?: team)?$", _team),
+    rule(rf"{MY} (?:team|department|squad)(?:'s| is)(?: called| the)? (?P<x>(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?)(?: team)?$", _team),
     rule(r".{1,40}\bfrom the (?P<x>[\w&/-]+(?: [\w&/-]+)?) (?:team|department)\b", _team, ),
     rule(rf"(?:I {ADVERBS}study|{I_AM}studying|I(?:'m| am) (?:majoring|doing (?:a|my) (?:phd|master's|masters|degree|ba|bsc|msc)) in|I majored in|I have an? (?:\w+ )?(?:phd|degree|master's|masters|ba|bsc|msc|mba|doctorate) in|my major is|I did my (?:phd|degree|master's|masters) in) (?P<x>\S.*)", _studies),
-    rule(rf"(?:{I_AM}(?:an? )?(?:\w+ ){{0,2}}student at|I (?:go to|attend|graduated from|went to)) (?P<x>(?:the )?(?:University|College|Universit\w+|[A-Z]\w*).*)", _school),
+    rule(rf"(?:{I_AM}(?:an? )?(?:\w+ ){{0,2}}student at|I (?:go to|attend|graduated from|went to)) (?P<x>(?:the )?(?-i:[A-Z])\w*.*)", _school),
     rule(rf"{I_AM}(?:building|writing|working on|developing|creating|making) (?:an? |my own |my )(?P<x>\S.*)", _project),
 )  # fmt: skip
