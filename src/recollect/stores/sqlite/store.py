@@ -332,8 +332,8 @@ def _summed(kind: type[Record], row: Row) -> Row:
 
 
 def _stored(row: Row, place: dict[str, int]) -> Stored:
-    created = to_datetime(row[place["created_at"]]) if "created_at" in place else None
-    return Stored(row[place["version"]] if "version" in place else 0, created)
+    created = row[place["created_at"]] if "created_at" in place else None
+    return Stored(row[place["version"]] if "version" in place else 0, None if created is None else to_datetime(created))
 
 
 _EXPIRES = codec(Message).place["expires_at"]

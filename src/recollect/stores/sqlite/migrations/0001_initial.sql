@@ -96,8 +96,8 @@ CREATE TABLE entries (
   org TEXT NOT NULL,
   ns TEXT NOT NULL,
   kind TEXT NOT NULL,
+  parent TEXT NOT NULL,
   id TEXT NOT NULL,
-  thread TEXT,
   seq INTEGER NOT NULL,
   text TEXT NOT NULL,
   terms TEXT NOT NULL,
@@ -114,7 +114,7 @@ CREATE TABLE entries (
   vector BLOB,
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
-  PRIMARY KEY (org, ns, kind, id)
+  PRIMARY KEY (org, ns, kind, parent, id)
 );
 CREATE INDEX entries_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL;
 
