@@ -52,6 +52,10 @@ class Runtime(Protocol):
 
     def lock(self) -> AbstractAsyncContextManager[Any]: ...
 
+    def home(self) -> object:
+        """What a connection made now belongs to: this process and, on the async side, the running loop."""
+        ...
+
     def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background: ...
 
     async def close(self) -> None: ...
@@ -90,6 +94,9 @@ class BlockingRuntime:
 
     def lock(self) -> AbstractAsyncContextManager[Any]:
         return _ThreadLock()
+
+    def home(self) -> object:
+        return os.getpid()
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background:
         return _ThreadBackground(work, name)
@@ -159,6 +166,9 @@ class AsyncRuntime:
 
     def lock(self) -> AbstractAsyncContextManager[Any]:
         return asyncio.Lock()
+
+    def home(self) -> object:
+        return os.getpid(), asyncio.get_running_loop()
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background:
         return _TaskBackground(asyncio.get_running_loop().create_task(work(), name=name))
