@@ -71,7 +71,7 @@ class Audit:
         removed: list[int] = await self._core.apply(
             DeleteRange(AuditEvent, (self._core.org,), before=(event_id(before),))
         )
-        return removed[0]
+        return removed[0] or 0
 
 
 def _only(kind: str | None, user: str | None) -> Any:

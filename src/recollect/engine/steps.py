@@ -1,0 +1,211 @@
+"""The saved steps of a task: what the next one holds, when it is a snapshot, and how a state comes back from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import CorruptRecord
+from ..records import CheckpointStep, Task
+from ..stores.base import Change, DeleteRange, Expect, Put, Stored
+from ..values import check_name, decode_json
+from .core import Core
+from .deltas import Edits, decode_edits, encode_edits, patch
+from .image import Image
+
+MAX_DELTAS = 512
+"""Deltas between two snapshots at most: bounds what a resume must read."""
+REPLAY_BYTES = 256 * 1024 * 1024
+"""Text a resume may have to copy; a very large state is snapshotted more often."""
+FLOOR_BYTES = 1024
+"""Deltas of a small state may add up to this before a snapshot is worth a row."""
+NOTHING: Any = msgspec.UNSET
+
+
+class Saved(msgspec.Struct):
+    """A task as it was last saved or read, with what the next save needs to know."""
+
+    task: Task
+    image: Image | None = None
+    completed: dict[str, None] = {}
+    since: int = 0
+    """Bytes of the deltas since the last snapshot."""
+    based: int = 0
+    """Bytes of the last snapshot."""
+    bases: tuple[int, ...] = ()
+    """Numbers of the snapshots known to exist."""
+
+    @classmethod
+    def new(cls, core: Core, task_id: str, ns: str) -> Saved:
+        at = core.at()
+        return cls(Task(org=core.org, task_id=task_id, ns=ns, created_at=at, updated_at=at))
+
+    def state(self) -> Any:
+        """The state, as an object of the caller's own."""
+        return None if self.image is None else decode_json(self.image.text())
+
+    def stored(self, result: Stored | None) -> Saved:
+        """The same, with the version and the first moment the store gave."""
+        if result is not None:
+            created = result.created_at or self.task.created_at
+            self.task = msgspec.structs.replace(self.task, version=result.version, created_at=created)
+        return self
+
+
+async def load(core: Core, task_id: str) -> Saved | None:
+    """The task and its state as the store has them."""
+    check_name(task_id, "task id")
+    for _ in range(8):
+        task = await core.get(Task, task_id)
+        if task is None or not core.scope.may_touch(task.ns):
+            return None
+        if task.saved == 0:
+            return Saved(task)
+        rows = await core.scan(CheckpointStep, task_id, after=(task.base - 1,), before=(task.saved + 1,))
+        # A save between the two reads may have pruned what this one needs: then it is read again.
+        if rows and rows[0].number == task.base and len(rows) == task.saved - task.base + 1:
+            return _loaded(task, rows)
+    raise CorruptRecord("a task's saved steps are not complete; restore them from a backup or delete it", task=task_id)
+
+
+def _loaded(task: Task, rows: Sequence[CheckpointStep]) -> Saved:
+    last = list(restore(rows))[-1]
+    return Saved(
+        task,
+        Image.of(decode_json(last[1])),
+        dict.fromkeys(last[2]),
+        since=sum(_weight(row.body, row.completed) for row in rows[1:]),
+        based=_weight(rows[0].body, rows[0].completed),
+        bases=(task.base,),
+    )
+
+
+def restore(rows: Sequence[CheckpointStep]) -> Iterator[tuple[CheckpointStep, str, tuple[str, ...]]]:
+    """Each saved step with the text of its state and its completed subtasks; the first is a snapshot."""
+    text: str = "null"
+    completed: tuple[str, ...] = ()
+    for row in rows:
+        try:
+            text = row.body if row.snapshot else patch(text, decode_edits(row.body))
+        except msgspec.MsgspecError as cause:
+            raise CorruptRecord("a saved step cannot be read", task=row.task_id, number=row.number) from cause
+        completed = row.completed if row.snapshot else (*completed, *row.completed)
+        yield row, text, completed
+
+
+def save_changes(
+    core: Core,
+    saved: Saved,
+    *,
+    state: Any = NOTHING,
+    update: Mapping[str, Any] | None = None,
+    extend: Mapping[str, list[Any]] | None = None,
+    completed: Sequence[str] | None = None,
+    done: Sequence[str] = (),
+    keep: Any = NOTHING,
+    **fields: Any,
+) -> tuple[list[Change], Saved]:
+    """The changes that save the next step, the Expect first and the task's row second, and the task after them.
+
+    `completed` replaces all completed subtasks, `done` adds to them; `fields` are set on the task's row.
+    """
+    image, edits = _next_image(saved, state, update, extend)
+    items, new = _next_items(saved, completed, done)
+    body = None if edits is None or new is None else encode_edits(edits)
+    snapshot = body is None or new is None or _due(saved, image, body, new)
+    if snapshot or body is None or new is None:
+        body, new = image.text(), tuple(items)
+    number, at = saved.task.saved + 1, core.at()
+    task = msgspec.structs.replace(
+        saved.task,
+        saved=number,
+        base=number if snapshot else saved.task.base,
+        keep=saved.task.keep if keep is NOTHING else keep,
+        completed=len(items),
+        size=image.size,
+        updated_at=at,
+        **fields,
+    )
+    row = CheckpointStep(
+        org=core.org,
+        task_id=task.task_id,
+        number=number,
+        step=task.step,
+        snapshot=snapshot,
+        body=body,
+        completed=new,
+        status=task.status,
+        actor=core.scope.actor,
+        created_at=at,
+    )
+    weight = _weight(body, new)
+    after = Saved(
+        task,
+        image,
+        items,
+        since=0 if snapshot else saved.since + weight,
+        based=weight if snapshot else saved.based,
+        bases=(*saved.bases, number) if snapshot else saved.bases,
+    )
+    changes: list[Change] = [expected(saved.task), Put(task), Put(row)]
+    if snapshot:
+        _prune(changes, after)
+    return changes, after
+
+
+def expected(task: Task) -> Expect:
+    """The version this task must still have."""
+    return Expect(Task, task.row_key, task.version)
+
+
+def _next_image(
+    saved: Saved, state: Any, update: Mapping[str, Any] | None, extend: Mapping[str, list[Any]] | None
+) -> tuple[Image, Edits | None]:
+    if saved.image is None:
+        return Image.of(None if state is NOTHING else state), None
+    if update or extend:
+        grown = saved.image.grown(update or {}, extend or {})
+        if grown is not None:
+            return grown
+    if state is NOTHING:
+        return saved.image, [(0, saved.image.size)]
+    return saved.image.follow(state)
+
+
+def _next_items(
+    saved: Saved, completed: Sequence[str] | None, done: Sequence[str]
+) -> tuple[dict[str, None], tuple[str, ...] | None]:
+    """All completed subtasks, and those that are new; None where some are no longer complete."""
+    if completed is None:
+        new = tuple(item for item in dict.fromkeys(done) if item not in saved.completed)
+        # Shared on purpose: the set only grows, and copying it would cost more with every subtask.
+        saved.completed.update(dict.fromkeys(new))
+        return saved.completed, new
+    items = dict.fromkeys(completed)
+    kept = list(items)[: len(saved.completed)] == list(saved.completed)
+    return items, tuple(list(items)[len(saved.completed) :]) if kept else None
+
+
+def _due(saved: Saved, image: Image, body: str, new: tuple[str, ...]) -> bool:
+    """Whether the next step is better kept whole: the deltas since the last snapshot would outweigh it."""
+    deltas = saved.task.saved - saved.task.base + 1
+    if deltas > MAX_DELTAS or deltas * image.size > REPLAY_BYTES:
+        return True
+    return saved.since + _weight(body, new) > max(saved.based, FLOOR_BYTES)
+
+
+def _weight(body: str, completed: Sequence[str]) -> int:
+    return len(body) + sum(map(len, completed)) + 3 * len(completed)
+
+
+def _prune(changes: list[Change], after: Saved) -> None:
+    """Remove steps no longer readable: those before the snapshot that the oldest kept step stands on."""
+    task = after.task
+    if task.keep is None:
+        return
+    standing = [base for base in after.bases if base <= task.saved - task.keep + 1]
+    if standing:
+        changes.append(DeleteRange(CheckpointStep, (task.org, task.task_id), before=(standing[-1],)))
+        after.bases = tuple(base for base in after.bases if base >= standing[-1])

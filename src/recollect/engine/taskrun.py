@@ -1,0 +1,283 @@
+"""One worker's hold on a task: a lease, a fencing token, and saves that fail once either is lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..errors import Conflict, LeaseLost, UsageError
+from ..ports import to_datetime, to_micros, ttl_micros
+from ..stores.base import Append, Appended, Change, Put
+from ..values import check_name
+from .audit import audit
+from .core import Core
+from .steps import NOTHING, Saved, expected, load, save_changes
+
+T = TypeVar("T")
+
+
+class TaskRun:
+    """A task while this worker runs it; made by `tasks.run`, used in `async with`.
+
+    `state` may be changed in place or replaced; it is saved by `complete` and `checkpoint`, and when the block ends
+    well. Every save also renews the lease.
+    """
+
+    def __init__(self, core: Core, task_id: str, ns: str, lease: float, keep: Any, state: Any, wait: float) -> None:
+        if core.batch is not None:
+            raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
+        self._core = core
+        self._ns = ns
+        self._lease = ttl_micros(lease) or 0
+        self._keep = keep
+        self._wait = wait
+        self._first_state = state
+        self._owner = f"{os.getpid()}-{os.urandom(6).hex()}"
+        self._saved: Saved | None = None
+        self._effects: list[Change] | None = None
+        self.task_id = task_id
+        self.state: Any = None
+
+    # -- what is known of it
+
+    @property
+    def _held(self) -> Saved:
+        if self._saved is None:
+            raise UsageError("the task is not running; use it inside `with memory.tasks.run(…) as task`")
+        return self._saved
+
+    @property
+    def step(self) -> int:
+        """How many steps were completed, over all runs."""
+        return self._held.task.step
+
+    @property
+    def fence(self) -> int:
+        """Grows with every run: pass it to outside systems, so that they can refuse an older worker."""
+        return self._held.task.fence
+
+    @property
+    def completed(self) -> tuple[str, ...]:
+        """The subtasks that are complete, in their order."""
+        return tuple(self._held.completed)
+
+    def is_complete(self, item: Any) -> bool:
+        """Whether a subtask was completed, in this run or one before."""
+        return str(item) in self._held.completed
+
+    def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
+        """The items that are not complete yet, in their order; `key` names an item that is not text."""
+        for item in items:
+            if key(item) not in self._held.completed:
+                yield item
+
+    def key(self, item: Any) -> str:
+        """An idempotency key for what this subtask does outside the store: the same in every run."""
+        return f"{self._core.org}/{self.task_id}/{item}"
+
+    # -- saving
+
+    async def complete(
+        self,
+        item: Any,
+        state: Any = NOTHING,
+        *,
+        update: Mapping[str, Any] | None = None,
+        extend: Mapping[str, list[Any]] | None = None,
+        step: int | None = None,
+    ) -> None:
+        """Mark a subtask complete and save, together with everything in the task's batch, all or nothing.
+
+        `update` sets top-level keys of the state and `extend` appends to top-level lists of it: the cost is that of the
+        change, where saving a whole state must look at all of it.
+        """
+        name = check_name(str(item), "subtask")
+        await self._save([name], state, update, extend, self.step + 1 if step is None else step)
+
+    async def checkpoint(
+        self,
+        state: Any = NOTHING,
+        *,
+        update: Mapping[str, Any] | None = None,
+        extend: Mapping[str, list[Any]] | None = None,
+        step: int | None = None,
+    ) -> None:
+        """Save where the task stands, together with everything in the task's batch."""
+        await self._save([], state, update, extend, self.step if step is None else step)
+
+    async def heartbeat(self) -> None:
+        """Renew the lease without saving the state."""
+        saved = self._held
+        task = msgspec.structs.replace(saved.task, leased_until=self._until(), updated_at=self._core.at())
+        results = await self._commit([expected(saved.task), Put(task)], saved)
+        saved.task = task
+        saved.stored(results[1])
+
+    def batch(self) -> Any:
+        """The memory's nouns, collecting: what is written through them is committed by the next save of this task.
+
+        Asking again starts anew: what was collected and not saved is dropped.
+        """
+        core = self._core.batched()
+        self._effects = core.batch
+        made = self._core.shared.parts.get("batch")
+        return core if made is None else made(core)
+
+    async def _save(
+        self,
+        done: list[str],
+        state: Any,
+        update: Mapping[str, Any] | None,
+        extend: Mapping[str, list[Any]] | None,
+        step: int,
+        **fields: Any,
+    ) -> None:
+        saved = self._held
+        if update or extend:
+            self.state = _changed(self.state, update or {}, extend or {})
+        whole = self.state if state is NOTHING else state
+        new = [item for item in done if item not in saved.completed]
+        changes, after = save_changes(
+            self._core,
+            saved,
+            state=whole,
+            update=update,
+            extend=extend,
+            done=done,
+            keep=self._keep,
+            step=step,
+            **{"leased_until": self._until(), **fields},
+        )
+        try:
+            results = await self._commit([*changes, *(self._effects or ())], saved)
+        except BaseException:
+            for item in new:
+                saved.completed.pop(item, None)
+            raise
+        self._saved = after.stored(results[1])
+        self._effects = None
+        if state is not NOTHING:
+            self.state = state
+
+    async def _commit(self, changes: list[Change], saved: Saved) -> list[Any]:
+        self._check_lease(saved)
+        try:
+            results = await self._core.apply(*changes)
+        except Conflict as cause:
+            if cause.facts.get("key") != saved.task.row_key:
+                raise
+            raise self._lost("another worker took over") from cause
+        replays = [i for i, result in enumerate(results) if isinstance(result, Appended) and result.replayed]
+        if not replays:
+            return results
+        # An append already done under its key made the whole apply a replay: the rest is still to be done.
+        kept = [change for change in changes if not (isinstance(change, Append) and _is_done(change, changes, replays))]
+        return await self._commit(kept, saved)
+
+    def _check_lease(self, saved: Saved) -> None:
+        until = saved.task.leased_until
+        if until is None or to_micros(until) <= self._core.now():
+            raise self._lost("the lease has ended")
+
+    def _lost(self, why: str) -> LeaseLost:
+        return LeaseLost(f"{why}; nothing was written, run the task again to go on where it stands", task=self.task_id)
+
+    def _until(self) -> Any:
+        return to_datetime(self._core.now() + self._lease)
+
+    # -- beginning and end
+
+    async def __aenter__(self) -> TaskRun:
+        self._saved = await self._taken()
+        if self._saved.image is None:
+            self.state = self._first_state
+        else:
+            self.state = self._saved.state()
+        return self
+
+    async def _taken(self) -> Saved:
+        waited = 0.0
+        while True:
+            try:
+                taken: Saved = await self._core.retry(self._take)
+                return taken
+            except LeaseLost:
+                if waited >= self._wait:
+                    raise
+            pause = min(1.0, 0.02 + waited / 4, self._wait - waited)
+            await self._core.runtime.sleep(pause)
+            waited += pause
+
+    async def _take(self) -> Saved:
+        core = self._core
+        found = await load(core, self.task_id)
+        saved = found or Saved.new(core, self.task_id, self._ns)
+        task, now = saved.task, core.now()
+        if task.owner is not None and task.leased_until is not None and to_micros(task.leased_until) > now:
+            raise LeaseLost(
+                "another worker runs this task; try again when its lease has ended",
+                task=self.task_id,
+                leased_until=task.leased_until,
+            )
+        taken = msgspec.structs.replace(
+            task,
+            status="running",
+            owner=self._owner,
+            fence=task.fence + 1,
+            leased_until=self._until(),
+            keep=task.keep if self._keep is NOTHING else self._keep,
+            updated_at=core.at(),
+        )
+        event = audit(
+            core, "create" if found is None else "resume", "task", self.task_id, detail={"fence": taken.fence}
+        )
+        results = await core.apply(expected(task), Put(taken), event)
+        saved.task = taken
+        return saved.stored(results[1])
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        saved = self._held
+        try:
+            if error is None:
+                await self._finish()
+            elif not isinstance(error, LeaseLost):
+                await self._release(saved)
+        finally:
+            self._saved = None
+
+    async def _finish(self) -> None:
+        """Save what changed since the last save, and let go of the lease, in one commit."""
+        self._effects = [*(self._effects or ()), audit(self._core, "finish", "task", self.task_id)]
+        await self._save([], NOTHING, None, None, self.step, status="done", owner=None, leased_until=None)
+
+    async def _release(self, saved: Saved) -> None:
+        """After an error: nothing of the broken step is saved, and another worker may go on at once."""
+        task = msgspec.structs.replace(
+            saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at()
+        )
+        try:
+            await self._core.apply(expected(saved.task), Put(task), audit(self._core, "fail", "task", self.task_id))
+        except Conflict:
+            # Another worker has it already, which is what releasing is for; the error itself goes on to the caller.
+            return
+
+
+def _changed(state: Any, update: Mapping[str, Any], extend: Mapping[str, list[Any]]) -> Any:
+    if not isinstance(state, dict):
+        raise UsageError("update and extend need a state that is a dict")
+    for key, items in extend.items():
+        if not isinstance(items, list) or not isinstance(state.get(key), list):
+            raise UsageError("extend appends a list to a list that the state has at its top level")
+        state[key].extend(items)
+    state.update(update)
+    return state
+
+
+def _is_done(change: Change, changes: list[Change], replays: list[int]) -> bool:
+    return any(changes[i] is change for i in replays)

@@ -1,0 +1,251 @@
+"""Tasks: long work that goes on where it stopped, with no step done twice.
+
+A task has one small row (`Task`: step, status, lease) and a row per saved step (`CheckpointStep`: a snapshot of the
+state, or its change since the step before). Every save replaces the task's row under the version it was read at, so
+that of two workers one gets `LeaseLost` and writes nothing; what was done for the step is committed in the same `apply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import Conflict, InvalidValue, NotFound
+from ..ports import to_micros
+from ..records import CheckpointStep, Task
+from ..scope import Namespace
+from ..stores.base import Delete, DeleteRange
+from ..values import check_name, decode_json
+from .audit import audit
+from .core import Core
+from .steps import Saved, load, restore, save_changes
+from .taskrun import TaskRun
+
+KEPT_TEXTS = 16
+"""How many tasks a handle remembers the last saved text of, so that `save` need not read it back."""
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a task stands: its step, its state and the subtasks that are complete."""
+
+    task_id: str
+    ns: str = "global"
+    step: int = 0
+    state: Any = None
+    completed_subtasks: tuple[str, ...] = ()
+    status: str = "running"
+    owner: str | None = None
+    fence: int = 0
+    leased_until: datetime | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    version: int = 0
+
+
+class Tasks:
+    """Saves and resumes checkpoints, and runs tasks under a lease."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._saved: dict[str, Saved] = {}
+
+    async def save(
+        self,
+        checkpoint: Checkpoint | Mapping[str, Any],
+        *,
+        expect: int | None = None,
+        keep: int | str | None = None,
+    ) -> Checkpoint:
+        """Write where a task stands; `expect` refuses when it is no longer at that version.
+
+        `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
+        """
+        given = as_checkpoint(checkpoint)
+        ns = self._core.scope.namespace(given.ns)
+        kept = kept_steps(keep)
+
+        async def attempt() -> Saved:
+            saved = await self._current(given.task_id)
+            if saved is not None and expect is not None and saved.task.version != expect:
+                raise Conflict(
+                    "the task moved on; resume it again", expected=expect, actual=saved.task.version, task=given.task_id
+                )
+            if saved is None and expect:
+                raise Conflict("there is no such task any more", expected=expect, actual=0, task=given.task_id)
+            return await self._write(saved, given, ns, kept)
+
+        try:
+            saved = await (self._core.retry(attempt) if expect is None else attempt())
+        except Conflict:
+            self._saved.pop(given.task_id, None)
+            raise
+        return _checkpoint(saved, given.state)
+
+    async def _write(self, saved: Saved | None, given: Checkpoint, ns: str, keep: Any) -> Saved:
+        core = self._core
+        if saved is not None and _leased(saved.task, core.now()):
+            raise Conflict(
+                "a worker holds the lease of this task; save through its run, or wait for the lease to end",
+                task=given.task_id,
+            )
+        changes, after = save_changes(
+            core,
+            saved or Saved.new(core, given.task_id, ns),
+            state=given.state,
+            completed=given.completed_subtasks,
+            step=given.step,
+            status=given.status,
+            keep=keep,
+        )
+        if saved is None:
+            changes.append(audit(core, "create", "task", given.task_id))
+        try:
+            results = await core.apply(*changes)
+        except Conflict:
+            self._saved.pop(given.task_id, None)
+            raise
+        after = after.stored(results[1])
+        self._remember(after)
+        return after
+
+    async def _current(self, task_id: str) -> Saved | None:
+        """The task as this handle saved it last, else as the store has it; a wrong memory ends in Conflict."""
+        return self._saved.get(task_id) or await load(self._core, task_id)
+
+    def _remember(self, saved: Saved) -> None:
+        if self._core.batch is not None:
+            return
+        self._saved.pop(saved.task.task_id, None)
+        self._saved[saved.task.task_id] = saved
+        while len(self._saved) > KEPT_TEXTS:
+            self._saved.pop(next(iter(self._saved)))
+
+    async def resume(self, task_id: str) -> Checkpoint | None:
+        """Where the task stands, or None where there is no such task."""
+        saved = await load(self._core, task_id)
+        return None if saved is None else _checkpoint(saved, saved.state())
+
+    async def get(self, task_id: str) -> Checkpoint | None:
+        """The same as `resume`."""
+        return await self.resume(task_id)
+
+    async def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
+        """The last `n` saved steps that are kept, newest last."""
+        saved = await load(self._core, task_id)
+        if saved is None:
+            raise NotFound("no such task", task=task_id)
+        rows = await self._core.scan(CheckpointStep, task_id, reverse=True, limit=n)
+        wanted = len(rows)
+        while rows and not rows[-1].snapshot:
+            rows += await self._core.scan(CheckpointStep, task_id, before=(rows[-1].number,), reverse=True, limit=64)
+        points = list(restore(rows[::-1]))
+        return [_checkpoint_at(saved.task, *point) for point in points[len(points) - wanted :]]
+
+    async def delete(self, task_id: str) -> bool:
+        """Remove a task and its saved steps; whether there was one."""
+        task = await self._core.get(Task, check_name(task_id, "task id"))
+        if task is None or not self._core.scope.may_touch(task.ns):
+            return False
+        self._saved.pop(task_id, None)
+        await self._core.apply(
+            Delete(Task, (self._core.org, task_id)),
+            DeleteRange(CheckpointStep, (self._core.org, task_id)),
+            audit(self._core, "delete", "task", task_id),
+        )
+        return True
+
+    def run(
+        self,
+        task_id: str,
+        *,
+        ns: str | Namespace = "global",
+        lease: float = 60,
+        keep: int | str | None = None,
+        state: Any = None,
+        wait: float = 0,
+    ) -> TaskRun:
+        """A context manager that holds the task's lease and resumes its state; `state` is that of a new task.
+
+        While another worker holds the lease this raises LeaseLost, after trying for up to `wait` seconds.
+        """
+        check_name(task_id, "task id")
+        return TaskRun(self._core, task_id, self._core.scope.namespace(ns), lease, kept_steps(keep), state, wait)
+
+    # Last: the name hides the builtin for annotations below it.
+    async def list(
+        self, ns: str | Namespace | None = None, *, limit: int | None = 100, after: str | None = None
+    ) -> list[Task]:
+        """Tasks of a namespace (or of all that this handle reaches), without their states."""
+        bounds: dict[str, Any] = {"limit": limit, "after": None if after is None else (after,)}
+        if ns is not None:
+            return await self._core.scan(Task, self._core.scope.namespace(ns), index="by_ns", **bounds)
+        found = await self._core.scan(Task, **bounds)
+        return [task for task in found if self._core.scope.may_touch(task.ns)]
+
+
+def as_checkpoint(given: Checkpoint | Mapping[str, Any]) -> Checkpoint:
+    """A checked checkpoint from one or from a dict."""
+    if not isinstance(given, Checkpoint):
+        if not isinstance(given, Mapping):
+            raise InvalidValue(f"a checkpoint is a Checkpoint or a dict, not {type(given).__name__}")
+        unknown = set(given) - set(Checkpoint.__struct_fields__)
+        if unknown or "task_id" not in given:
+            raise InvalidValue(f"a checkpoint needs task_id, and has no {', '.join(sorted(unknown)) or 'other fields'}")
+        given = Checkpoint(**given)
+    check_name(given.task_id, "task id")
+    if type(given.step) is not int:
+        raise InvalidValue("step must be a whole number")
+    items = tuple(check_name(item, "subtask") for item in given.completed_subtasks)
+    return msgspec.structs.replace(given, completed_subtasks=items)
+
+
+def kept_steps(keep: int | str | None) -> Any:
+    """`keep` as a number, None for all, or UNSET where nothing was said."""
+    if keep is None:
+        return msgspec.UNSET
+    if keep == "all":
+        return None
+    if keep == "latest":
+        return 1
+    if type(keep) is not int or keep < 1:
+        raise InvalidValue("keep is 'all', 'latest' or a number of steps")
+    return keep
+
+
+def _leased(task: Task, now: int) -> bool:
+    return task.owner is not None and task.leased_until is not None and to_micros(task.leased_until) > now
+
+
+def _checkpoint_at(task: Task, row: CheckpointStep, text: str, completed: tuple[str, ...]) -> Checkpoint:
+    return Checkpoint(
+        task_id=task.task_id,
+        ns=task.ns,
+        step=row.step,
+        state=decode_json(text),
+        completed_subtasks=completed,
+        status=row.status,
+        created_at=task.created_at,
+        updated_at=row.created_at,
+        version=row.number,
+    )
+
+
+def _checkpoint(saved: Saved, state: Any) -> Checkpoint:
+    task = saved.task
+    return Checkpoint(
+        task_id=task.task_id,
+        ns=task.ns,
+        step=task.step,
+        state=state,
+        completed_subtasks=tuple(saved.completed),
+        status=task.status,
+        owner=task.owner,
+        fence=task.fence,
+        leased_until=task.leased_until,
+        created_at=task.created_at,
+        updated_at=task.updated_at,
+        version=task.version,
+    )
