@@ -1,0 +1,54 @@
+# make run and make test need nothing but Python 3.11, make and a C compiler.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip -q --disable-pip-version-check
+WORKERS ?= 2
+
+.PHONY: run test lint check soak bench bench-peers clean
+
+run: $(VENV)/.run
+	$(BIN)/recollect demo
+
+test: lint check
+
+# Everything but the linters.
+check: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+# The long run: more examples, more kills, more of every fault.
+soak: $(VENV)/.test
+	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/property tests/faults tests/conformance
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m bench
+
+bench-peers: $(VENV)/.bench
+	$(BIN)/python -m bench --peers
+
+clean:
+	rm -rf $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+
+$(VENV)/.pip:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+	touch $@
+
+$(VENV)/.run: $(VENV)/.pip pyproject.toml
+	$(PIP) install -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.pip pyproject.toml scripts/install-system
+	scripts/install-system
+	$(PIP) install -e '.[all]' --group test --group lint
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.bench
+	$(PIP) install --group bench
+	touch $@

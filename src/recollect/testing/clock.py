@@ -1,0 +1,34 @@
+"""A clock that moves only when told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from ..ports import to_micros
+
+# Far ahead of any real clock, so that a server that drops expired rows by itself never does so under a test.
+START = datetime(2040, 1, 1, tzinfo=UTC)
+
+
+class FakeClock:
+    """Stands still until advanced or set; give it to `Memory(clock=…)`."""
+
+    def __init__(self, start: datetime = START) -> None:
+        self._now = start
+
+    def __call__(self) -> datetime:
+        return self._now
+
+    @property
+    def micros(self) -> int:
+        """The time as stores take it."""
+        return to_micros(self._now)
+
+    def advance(self, seconds: float | timedelta) -> None:
+        """Move by so many seconds; back, where negative."""
+        self._now += seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
+
+    def set(self, when: datetime) -> None:
+        """Jump to a time."""
+        to_micros(when)  # a naive one is refused here, not where it is read
+        self._now = when

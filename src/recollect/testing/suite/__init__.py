@@ -1,0 +1,1 @@
+"""The store suite, one module per promise; `StoreConformance` puts them together."""
