@@ -1,0 +1,397 @@
+"""Assembly: system, memory, tools, history, input and notes into one request that fits.
+
+History is fed newest first, in pages, and only as much as the policy wants to see:
+
+    assembly = Assembly(budget=…, input=…)
+    while (count := assembly.wants()):
+        page = await older(before, count)
+        assembly.feed(page, more=len(page) == count)
+    context = assembly.finish()
+
+so blocking and async callers drive the same object, and cost follows what is kept, not what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import BudgetError, UsageError
+from ..messages import Message, as_message
+from .budget import SECTIONS, TokenBudget, as_budget
+from .context import Account, Context
+from .fence import as_items, render_memory, render_scratchpad
+from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
+from .plan import Aid, Left, Plan, Policy, Reach, Searcher, Summarizer, fit
+from .policies import SlidingWindow
+from .summaries import summary_message
+from .tokens import Counter, open_counter
+from .units import INSTRUCTIONS, Grouper, Unit, group
+from .validate import check_view
+
+LAYOUTS = ("standard", "cached")
+MAX_READ = 100_000
+"""Messages a policy that wants everything is given at most; fold a thread before it has more."""
+OMITTED = "(earlier messages are left out)"
+STARTS = "(start of the conversation)"
+_INPUT = 1 << 62
+_FIRST_PAGE_TOKENS = 64
+
+
+class Assembly:
+    """One request being put together."""
+
+    def __init__(
+        self,
+        *,
+        budget: TokenBudget | int | str,
+        policy: Policy | None = None,
+        counter: Any = None,
+        system: Any = None,
+        memory: Any = None,
+        tools: Iterable[Any] | None = None,
+        input: Any = None,
+        scratchpad: Any = None,
+        layout: str = "standard",
+        summary: str | None = None,
+        head: Iterable[Message] = (),
+        summarize: Summarizer | None = None,
+        search: Searcher | None = None,
+        average_tokens: int = _FIRST_PAGE_TOKENS,
+    ) -> None:
+        if layout not in LAYOUTS:
+            raise UsageError(f"layout must be one of {', '.join(LAYOUTS)}")
+        self.budget = as_budget(budget)
+        self.policy: Policy = policy if policy is not None else SlidingWindow()
+        self.counter: Counter = open_counter(counter)
+        self.layout = layout
+        self._system = instruction_messages(system, self.counter)
+        self._tools = tuple(tools or ())
+        self._items = as_items(memory)
+        self._scratchpad = self._note(scratchpad)
+        self._summary = summary_message(summary, self.counter) if summary else None
+        self._summary_text = summary
+        self._head, repairs = group(head, self.counter)
+        self._grouper = Grouper(self.counter, attached=layout == "cached")
+        self._grouper.repairs.extend(repairs)
+        self._units: list[Unit] = []
+        self._input: list[Unit] = []
+        self._explicit_input = input is not None
+        self._seen_tokens = 0
+        self._read = 0
+        self._ended = False
+        self._oldest: int | None = None
+        self._average = max(1, average_tokens)
+        self._reach: Reach | None = None
+        self._help = (summarize, search)
+        self._fixed = self._fixed_tokens()
+        self._take_input(input)
+
+    def _note(self, notes: Any) -> Message | None:
+        return text_message("user", render_scratchpad(notes), self.counter) if notes else None
+
+    def _fixed_tokens(self) -> dict[str, int]:
+        system = sum(stored_tokens(message, self.counter) for message in self._system)
+        tools = count_tools(self._tools, self.counter)
+        notes = self._scratchpad.tokens or 0 if self._scratchpad else 0
+        fixed = {"system": system, "tools": tools, "scratchpad": notes, "overhead": REQUEST_TOKENS}
+        for name in ("system", "tools"):
+            ceiling = self.budget.ceiling(name)
+            if ceiling is not None and fixed[name] > ceiling:
+                raise BudgetError(
+                    f"{name} takes {fixed[name]} tokens; its ceiling is {ceiling}",
+                    sections=fixed,
+                    budget_tokens=ceiling,
+                )
+        return fixed
+
+    def _take_input(self, given: Any) -> None:
+        if given is None:
+            return
+        listed = [given] if isinstance(given, str | Mapping | Message) else list(given)
+        for place in range(len(listed) - 1, -1, -1):
+            for unit in self._grouper.push(as_message(listed[place]), _INPUT + place):
+                self._take(unit)
+
+    # Reading
+
+    def wants(self) -> int:
+        """How many older messages to feed next; 0 when enough was seen."""
+        if self._ended or self._read >= MAX_READ:
+            return 0
+        reach = self._reach or self._look()
+        if reach is None:
+            return 16
+        if self._seen(reach):
+            return 0
+        if reach.tokens is not None:
+            return max(8, min(512, 4 + (reach.tokens - self._seen_tokens) // self._average))
+        return 512 if reach.units is None else max(8, min(512, reach.units - len(self._units)))
+
+    def feed(self, page: Iterable[Message], *, more: bool = True, position: int | None = None) -> None:
+        """Older messages, newest first; `more` is false when there are none before them.
+
+        Positions are sequence numbers, unless the position of the first of the page is given.
+        """
+        push, take = self._grouper.push, self._take
+        for message in page:
+            if position is None:
+                place = message.seq
+            else:
+                place, position = position, position - 1
+            self._read += 1
+            self._oldest = place
+            for unit in push(message, place):
+                take(unit)
+            reach = self._reach or self._look()
+            if reach is not None and self._seen(reach):
+                return
+        if not more:
+            self._end()
+
+    def read_all(self, messages: Iterable[Message], *, position: int) -> None:
+        """Every message, newest first, however far the policy needs to see."""
+        for message in messages:
+            for unit in self._grouper.push(message, position):
+                self._take(unit)
+            position -= 1
+        self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        for unit in self._grouper.close():
+            self._take(unit)
+
+    def _take(self, unit: Unit) -> None:
+        if unit.last >= _INPUT or (not self._explicit_input and not self._input):
+            self._input.append(unit)
+            return
+        self._units.append(unit)
+        self._seen_tokens += unit.tokens
+
+    def _look(self) -> Reach | None:
+        """How far back the policy must see, once the current input is complete."""
+        if not self._grouper.waiting and (self._input or self._explicit_input):
+            self._reach = self.policy.reach(max(0, self.room_tokens()), self._aid())
+        return self._reach
+
+    def _seen(self, reach: Reach) -> bool:
+        if self._grouper.waiting:
+            return False
+        if reach.tokens is not None:
+            return self._seen_tokens > reach.tokens
+        return reach.units is not None and len(self._units) >= reach.units
+
+    def _aid(self) -> Aid:
+        inside = [] if self._explicit_input else self._input
+        taken = sum(unit.tokens for unit in inside)
+        return Aid(self.counter, self._query(), self._summary_text, *self._help, len(inside), taken)
+
+    def _query(self) -> str:
+        for unit in self._input:
+            if unit.role == "user":
+                return unit.text
+        return next((unit.text for unit in self._units if unit.role == "user"), "")
+
+    # Deciding
+
+    @property
+    def units(self) -> list[Unit]:
+        """The history seen so far, oldest first, without the current input."""
+        return self._units[::-1]
+
+    def room_tokens(self) -> int:
+        """What history may take when nothing is recalled."""
+        return self._capped(self._room(0))
+
+    def _input_tokens(self) -> int:
+        return sum(unit.tokens for unit in self._input)
+
+    def _room(self, memory_tokens: int) -> int:
+        return self.budget.request_tokens - sum(self._fixed.values()) - self._input_tokens() - memory_tokens
+
+    def _capped(self, room: int) -> int:
+        return room if self.budget.history is None else min(room, self.budget.history)
+
+    def finish(self) -> Context:
+        """The request, within the budget and valid, or BudgetError."""
+        if not self._ended:
+            for unit in self._grouper.close():
+                self._take(unit)
+        self._check_input()
+        pinned = sum(unit.tokens for unit in self._units if unit.pinned) + sum(unit.tokens for unit in self._head)
+        if pinned > self._capped(self._room(0)):
+            raise self._over({"pinned": pinned})
+        memory, kept = self._fit_memory(self._room(0) - pinned)
+        room = self._capped(self._room(memory.tokens or 0 if memory else 0))
+        plan, summary = self._plan(room - sum(unit.tokens for unit in self._head), pinned)
+        return self._settle(plan, summary, memory, kept, room)
+
+    def _check_input(self) -> None:
+        tokens = self._input_tokens()
+        ceiling = self.budget.input
+        if ceiling is not None and tokens > ceiling:
+            raise self._over({}, f"the input takes {tokens} tokens; its ceiling is {ceiling}")
+        if self._room(0) < 0:
+            raise self._over({})
+
+    def _over(self, more: Mapping[str, int], message: str | None = None) -> BudgetError:
+        sections = {**self._fixed, "input": self._input_tokens(), **more}
+        listed = ", ".join(f"{name} {tokens}" for name, tokens in sections.items() if tokens)
+        limit = self.budget.request_tokens
+        return BudgetError(
+            message or f"what must be sent does not fit {limit} tokens: {listed}; raise the budget or shorten these",
+            sections=sections,
+            budget_tokens=limit,
+        )
+
+    def _fit_memory(self, room: int) -> tuple[Message | None, int]:
+        """The fenced memory with as many items, best first, as its ceiling and the room take."""
+        ceiling = room // 2 if self.budget.memory is None else min(room, self.budget.memory)
+        chosen = list(self._items)
+        while chosen:
+            message = text_message("user", render_memory(chosen), self.counter)
+            over = (message.tokens or 0) - ceiling
+            if over <= 0:
+                return message, len(chosen)
+            while chosen and over > 0:
+                over -= self.counter.count(chosen.pop().render())
+        return None, 0
+
+    def _plan(self, room: int, pinned: int) -> tuple[Plan, Message | None]:
+        summary = self._summary
+        if summary is not None and (summary.tokens or 0) + pinned > room:
+            summary = None
+        spent = summary.tokens or 0 if summary else 0
+        plan = self.policy.plan(self.units, room - spent, self._aid())
+        if plan.digest is not None:
+            return fit(plan, room, "did not fit"), summary_message(plan.digest.text, self.counter)
+        return fit(plan, room - spent, "did not fit"), summary
+
+    # Putting together
+
+    def _settle(self, plan: Plan, summary: Message | None, memory: Message | None, kept: int, room: int) -> Context:
+        """Leave out what is needed for a lead, where the first message would not be a user's."""
+        keep, dropped = list(plan.keep), list(plan.drop)
+        while True:
+            lead, always = self._lead(keep, summary, memory, bool(dropped or plan.fold or self._unread()))
+            tokens = sum(unit.tokens for unit in keep) + sum(unit.tokens for unit in self._head)
+            tokens += (summary.tokens or 0 if summary else 0) + (lead.tokens or 0 if lead else 0)
+            if tokens <= room:
+                break
+            loose = next((place for place, unit in enumerate(keep) if not unit.pinned), None)
+            if loose is not None:
+                dropped.append(Left(keep.pop(loose), "no room for it and a first message of the user's"))
+            elif summary is not None and memory is None:
+                raise self._over({"pinned": tokens})
+            elif summary is not None:
+                memory, kept = None, 0
+            else:
+                raise self._over({"pinned": tokens})
+        dropped.sort(key=lambda left: left.unit.position)
+        plan = msgspec.structs.replace(plan, keep=tuple(keep), drop=tuple(dropped))
+        return self._context(plan, summary, memory, kept, lead, always, tokens)
+
+    def _lead(
+        self, keep: Sequence[Unit], summary: Message | None, memory: Message | None, cut: bool
+    ) -> tuple[Message | None, bool]:
+        if summary is not None or (memory is not None and self.layout == "standard"):
+            return None, False
+        first = next(iter((*self._head, *keep, *reversed(self._input))), None)
+        if first is None or first.messages[0].role in ("user", *INSTRUCTIONS):
+            return None, False
+        return text_message("user", OMITTED if cut else STARTS, self.counter), cut
+
+    def _context(
+        self,
+        plan: Plan,
+        summary: Message | None,
+        memory: Message | None,
+        kept: int,
+        lead: Message | None,
+        always: bool,
+        history_tokens: int,
+    ) -> Context:
+        head = tuple(message for unit in self._head for message in unit.messages)
+        history = (*head, *(message for unit in plan.keep for message in unit.messages))
+        given = tuple(message for unit in reversed(self._input) for message in unit.messages)
+        view = self._view(summary, memory, history, given)
+        check_view(view)
+        spent = {**self._fixed, "memory": memory.tokens or 0 if memory else 0}
+        spent |= {"history": history_tokens, "input": self._input_tokens()}
+        tokens = sum(spent.values())
+        self.counter.assembled(tokens)
+        return Context(
+            tokens=tokens,
+            layout=self.layout,
+            tools=self._tools,
+            system_messages=self._system,
+            memory_message=memory,
+            summary_message=summary,
+            history=history,
+            input=given,
+            scratchpad_message=self._scratchpad,
+            account=self._account(plan, spent, kept),
+            lead=lead,
+            lead_always=always,
+            memory_text=memory.text if memory else "",
+            summary_text=plan.digest.text if plan.digest else (self._summary_text if summary else None),
+            view=view,
+        )
+
+    def _view(
+        self, summary: Message | None, memory: Message | None, history: tuple[Message, ...], given: tuple[Message, ...]
+    ) -> tuple[Message, ...]:
+        old = (summary,) if summary is not None else ()
+        notes = (self._scratchpad,) if self._scratchpad is not None else ()
+        recalled = (memory,) if memory is not None else ()
+        if self.layout == "standard":
+            return (*recalled, *old, *history, *given, *notes)
+        if given and given[0].role != "user":
+            # The input answers a call: nothing may come between the two.
+            return (*old, *history, *given, *recalled, *notes)
+        return (*old, *history, *recalled, *given, *notes)
+
+    def _account(self, plan: Plan, spent: Mapping[str, int], kept: int) -> Account:
+        return Account(
+            budget_tokens=self.budget.total,
+            output_reserve=self.budget.output_reserve,
+            counter=self.counter.name,
+            policy=type(self.policy).__name__,
+            section_tokens={name: spent.get(name, 0) for name in (*SECTIONS, "overhead")},
+            ceilings={name: self.budget.ceiling(name) for name in SECTIONS},
+            kept=(*self._head, *plan.keep),
+            dropped=plan.drop,
+            folded=plan.fold,
+            elided=plan.elide,
+            repairs=tuple(self._grouper.repairs),
+            unread=self._unread(),
+            memory_kept=kept,
+            memory_dropped=len(self._items) - kept,
+            method=plan.digest.method if plan.digest else "",
+            notes=plan.notes,
+        )
+
+    def _unread(self) -> tuple[int, int, int] | None:
+        if self._ended or self._oldest is None:
+            return None
+        first = 0 if self._oldest == 0 or not self._units or not self._units[-1].messages[0].seq else 1
+        count = self._oldest - first
+        return (first, self._oldest - 1, count) if count > 0 else None
+
+
+def instruction_messages(given: Any, counter: Counter) -> tuple[Message, ...]:
+    """System messages from text, messages, or a list of either."""
+    if given is None or given == "":
+        return ()
+    listed = [given] if isinstance(given, str | Mapping | Message) else list(given)
+    made: list[Message] = []
+    for item in listed:
+        message = as_message({"role": "system", "content": item} if isinstance(item, str) else item)
+        if message.role not in INSTRUCTIONS:
+            raise UsageError(f"a system prompt has the role system or developer, not {message.role}")
+        if message.text.strip():
+            made.append(message)
+    return tuple(made)

@@ -1,0 +1,114 @@
+"""How many tokens a request may take, in all and per section."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+
+SECTIONS = ("system", "memory", "tools", "history", "input", "scratchpad")
+# Published input windows; the longest matching prefix of a model's name counts.
+MODEL_WINDOWS = {
+    "claude-3": 200_000,
+    "claude-haiku": 200_000,
+    "claude-opus": 200_000,
+    "claude-sonnet": 200_000,
+    "command-r": 128_000,
+    "deepseek": 128_000,
+    "gemini-1.5-pro": 2_097_152,
+    "gemini-1.5-flash": 1_048_576,
+    "gemini-2": 1_048_576,
+    "gemini-3": 1_048_576,
+    "gpt-3.5-turbo": 16_385,
+    "gpt-4": 8_192,
+    "gpt-4-32k": 32_768,
+    "gpt-4-1106": 128_000,
+    "gpt-4-0125": 128_000,
+    "gpt-4-turbo": 128_000,
+    "gpt-4o": 128_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-5": 400_000,
+    "gpt-oss": 131_072,
+    "llama-3": 8_192,
+    "llama-3.1": 128_000,
+    "llama-3.2": 128_000,
+    "llama-3.3": 128_000,
+    "mistral-large": 128_000,
+    "mistral-small": 128_000,
+    "o1": 200_000,
+    "o1-mini": 128_000,
+    "o1-preview": 128_000,
+    "o3": 200_000,
+    "o4-mini": 200_000,
+    "qwen2.5": 131_072,
+    "qwen3": 131_072,
+}
+
+
+class TokenBudget(msgspec.Struct, frozen=True):
+    """A total and ceilings per section; what a section leaves unused flows to history.
+
+    `output_reserve` is kept free for the answer: the whole request takes at most `total - output_reserve`.
+    """
+
+    total: int
+    system: int | None = None
+    memory: int | None = None
+    tools: int | None = None
+    history: int | None = None
+    input: int | None = None
+    output_reserve: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("total", "system", "memory", "tools", "history", "input", "output_reserve"):
+            _check(name, getattr(self, name))
+        if self.total < 1:
+            raise UsageError("a budget needs a total of at least 1 token")
+        if self.output_reserve >= self.total:
+            raise UsageError(f"output_reserve ({self.output_reserve}) leaves nothing of the total ({self.total})")
+
+    @property
+    def request_tokens(self) -> int:
+        """What the request may take."""
+        return self.total - self.output_reserve
+
+    def ceiling(self, section: str) -> int | None:
+        """The ceiling of a section, or None."""
+        found = getattr(self, section, None)
+        return found if isinstance(found, int) else None
+
+    @classmethod
+    def for_model(cls, model: str, **options: Any) -> TokenBudget:
+        """The budget of a model's published window, by its name."""
+        return cls(model_window(model), **options)
+
+
+def model_window(model: str) -> int:
+    """The published window of a model; a provider prefix such as `openai/` is ignored."""
+    name = model.rsplit("/", 1)[-1].lower()
+    name = name.rsplit(".", 1)[-1] if name.startswith(("anthropic.", "us.anthropic.", "eu.anthropic.")) else name
+    known = [prefix for prefix in MODEL_WINDOWS if name == prefix or name.startswith(prefix)]
+    if not known:
+        raise UsageError(
+            f"no window is known for the model {model[:64]!r}; pass the total yourself: TokenBudget(total)",
+            model=model,
+        )
+    return MODEL_WINDOWS[max(known, key=len)]
+
+
+def as_budget(given: TokenBudget | int | str) -> TokenBudget:
+    """A budget from a total, a model's name, or itself."""
+    if isinstance(given, TokenBudget):
+        return given
+    if isinstance(given, str):
+        return TokenBudget.for_model(given)
+    return TokenBudget(given)
+
+
+def _check(name: str, value: Any) -> None:
+    if value is None and name not in ("total", "output_reserve"):
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UsageError(f"{name} must be a whole number of tokens, zero or more")

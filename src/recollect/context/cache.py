@@ -1,0 +1,78 @@
+"""Where a provider's prompt cache may cut, and how much of a request it would serve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .measure import MESSAGE_TOKENS, compact_json, count_content, count_tools
+from .tokens import Counter
+
+if TYPE_CHECKING:
+    from .context import Context
+
+MARKER = {"cache_control": {"type": "ephemeral"}}
+
+
+def mark(request: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Markers at the stable borders: tools, system, summary, and the last message that will be sent again."""
+    made = dict(request)
+    if request["tools"]:
+        made["tools"] = [*request["tools"][:-1], {**request["tools"][-1], **MARKER}]
+    if request["system"]:
+        made["system"] = [{"type": "text", "text": request["system"], **MARKER}]
+    messages = [{"role": message["role"], "content": list(message["content"])} for message in request["messages"]]
+    if context.layout == "cached":
+        _mark_summary(messages, context)
+        _mark_end(messages, context)
+    made["messages"] = messages
+    return made
+
+
+def _mark_summary(messages: list[dict[str, Any]], context: Context) -> None:
+    if context.summary_message is None or not messages:
+        return
+    text = context.summary_message.text
+    for place, block in enumerate(messages[0]["content"]):
+        if block.get("text") == text:
+            messages[0]["content"][place] = {**block, **MARKER}
+
+
+def _mark_end(messages: list[dict[str, Any]], context: Context) -> None:
+    """The last block that the next request starts with too: notes after the input are written anew each time."""
+    if not messages:
+        return
+    content = messages[-1]["content"]
+    place = len(content) - 1
+    if context.scratchpad_message is not None:
+        place -= 1
+    while place >= 0 and content[place]["type"] in ("thinking", "redacted_thinking"):
+        place -= 1
+    if place >= 0 and "cache_control" not in content[place]:
+        content[place] = {**content[place], **MARKER}
+
+
+def cached_tokens(before: Mapping[str, Any] | None, after: Mapping[str, Any], counter: Counter) -> tuple[int, int]:
+    """(tokens of `after` that start exactly as `before` did, all its tokens), request by OpenAI request.
+
+    Tools come first, as providers put them; after the first message that differs nothing is served from a cache.
+    """
+    pieces = _pieces(after, counter)
+    known = [piece for piece, _ in _pieces(before, counter)] if before is not None else []
+    served = 0
+    for place, (piece, tokens) in enumerate(pieces):
+        if place >= len(known) or known[place] != piece:
+            break
+        served += tokens
+    return served, sum(tokens for _, tokens in pieces)
+
+
+def _pieces(request: Mapping[str, Any], counter: Counter) -> list[tuple[str, int]]:
+    tools: Sequence[Any] = request.get("tools") or ()
+    pieces = [(compact_json(tool), count_tools([tool], counter)) for tool in tools]
+    for message in request["messages"]:
+        calls = message.get("tool_calls") or ()
+        extra = sum(counter.count(compact_json(call)) for call in calls)
+        tokens = MESSAGE_TOKENS + count_content(message.get("content"), counter) + extra
+        pieces.append((compact_json(message), tokens))
+    return pieces

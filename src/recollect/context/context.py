@@ -1,0 +1,194 @@
+"""Context: one assembled request, to be rendered for a provider, with the account of how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from ..messages import Message
+from .cache import mark
+from .manifest import Entry, Manifest, SectionReport, runs
+from .measure import compact_json
+from .plan import Left
+from .render import (
+    DEFAULT_TEMPLATE,
+    anthropic_messages,
+    anthropic_tools,
+    fill,
+    openai_messages,
+    openai_tools,
+    transcript,
+)
+from .units import ATTACHED, Repair, Unit
+from .validate import anthropic_problems, openai_problems, refuse
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the assembly did, kept as it is until somebody asks for the manifest."""
+
+    budget_tokens: int
+    output_reserve: int
+    counter: str
+    policy: str
+    section_tokens: dict[str, int]
+    ceilings: dict[str, int | None]
+    kept: Sequence[Unit] = ()
+    dropped: Sequence[Left] = ()
+    folded: Sequence[Unit] = ()
+    elided: Sequence[Left] = ()
+    repairs: Sequence[Repair] = ()
+    unread: tuple[int, int, int] | None = None
+    """First and last position and number of messages that were never looked at."""
+    memory_kept: int = 0
+    memory_dropped: int = 0
+    method: str = ""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The request to the model, assembled to a token budget."""
+
+    tokens: int
+    """What the whole request costs, by the rule of `recollect.context.measure`; at most the budget."""
+    layout: str
+    tools: tuple[Any, ...]
+    system_messages: tuple[Message, ...]
+    memory_message: Message | None
+    summary_message: Message | None
+    history: tuple[Message, ...]
+    input: tuple[Message, ...]
+    scratchpad_message: Message | None
+    account: Account
+    lead: Message | None = None
+    """Put first where a provider wants a user's message there."""
+    lead_always: bool = False
+    memory_text: str = ""
+    summary_text: str | None = None
+    view: tuple[Message, ...] = field(default=(), repr=False)
+    """Everything that is sent after the system prompt, in order, without the lead."""
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The OpenAI chat message list."""
+        lead = (self.lead,) if self.lead is not None and self.lead_always else ()
+        made = openai_messages((*self.system_messages, *lead, *self.view))
+        refuse(openai_problems(made), "OpenAI")
+        return made
+
+    def openai(self) -> dict[str, Any]:
+        """`messages`, and `tools` where there are any."""
+        made: dict[str, Any] = {"messages": self.messages()}
+        if self.tools:
+            made["tools"] = openai_tools(self.tools)
+        return made
+
+    def anthropic(self, *, cache: bool | None = None) -> dict[str, Any]:
+        """`system`, `tools` and `messages`; the cached layout, or `cache=True`, marks the stable borders."""
+        lead = (self.lead,) if self.lead is not None else ()
+        messages = anthropic_messages((*lead, *self.view))
+        made: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
+        made["tools"] = anthropic_tools(self.tools)
+        if cache if cache is not None else self.layout == "cached":
+            made = mark(made, self)
+        else:
+            made["messages"] = [_simple(message) for message in messages]
+        refuse(anthropic_problems(made), "Anthropic")
+        return made
+
+    def text(self, template: str | None = None) -> str:
+        """The request as text: a template with {system}, {memory}, {tools}, {history}, {input} and {scratchpad}."""
+        history = (self.summary_message, *self.history) if self.summary_message else self.history
+        sections = {
+            "system": self._text(self.system_messages),
+            "memory": self._text((self.memory_message,) if self.memory_message else ()),
+            "tools": "\n".join(compact_json(tool) for tool in self.tools),
+            "history": transcript(history),
+            "input": transcript(self.input),
+            "scratchpad": self._text((self.scratchpad_message,) if self.scratchpad_message else ()),
+        }
+        filled = fill(DEFAULT_TEMPLATE if template is None else template, sections)
+        return filled if template is not None else "\n\n".join(part for part in filled.split("\n\n") if part.strip())
+
+    @staticmethod
+    def _text(messages: Sequence[Message]) -> str:
+        return "\n\n".join(message.text for message in messages)
+
+    def attach(self, message: Message) -> Message:
+        """The input as it should be stored, with what was recalled for it: later requests send the same bytes."""
+        if self.layout != "cached" or self.memory_message is None:
+            return message
+        kept = {
+            "text": self.memory_text,
+            "tokens": self.memory_message.tokens,
+            "counter": self.account.counter,
+        }
+        return msgspec.structs.replace(message, metadata={**message.metadata, ATTACHED: kept})
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What each section takes, what was kept, dropped, folded and elided, and why."""
+        account = self.account
+        counts = {
+            "memory": (account.memory_kept, account.memory_dropped, 0, 0),
+            "history": (len(account.kept), self._dropped(), len(account.folded), len(account.elided)),
+            "system": (len(self.system_messages), 0, 0, 0),
+            "tools": (len(self.tools), 0, 0, 0),
+            "input": (len(self.input), 0, 0, 0),
+        }
+        sections = tuple(
+            SectionReport(name, tokens, account.ceilings.get(name), *counts.get(name, (int(tokens > 0), 0, 0, 0)))
+            for name, tokens in account.section_tokens.items()
+        )
+        return Manifest(
+            self.tokens,
+            account.budget_tokens,
+            account.output_reserve,
+            account.counter,
+            self.layout,
+            account.policy,
+            sections,
+            tuple(self._entries()),
+            tuple(account.notes),
+        )
+
+    def _dropped(self) -> int:
+        return len(self.account.dropped) + (self.account.unread[2] if self.account.unread else 0)
+
+    def _entries(self) -> list[Entry]:
+        account = self.account
+        entries: list[Entry] = []
+        if account.memory_dropped:
+            entries.append(Entry("memory", "dropped", "over the room for memory", units=account.memory_dropped))
+        if account.unread is not None:
+            first, last, count = account.unread
+            entries.append(Entry("history", "dropped", "older than what was needed, not read", first, last, count))
+        entries += runs("history", "dropped", ((left.unit, left.reason) for left in account.dropped))
+        entries += runs("history", "folded", ((unit, f"in the {account.method} summary") for unit in account.folded))
+        entries += runs("history", "elided", ((left.unit, left.reason) for left in account.elided))
+        entries += [_repaired(fix) for fix in account.repairs]
+        return entries + runs("history", "kept", ((unit, "") for unit in account.kept))
+
+    def explain(self) -> str:
+        """The manifest in words: figures and reasons, no content."""
+        return self.manifest.explain()
+
+    def bar(self, width: int = 60) -> str:
+        """Where the tokens go, drawn."""
+        return self.manifest.bar(width)
+
+
+def _repaired(fix: Repair) -> Entry:
+    ids = (fix.message,) if fix.message else ()
+    return Entry("history", "repaired", fix.reason, fix.position, fix.position, 1, fix.tokens, ids)
+
+
+def _simple(message: dict[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    if len(content) == 1 and set(content[0]) == {"type", "text"} and content[0]["type"] == "text":
+        return {"role": message["role"], "content": content[0]["text"]}
+    return message

@@ -1,0 +1,231 @@
+"""The extractive summarizer: deterministic, local, word for word.
+
+It keeps the sentences that carry names, numbers, decisions, preferences and open questions, the newest of statements
+about the same thing, and everything pinned; it drops talk. Its output is lines it can read again, so that a summary
+of a summary and new messages keeps what the first one kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from ..messages import Message, text_of
+from .similar import COMMON, words
+from .tokens import Counter
+
+LONGEST_SENTENCE = 320
+_BORDER = re.compile(
+    r"(?<=[.!?。！？])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9À-ÖØ-Þ\u0400-\u04ff\u3040-\u9fff-])|\n+|(?<=[。！？])"
+)
+_NUMBER = re.compile(r"\d")
+_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b(?!I\b|I'|OK\b)[A-ZÀ-ÖØ-Þ\u0410-\u042f][\w-]+")
+_IDENTIFIER = re.compile(r"https?://\S+|\b\w+[_/@.]\w+[\w/.@-]*|\b[A-Z]{2,}-?\d+\b|`[^`]+`")
+_DECISION = re.compile(
+    r"\b(decid\w+|agree\w*|chose|chosen|choose|go(?:ing)? with|let's use|we(?:'ll| will) (?:use|go|keep|ship|move)|"
+    r"approved?|settled|conclu\w+|plan is|final(?:ly|ised|ized)?|must(?:n't)?|never|always|from now on|deadline|due|"
+    r"switch(?:ed)? to|moved? to|changed? to|instead of|no longer|cancel\w*)\b",
+    re.I,
+)
+_PERSONAL = re.compile(
+    r"\b(my|our|i am|i'm|i (?:live|work|prefer|like|love|hate|need|want|have|use|moved|bought|was born)|call me|"
+    r"remember|important|prefer\w*|allerg\w+|favou?rite|birthday|password|budget|name is|named|called)\b",
+    re.I,
+)
+_ERROR = re.compile(r"\b(error|exception|failed|failure|denied|timed out|not found|refused)\b", re.I)
+_TALK = re.compile(
+    r"^(thanks?|thank you|ok(?:ay)?|sure|great|got it|sounds good|hi|hello|hey|yes|no|right|perfect|cool|nice|"
+    r"of course|you're welcome|happy to help|let me know|i see|interesting|hm+|makes sense|i'll look into)\b",
+    re.I,
+)
+_STATEMENT = re.compile(
+    r"^(?P<subject>[^?!]{2,80}?)\s+(?:is|are|was|were|will be|has been|=|:|moved to|changed to|became|starts|ends|costs)"
+    r"\s(?!not sure)",
+    re.I,
+)
+_LEADING = re.compile(
+    r"^(?:actually|correction|update|now|so|well|and|but|sorry|no|wait|oh|also|btw|by the way)[,:]?\s+", re.I
+)
+_LINE = re.compile(r"^- (?:(?P<tag>Pinned|Open question): )?(?:(?P<speaker>[^:\n]{1,40}): )?(?P<text>.*)$")
+_ARTICLES = {"the", "a", "an", "my", "our", "your", "his", "her", "their", "its", "this", "that", "new", "current"}
+
+
+class Sentence(msgspec.Struct):
+    """A candidate line of the summary."""
+
+    text: str
+    speaker: str
+    order: int
+    score: float
+    question: bool = False
+    carried: bool = False
+    """Already chosen by an earlier summary."""
+
+    def line(self) -> str:
+        tag = "Open question: " if self.question else ""
+        return f"- {tag}{self.speaker}: {self.text}"
+
+
+def extract(
+    messages: Sequence[Message], previous: str | None, max_tokens: int, counter: Counter, *, pinned: Sequence[str] = ()
+) -> str:
+    """The summary text, at most `max_tokens`, or nothing where not even one line fits."""
+    fixed, carried = _parse(previous or "")
+    fixed = [*fixed, *(item for item in pinned if item not in fixed)]
+    candidates = carried + list(_sentences(messages, len(carried)))
+    candidates = _without_repeats(_newest_statements(_open_questions(candidates)))
+    lines = [f"- Pinned: {item}" for item in fixed]
+    return _fill(lines, candidates, max_tokens, counter)
+
+
+def _parse(previous: str) -> tuple[list[str], list[Sentence]]:
+    fixed: list[str] = []
+    carried: list[Sentence] = []
+    for line in previous.splitlines():
+        match = _LINE.match(line)
+        if match is None:
+            if line.strip():
+                carried.append(_carried(line.strip(), "Earlier", len(carried), False))
+            continue
+        if match["tag"] == "Pinned":
+            fixed.append(line.removeprefix("- Pinned: "))
+        else:
+            speaker, text = match["speaker"] or "Earlier", match["text"]
+            carried.append(_carried(text, speaker, len(carried), match["tag"] is not None))
+    return fixed, carried
+
+
+def _carried(text: str, speaker: str, order: int, question: bool) -> Sentence:
+    return Sentence(text, speaker, order, _score(text, speaker) + 1.0, question, True)
+
+
+def _sentences(messages: Sequence[Message], start: int) -> Iterator[Sentence]:
+    order = start
+    for message in messages:
+        for speaker, text in _spoken(message):
+            for sentence in split(text):
+                yield Sentence(sentence, speaker, order, _score(sentence, speaker), sentence.endswith(("?", "？")))
+                order += 1
+
+
+def _spoken(message: Message) -> Iterator[tuple[str, str]]:
+    results = message.tool_results
+    for result in results:
+        yield "Tool", text_of(result.content)[:2_000]
+    if not results:
+        yield _speaker(message), message.text
+
+
+def _speaker(message: Message) -> str:
+    if message.name:
+        return message.name.replace(":", " ").replace("\n", " ")[:40]
+    if message.trust in ("web", "document"):
+        return message.trust.capitalize()
+    return message.role.capitalize()
+
+
+def split(text: str) -> list[str]:
+    """Sentences of a text, each on one line, the over-long cut at a word."""
+    out: list[str] = []
+    for part in _BORDER.split(text[:20_000]):
+        part = " ".join((part or "").split()).lstrip("-*•# ")
+        if len(part) > LONGEST_SENTENCE:
+            part = part[:LONGEST_SENTENCE].rsplit(" ", 1)[0] + "…"
+        if len(part) > 2:
+            out.append(part)
+    return out
+
+
+def _score(text: str, speaker: str) -> float:
+    """How much a sentence says that cannot be guessed."""
+    said = {"User": 1.0, "Tool": -1.0, "Web": -1.0, "Document": -0.5}.get(speaker, 0.3)
+    score = said
+    score += min(2.0, 1.2 * bool(_NUMBER.search(text)) + 0.3 * len(_NUMBER.findall(text)) / 4)
+    score += min(2.0, 0.8 * len(_NAME.findall(text)))
+    score += 1.0 * bool(_IDENTIFIER.search(text))
+    score += 1.6 * bool(_DECISION.search(text))
+    score += 1.4 * bool(_PERSONAL.search(text)) if speaker not in ("Assistant", "Tool") else 0.0
+    score += 1.0 * bool(_ERROR.search(text))
+    if _TALK.match(text):
+        score -= 1.5
+    content = len(words(text))
+    return score - (1.0 if content < 3 else 0.0) - max(0.0, (len(text) - 160) / 160)
+
+
+def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
+    """Questions that a later sentence of another speaker takes up are answered; they go."""
+    answered: set[int] = set()
+    later: dict[str, set[str]] = {}
+    everyone: set[str] = set()
+    for sentence in reversed(candidates):
+        found = set(words(sentence.text))
+        if sentence.question:
+            others: set[str] = set()
+            for speaker in sorted(everyone):
+                if speaker != sentence.speaker:
+                    others |= later[speaker]
+            if found & others:
+                answered.add(sentence.order)
+        else:
+            everyone.add(sentence.speaker)
+            later.setdefault(sentence.speaker, set()).update(found)
+    kept = [sentence for sentence in candidates if sentence.order not in answered]
+    for sentence in kept:
+        if sentence.question and not sentence.carried:
+            sentence.score += 1.0
+    return kept
+
+
+def _newest_statements(candidates: list[Sentence]) -> list[Sentence]:
+    """Of statements about the same subject only the newest."""
+    seen: set[str] = set()
+    kept: list[Sentence] = []
+    for sentence in reversed(candidates):
+        subject = subject_of(sentence.text)
+        if subject and subject in seen:
+            continue
+        if subject:
+            seen.add(subject)
+        kept.append(sentence)
+    kept.reverse()
+    return kept
+
+
+def subject_of(text: str) -> str:
+    """What a plain statement is about, or nothing."""
+    bare = _LEADING.sub("", text)
+    match = _STATEMENT.match(bare)
+    if match is None:
+        return ""
+    parts = [word for word in re.findall(r"[\w']+", match["subject"].casefold()) if word not in _ARTICLES]
+    if not parts or len(parts) > 8 or all(word in COMMON for word in parts):
+        return ""
+    return " ".join(parts)
+
+
+def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
+    seen: set[str] = set()
+    kept: list[Sentence] = []
+    for sentence in reversed(candidates):
+        key = " ".join(words(sentence.text)) or sentence.text
+        if key not in seen:
+            seen.add(key)
+            kept.append(sentence)
+    kept.reverse()
+    return kept
+
+
+def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter: Counter) -> str:
+    """Best first while they fit, written in the order they were said."""
+    room = max_tokens - sum(counter.count(line) + 1 for line in lines)
+    chosen: list[Sentence] = []
+    for sentence in sorted(candidates, key=lambda one: (-one.score, -one.order)):
+        cost = counter.count(sentence.line()) + 1
+        if cost <= room and sentence.score > 0.5:
+            room -= cost
+            chosen.append(sentence)
+    chosen.sort(key=lambda one: one.order)
+    text = "\n".join([*lines, *(sentence.line() for sentence in chosen)])
+    return text if counter.count(text) <= max_tokens or lines else ""

@@ -1,0 +1,136 @@
+"""What is in a context, what is out, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+_MARKS = {
+    "system": "S",
+    "memory": "M",
+    "tools": "T",
+    "history": "H",
+    "input": "I",
+    "scratchpad": "P",
+    "overhead": "+",
+}
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What became of a run of units of one section."""
+
+    section: str
+    action: str
+    """kept, dropped, folded, elided, repaired or attached."""
+    reason: str = ""
+    first: int | None = None
+    last: int | None = None
+    units: int = 0
+    tokens: int = 0
+    ids: tuple[str, ...] = ()
+
+
+class SectionReport(msgspec.Struct, frozen=True):
+    """What one section takes."""
+
+    name: str
+    tokens: int
+    ceiling: int | None = None
+    kept: int = 0
+    dropped: int = 0
+    folded: int = 0
+    elided: int = 0
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The account of one assembled request."""
+
+    tokens: int
+    budget_tokens: int
+    output_reserve: int
+    counter: str
+    layout: str
+    policy: str
+    sections: tuple[SectionReport, ...]
+    entries: tuple[Entry, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def section(self, name: str) -> SectionReport:
+        """The report of one section."""
+        return next(report for report in self.sections if report.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        built: dict[str, Any] = msgspec.to_builtins(self)
+        return built
+
+    def explain(self) -> str:
+        """The account in words, without any content."""
+        lines = [
+            f"{self.tokens:,} of {self.budget_tokens - self.output_reserve:,} tokens "
+            f"({self.counter}, {self.layout} layout, {self.policy})"
+        ]
+        lines += [_section_line(report) for report in self.sections if report.tokens or report.dropped]
+        lines += [_entry_line(entry) for entry in self.entries if entry.action != "kept"]
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def bar(self, width: int = 60) -> str:
+        """One line of letters, a letter per section, dots for free room, and the legend below it."""
+        return bar(self, width)
+
+
+def _section_line(report: SectionReport) -> str:
+    counts = [f"{getattr(report, name)} {name}" for name in ("kept", "dropped", "folded", "elided")]
+    shown = ", ".join(text for text in counts if not text.startswith("0 "))
+    ceiling = f" of at most {report.ceiling:,}" if report.ceiling is not None else ""
+    return f"  {report.name:<10} {report.tokens:>8,} tokens{ceiling}" + (f": {shown}" if shown else "")
+
+
+def _entry_line(entry: Entry) -> str:
+    where = "" if entry.first is None else f" [{entry.first}..{entry.last}]"
+    return f"  - {entry.section}: {entry.units} {entry.action}{where}, {entry.tokens:,} tokens: {entry.reason}"
+
+
+def bar(manifest: Manifest, width: int = 60) -> str:
+    """Where the tokens go, drawn in one line, with a legend."""
+    width = max(10, width)
+    room = max(1, manifest.budget_tokens)
+    drawn = [
+        (report.name, _MARKS.get(report.name, "?"), report.tokens) for report in manifest.sections if report.tokens
+    ]
+    if manifest.output_reserve:
+        drawn.append(("reserve", "R", manifest.output_reserve))
+    line, reached, shown = "", 0, 0
+    for _, mark, tokens in drawn:
+        reached += tokens
+        cells = max(1, round(reached * width / room) - shown)
+        line += mark * cells
+        shown += cells
+    line = line[:width].ljust(width, "·")
+    legend = "  ".join(f"{mark} {name} {tokens:,}" for name, mark, tokens in drawn)
+    return f"[{line}] {manifest.tokens:,}/{room - manifest.output_reserve:,}\n {legend}"
+
+
+def runs(section: str, action: str, items: Iterable[tuple[Any, str]]) -> list[Entry]:
+    """Neighbouring units with one fate and one reason as one entry."""
+    out: list[Entry] = []
+    for unit, reason in items:
+        ids = tuple(message.id for message in unit.messages if message.thread)
+        last = out[-1] if out else None
+        if last is not None and last.reason == reason and last.last is not None and unit.position - last.last <= 1:
+            out[-1] = Entry(
+                section,
+                action,
+                reason,
+                last.first,
+                unit.last,
+                last.units + 1,
+                last.tokens + unit.tokens,
+                last.ids + ids,
+            )
+        else:
+            out.append(Entry(section, action, reason, unit.position, unit.last, 1, unit.tokens, ids))
+    return out

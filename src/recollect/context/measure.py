@@ -1,0 +1,235 @@
+"""What a message, a tool definition and a whole request cost in tokens.
+
+The rule, for every provider: 4 tokens around a message, 2 and its text for a speaker's name, 8 around a tool call
+(with its id, name and arguments), 4 around a tool result (with its id), 8 around a tool definition (as compact JSON),
+3 for a request. Text parts are counted one by one, so a request costs exactly the sum of its parts: counts are made
+when a message is stored and only added later. Images follow the larger of OpenAI's tile rule and Anthropic's area rule.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..messages import Message, as_message
+from .tokens import DEFAULT_COUNTER, Counter, open_counter
+
+MESSAGE_TOKENS = 4
+NAME_TOKENS = 2
+CALL_TOKENS = 8
+TOOL_TOKENS = 8
+REQUEST_TOKENS = 3
+LOW_DETAIL_TOKENS = 85
+IMAGE_TOKENS = 1_600
+"""An image whose size is not known: the most either provider charges for one that is not huge."""
+DOCUMENT_TOKENS = 1_500
+_BYTES_PER_DOCUMENT_TOKEN = 20
+_BYTES_PER_AUDIO_TOKEN = 400
+_OWN_FIELDS = frozenset(("role", "content", "name"))
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+def compact_json(value: Any) -> str:
+    """JSON without spaces; what JSON has no word for is written as text."""
+    try:
+        return _encode(value).decode()
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError):
+        return json.dumps(value, separators=(",", ":"), default=str, ensure_ascii=False)
+
+
+def stored_tokens(message: Message, counter: Counter) -> int:
+    """The count stored with a message where this counter made it, else a fresh one."""
+    if message.tokens is not None and (message.counter or DEFAULT_COUNTER) == counter.name:
+        return message.tokens
+    return count_message(message, counter)
+
+
+def count_message(message: Message, counter: Counter | None = None) -> int:
+    """What one message costs in a request, whichever shape it is sent in."""
+    counter = counter or open_counter()
+    content = message.content
+    tokens = MESSAGE_TOKENS + (counter.count(content) if type(content) is str else count_content(content, counter))
+    if message.name is not None:
+        tokens += NAME_TOKENS + counter.count(message.name)
+    if message.extra:
+        tokens += _count_extra(message.extra, counter)
+    return tokens
+
+
+def count_content(content: Any, counter: Counter) -> int:
+    """Tokens of content in either shape: text, or a list of parts."""
+    if content is None:
+        return 0
+    if isinstance(content, str):
+        return counter.count(content)
+    if isinstance(content, Mapping):
+        return _count_block(content, counter)
+    return sum(_count_block(block, counter) for block in content)
+
+
+def _count_extra(extra: Mapping[str, Any], counter: Counter) -> int:
+    tokens = 0
+    for name, value in extra.items():
+        if name == "tool_calls" and isinstance(value, list):
+            tokens += sum(_count_call(call, counter) for call in value)
+        elif isinstance(value, str):
+            tokens += counter.count(value)
+        elif value is not None and value != [] and value is not False:
+            tokens += counter.count(compact_json(value))
+    return tokens
+
+
+def _count_call(call: Any, counter: Counter) -> int:
+    if not isinstance(call, Mapping):
+        return CALL_TOKENS + counter.count(compact_json(call))
+    inner = call.get("function") or call.get("custom") or {}
+    if not isinstance(inner, Mapping):
+        return CALL_TOKENS + counter.count(compact_json(call))
+    raw = inner.get("arguments", inner.get("input", ""))
+    name = counter.count(str(call.get("id", ""))) + counter.count(str(inner.get("name", "")))
+    return CALL_TOKENS + name + count_arguments(raw, counter)
+
+
+def count_arguments(raw: Any, counter: Counter) -> int:
+    """Arguments as they were written and as another provider would be sent them; the larger counts."""
+    if not isinstance(raw, str):
+        return counter.count(compact_json(raw))
+    written = counter.count(raw)
+    try:
+        parsed = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return max(written, counter.count(compact_json({"arguments": raw})))
+    if not isinstance(parsed, dict):
+        parsed = {"arguments": parsed}
+    return max(written, counter.count(compact_json(parsed)))
+
+
+def _count_block(block: Any, counter: Counter) -> int:
+    if not isinstance(block, Mapping):
+        return counter.count(str(block))
+    kind = block.get("type")
+    if kind in ("text", "input_text", "output_text") and isinstance(block.get("text"), str):
+        return counter.count(block["text"])
+    if kind == "tool_use":
+        name = counter.count(str(block.get("id", ""))) + counter.count(str(block.get("name", "")))
+        return CALL_TOKENS + name + counter.count(compact_json(block.get("input", {})))
+    if kind == "tool_result":
+        return _count_result(block, counter)
+    if kind == "thinking":
+        return 1 + counter.count(str(block.get("thinking", "")))
+    if kind == "redacted_thinking":
+        return 1 + len(str(block.get("data", ""))) // 4
+    if kind in ("image", "image_url", "input_image"):
+        return image_tokens(block)
+    return _count_file(block, counter)
+
+
+def _count_result(block: Mapping[str, Any], counter: Counter) -> int:
+    content = block.get("content")
+    joints = len(content) if isinstance(content, list | tuple) else 0
+    name = counter.count(str(block.get("tool_use_id", "")))
+    return MESSAGE_TOKENS + name + joints + count_content(content, counter)
+
+
+def _count_file(block: Mapping[str, Any], counter: Counter) -> int:
+    source = block.get("source")
+    if block.get("type") == "document" and isinstance(source, Mapping) and source.get("type") == "base64":
+        size = len(str(source.get("data", ""))) * 3 // 4
+        return max(DOCUMENT_TOKENS, size // _BYTES_PER_DOCUMENT_TOKEN)
+    audio = block.get("input_audio")
+    if isinstance(audio, Mapping):
+        return 1 + len(str(audio.get("data", ""))) * 3 // 4 // _BYTES_PER_AUDIO_TOKEN
+    refusal = block.get("refusal")
+    if isinstance(refusal, str):
+        return counter.count(refusal)
+    return counter.count(compact_json(block))
+
+
+def image_tokens(block: Mapping[str, Any]) -> int:
+    """Low detail 85; a PNG or GIF sent inline by its size; any other 1,600."""
+    image = block.get("image_url")
+    if isinstance(image, Mapping) and image.get("detail") == "low":
+        return LOW_DETAIL_TOKENS
+    size = _inline_size(block, image)
+    if size is None:
+        return IMAGE_TOKENS
+    return max(_tiles(*size), _area(*size))
+
+
+def _tiles(width: int, height: int) -> int:
+    """OpenAI: fit in 2,048 squared, shorter side to 768, then 170 a tile of 512 and 85."""
+    fit = min(1.0, 2048 / max(width, height))
+    fit *= min(1.0, 768 / (min(width, height) * fit))
+    return 85 + 170 * math.ceil(width * fit / 512) * math.ceil(height * fit / 512)
+
+
+def _area(width: int, height: int) -> int:
+    """Anthropic: longer side to 1,568, then a token for each 750 pixels, at most about 1,600."""
+    fit = min(1.0, 1568 / max(width, height))
+    return min(IMAGE_TOKENS, math.ceil(width * fit * height * fit / 750))
+
+
+def _inline_size(block: Mapping[str, Any], image: Any) -> tuple[int, int] | None:
+    source = block.get("source")
+    data = source.get("data") if isinstance(source, Mapping) else None
+    url = image.get("url") if isinstance(image, Mapping) else image
+    if data is None and isinstance(url, str) and url.startswith("data:"):
+        data = url.partition(";base64,")[2]
+    if not isinstance(data, str):
+        return None
+    try:
+        head = base64.b64decode(data[:32])
+    except (binascii.Error, ValueError):
+        return None
+    if head[:8] == b"\x89PNG\r\n\x1a\n" and len(head) >= 24:
+        size = int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
+    elif head[:4] == b"GIF8" and len(head) >= 10:
+        size = int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
+    else:
+        return None
+    return size if min(size) > 0 else None
+
+
+def count_tools(tools: Iterable[Any] | None, counter: Counter | None = None) -> int:
+    """Tool definitions, each as compact JSON and 8 tokens."""
+    counter = counter or open_counter()
+    return sum(TOOL_TOKENS + counter.count(compact_json(tool)) for tool in tools or ())
+
+
+def measure_openai(messages: Sequence[Mapping[str, Any]], tools: Any = None, counter: Counter | None = None) -> int:
+    """Count a rendered OpenAI request from scratch, by the rule above."""
+    counter = counter or open_counter()
+    tokens = REQUEST_TOKENS + count_tools(tools, counter)
+    for message in messages:
+        extra = {name: value for name, value in message.items() if name not in _OWN_FIELDS}
+        tokens += MESSAGE_TOKENS + count_content(message.get("content"), counter) + _count_extra(extra, counter)
+        if message.get("name") is not None:
+            tokens += NAME_TOKENS + counter.count(message["name"])
+    return tokens
+
+
+def measure_anthropic(request: Mapping[str, Any], counter: Counter | None = None) -> int:
+    """Count a rendered Anthropic request from scratch, by the rule above."""
+    counter = counter or open_counter()
+    tokens = REQUEST_TOKENS + count_tools(_unmarked(request.get("tools")), counter)
+    if request.get("system"):
+        tokens += MESSAGE_TOKENS + count_content(request["system"], counter)
+    return tokens + sum(MESSAGE_TOKENS + count_content(m["content"], counter) for m in request["messages"])
+
+
+def _unmarked(tools: Any) -> list[Any]:
+    """Cache markers are no text the model reads."""
+    return [{name: value for name, value in tool.items() if name != "cache_control"} for tool in tools or ()]
+
+
+def text_message(role: str, text: str, counter: Counter, **fields: Any) -> Message:
+    """A message made here, with its count."""
+    message = as_message(Message(role=role, content=text, **fields))
+    return msgspec.structs.replace(message, tokens=count_message(message, counter), counter=counter.name)

@@ -1,0 +1,304 @@
+"""Eviction policies: each a frozen struct whose `plan` is a pure function of units and room.
+
+A policy made without a limit takes the room it is given. `plan` need not fit: the assembly leaves out the oldest
+unpinned units of what a policy keeps until it does. Pinned units are in every plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..messages import Message
+from .measure import count_message, stored_tokens
+from .plan import Aid, Left, Plan, Policy, Reach, fit, newest_that_fit
+from .similar import default_scores, most_similar
+from .units import Unit
+
+_EVERYTHING = Reach()
+
+
+def _check_positive(name: str, value: int | None) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise UsageError(f"{name} must be a whole number, zero or more")
+
+
+class Fifo(msgspec.Struct, frozen=True):
+    """Keeps the newest `max_messages` units; first in, first out."""
+
+    max_messages: int = 20
+
+    def __post_init__(self) -> None:
+        _check_positive("max_messages", self.max_messages)
+
+    def reach(self, room_tokens: int, aid: Aid) -> Reach:
+        """As many units as are kept."""
+        return Reach(units=self.max_messages)
+
+    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        """The newest units and the pinned ones."""
+        return _split(units, len(units) - max(0, self.max_messages - aid.taken), f"over {self.max_messages} messages")
+
+
+class SlidingWindow(msgspec.Struct, frozen=True):
+    """Keeps the newest units that fit `max_tokens`, or the room there is."""
+
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_positive("max_tokens", self.max_tokens)
+
+    def _limit(self, room_tokens: int, aid: Aid) -> int:
+        return room_tokens if self.max_tokens is None else min(room_tokens, self.max_tokens - aid.taken_tokens)
+
+    def reach(self, room_tokens: int, aid: Aid) -> Reach:
+        """No further than what fits."""
+        return Reach(tokens=self._limit(room_tokens, aid))
+
+    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        """The newest units without a gap, and the pinned ones."""
+        keep, drop = newest_that_fit(units, self._limit(room_tokens, aid), "older than the window")
+        return Plan(keep, drop)
+
+
+class Summarize(msgspec.Struct, frozen=True):
+    """Keeps a summary of the old and the last `keep` units (or the last `fraction`), once over `threshold` of the room.
+
+    `model` is a function (messages, previous, max_tokens) → text, or an object with `complete`; without one the
+    extractive summarizer is used.
+    """
+
+    threshold: float = 0.8
+    keep: int = 4
+    fraction: float | None = None
+    model: Any = None
+    max_tokens: int | None = None
+    """Most tokens of the summary; a quarter of the room where not given."""
+
+    def __post_init__(self) -> None:
+        _check_positive("keep", self.keep)
+        if not 0 < self.threshold <= 1:
+            raise UsageError("threshold must be above 0 and at most 1")
+        if self.fraction is not None and not 0 < self.fraction < 1:
+            raise UsageError("fraction must be between 0 and 1")
+
+    def reach(self, room_tokens: int, aid: Aid) -> Reach:
+        """All that no summary stands for yet."""
+        return _EVERYTHING
+
+    def kept(self, count: int, taken: int) -> int:
+        """How many of `count` units stay as they are."""
+        keep = self.keep if self.fraction is None else math.ceil((count + taken) * self.fraction)
+        return max(0, min(count, keep - taken))
+
+    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        """Everything while it is under the threshold; else a summary and the recent."""
+        total = sum(unit.tokens for unit in units) + aid.taken_tokens
+        if aid.previous:
+            total += aid.counter.count(aid.previous)
+        if total <= self.threshold * (room_tokens + aid.taken_tokens):
+            return Plan(tuple(units))
+        return self._folded(units, room_tokens, aid)
+
+    def _folded(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        from .summaries import summary_tokens, write_summary
+
+        most = room_tokens // 4 if self.max_tokens is None else min(room_tokens, self.max_tokens)
+        cut = len(units) - self.kept(len(units), aid.taken)
+        pinned = sum(unit.tokens for unit in units[:cut] if unit.pinned)
+        tail = sum(unit.tokens for unit in units[cut:])
+        while cut < len(units) and pinned + tail + most > room_tokens:
+            # The recent does not fit beside a summary: the oldest of it joins what is summarised.
+            tail -= units[cut].tokens
+            pinned += units[cut].tokens if units[cut].pinned else 0
+            cut += 1
+        fold = tuple(unit for unit in units[:cut] if not unit.pinned)
+        digest = write_summary(fold, most, aid, self.model)
+        if digest is None:
+            keep, drop = newest_that_fit(units, room_tokens, "older than the window")
+            return Plan(keep, drop, notes=("no shorter summary could be made",) if fold else ())
+        keep = tuple(unit for place, unit in enumerate(units) if place >= cut or unit.pinned)
+        notes = (digest.note,) if digest.note else ()
+        return Plan(keep, fold=fold, digest=digest, digest_tokens=summary_tokens(digest.text, aid.counter), notes=notes)
+
+
+class VectorSwap(msgspec.Struct, frozen=True):
+    """Keeps the newest `keep` units and the `k` older ones that matter most to the current input.
+
+    Without a search of the caller's, older units are compared by their words.
+    """
+
+    keep: int = 10
+    k: int = 5
+
+    def __post_init__(self) -> None:
+        _check_positive("keep", self.keep)
+        _check_positive("k", self.k)
+
+    def reach(self, room_tokens: int, aid: Aid) -> Reach:
+        """All of it, unless somebody else searches the older part."""
+        return _EVERYTHING
+
+    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        """The newest, then the found while they fit, in the order they were said."""
+        cut = len(units) - max(0, self.keep - aid.taken)
+        recent = _split(units, cut, "not among the newest, not found for the input")
+        recent = fit(recent, room_tokens, "did not fit")
+        old = [left.unit for left in recent.drop]
+        search = aid.search or most_similar
+        room = room_tokens - recent.tokens
+        found: list[Unit] = []
+        for place in list(search(aid.query, old, self.k))[: self.k]:
+            if old[place].tokens <= room and old[place] not in found:
+                room -= old[place].tokens
+                found.append(old[place])
+        back = {unit.position for unit in found}
+        keep = sorted([*recent.keep, *found], key=_position)
+        return Plan(tuple(keep), tuple(left for left in recent.drop if left.unit.position not in back))
+
+
+class Importance(msgspec.Struct, frozen=True):
+    """Keeps the highest-scoring units that fit, in the order they were said.
+
+    `score` is a function of a unit; the default weighs role, recency, references, questions, decisions, tool errors
+    and the importance stored with a message.
+    """
+
+    score: Callable[[Unit], float] | None = None
+
+    def reach(self, room_tokens: int, aid: Aid) -> Reach:
+        """All that no summary stands for."""
+        return _EVERYTHING
+
+    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        """Best first until the room is full; the newest of equals."""
+        scores = default_scores(units) if self.score is None else [float(self.score(unit)) for unit in units]
+        room = room_tokens - sum(unit.tokens for unit in units if unit.pinned)
+        chosen: set[int] = {place for place, unit in enumerate(units) if unit.pinned}
+        for place in sorted(range(len(units)), key=lambda place: (-scores[place], -place)):
+            if place not in chosen and units[place].tokens <= room:
+                room -= units[place].tokens
+                chosen.add(place)
+        keep = tuple(unit for place, unit in enumerate(units) if place in chosen)
+        drop = tuple(
+            Left(unit, f"scored {scores[place]:.2f}, too little for the room")
+            for place, unit in enumerate(units)
+            if place not in chosen
+        )
+        return Plan(keep, drop)
+
+
+class ElideToolResults(msgspec.Struct, frozen=True):
+    """Keeps every unit; tool results over `max_tokens` become a marker that says where the full one is."""
+
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_positive("max_tokens", self.max_tokens)
+
+    def _limit(self, room_tokens: int) -> int:
+        return max(64, room_tokens // 20) if self.max_tokens is None else self.max_tokens
+
+    def reach(self, room_tokens: int, aid: Aid) -> Reach:
+        """All: what it leaves of a long result is not known before it is seen."""
+        return _EVERYTHING
+
+    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        """The same units, long results of unpinned ones replaced."""
+        keep: list[Unit] = []
+        elided: list[Left] = []
+        limit = self._limit(room_tokens)
+        for unit in units:
+            short = elide(unit, limit, aid) if unit.exchange and not unit.pinned and unit.tokens > limit else unit
+            if short is not unit:
+                elided.append(Left(unit, f"tool result over {limit} tokens"))
+            keep.append(short)
+        return Plan(tuple(keep), elide=tuple(elided))
+
+
+@dataclass(frozen=True, init=False)
+class Chain:
+    """The first policy, then the next ones in order until it fits."""
+
+    policies: tuple[Policy, ...]
+
+    def __init__(self, *policies: Policy) -> None:
+        if not policies:
+            raise UsageError("a chain needs at least one policy")
+        object.__setattr__(self, "policies", policies)
+
+    def reach(self, room_tokens: int, aid: Aid) -> Reach:
+        """As far as the furthest-seeing member."""
+        reaches = [policy.reach(room_tokens, aid) for policy in self.policies]
+        if any(reach.tokens is None and reach.units is None for reach in reaches):
+            return _EVERYTHING
+        return reaches[0]
+
+    def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
+        """What is left after the last policy that was needed."""
+        whole = Plan(tuple(units))
+        for place, policy in enumerate(self.policies):
+            if place and whole.tokens <= room_tokens:
+                break
+            if whole.digest is not None:
+                aid = msgspec.structs.replace(aid, previous=whole.digest.text)
+            whole = _joined(whole, policy.plan(whole.keep, room_tokens - whole.digest_tokens, aid))
+        return whole
+
+
+def _joined(first: Plan, then: Plan) -> Plan:
+    return Plan(
+        then.keep,
+        (*first.drop, *then.drop),
+        (*first.fold, *then.fold),
+        (*first.elide, *then.elide),
+        then.digest or first.digest,
+        then.digest_tokens if then.digest else first.digest_tokens,
+        (*first.notes, *then.notes),
+    )
+
+
+def _split(units: Sequence[Unit], cut: int, reason: str) -> Plan:
+    """Units from `cut` on and the pinned before it; the rest is left out."""
+    cut = max(0, cut)
+    keep = tuple(unit for place, unit in enumerate(units) if place >= cut or unit.pinned)
+    return Plan(keep, tuple(Left(unit, reason) for unit in units[:cut] if not unit.pinned))
+
+
+def elide(unit: Unit, limit: int, aid: Aid) -> Unit:
+    """The unit with results over `limit` tokens replaced by a marker, where that is shorter."""
+    messages = tuple(
+        _elided(message, place + unit.position, limit, aid) if place else message
+        for place, message in enumerate(unit.messages)
+    )
+    if all(new is old for new, old in zip(messages, unit.messages, strict=True)):
+        return unit
+    tokens = sum(stored_tokens(message, aid.counter) for message in messages)
+    return msgspec.structs.replace(unit, messages=messages, tokens=tokens) if tokens < unit.tokens else unit
+
+
+def _elided(message: Message, position: int, limit: int, aid: Aid) -> Message:
+    before = stored_tokens(message, aid.counter)
+    if before <= limit:
+        return message
+    where = f"message {message.id}" if message.thread else f"message {position} of the conversation"
+    marker = f"[tool result elided: {before:,} tokens; the full text is {where}]"
+    content: Any = marker
+    if message.role != "tool":
+        content = [_elided_block(block, marker) for block in message.content]
+    short = msgspec.structs.replace(message, content=content, tokens=None)
+    return short if count_message(short, aid.counter) < before else message
+
+
+def _elided_block(block: Any, marker: str) -> Any:
+    is_result = isinstance(block, Mapping) and block.get("type") == "tool_result"
+    return {**block, "content": marker} if is_result else block
+
+
+def _position(unit: Unit) -> int:
+    return unit.position

@@ -1,0 +1,87 @@
+"""How much a unit matters: by its words against a query, and by what kind of turn it is."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter as Tally
+from collections.abc import Sequence
+
+from .units import Unit
+
+_WORD = re.compile(r"\w{2,}")
+# Words too common to say what a turn is about.
+_COMMON_WORDS = (
+    "the and for that this with you your are was were will would have has had not but from they them then than there "
+    "what when where which who why how can could should about into over our out its it's is it in of to on at be by "
+    "an as or if so we he she do did does me my no yes ok just like also been more some any all one two get got let "
+    "please thanks thank sure now here"
+)
+COMMON = frozenset(_COMMON_WORDS.split())
+_DECISION = re.compile(
+    r"\b(decid\w+|agree\w*|we(?:'ll| will| chose| choose)|go(?:ing)? with|let's use|final|approved?|must|never|always|"
+    r"from now on|deadline|remember|important|prefer\w*|instead of)\b",
+    re.I,
+)
+_ERROR = re.compile(r"\b(error|exception|traceback|failed|failure|denied|timeout|not found)\b", re.I)
+
+
+def words(text: str) -> list[str]:
+    """Words that say what a text is about."""
+    return [word for word in _WORD.findall(text.casefold()) if word not in COMMON]
+
+
+def most_similar(query: str, units: Sequence[Unit], k: int) -> list[int]:
+    """Indices of the units that share the rarest words with the query, best first; the newest of equals."""
+    wanted = set(words(query))
+    if not wanted or not units:
+        return []
+    found = [Tally(words(unit.text)) for unit in units]
+    spread = Tally(word for tally in found for word in tally.keys() & wanted)
+    scores: list[tuple[float, int]] = []
+    for place, tally in enumerate(found):
+        shared = tally.keys() & wanted
+        if shared:
+            weight = sum(math.log(1 + len(units) / spread[word]) for word in sorted(shared))
+            scores.append((weight / math.sqrt(8 + sum(tally.values())), place))
+    scores.sort(key=lambda pair: (-pair[0], -pair[1]))
+    return [place for _, place in scores[:k]]
+
+
+def default_scores(units: Sequence[Unit]) -> list[float]:
+    """Role, recency, references, questions, decisions and tool errors, as one number per unit."""
+    texts = [unit.text for unit in units]
+    references = _references(texts)
+    count = len(units)
+    return [
+        round(_kind_score(unit, text) + 2.0 * (place + 1) / count + references[place], 6)
+        for place, (unit, text) in enumerate(zip(units, texts, strict=True))
+    ]
+
+
+def _kind_score(unit: Unit, text: str) -> float:
+    score = {"system": 2.0, "developer": 2.0, "user": 1.0}.get(unit.role, 0.5)
+    stated = [message.importance for message in unit.messages if message.importance is not None]
+    if stated:
+        score += 3.0 * max(stated)
+    if "?" in text and unit.role == "user":
+        score += 0.4
+    if _DECISION.search(text):
+        score += 1.0
+    if unit.exchange:
+        score += 0.6 if _ERROR.search(text) else -0.3
+    return score
+
+
+def _references(texts: Sequence[str]) -> list[float]:
+    """How often later turns come back to the rare words of a turn, up to 1."""
+    sets = [set(words(text)) for text in texts]
+    spread = Tally(word for found in sets for word in found)
+    rare = [{word for word in found if 1 < spread[word] <= max(3, len(texts) // 20)} for found in sets]
+    later: Tally[str] = Tally()
+    out = [0.0] * len(texts)
+    for place in range(len(texts) - 1, -1, -1):
+        hits = sum(1 for word in rare[place] if later[word])
+        out[place] = min(1.0, hits / 4)
+        later.update(rare[place])
+    return out

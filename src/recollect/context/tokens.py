@@ -1,0 +1,189 @@
+"""Token counters: exact OpenAI encodings offline, an estimate, a Hugging Face tokenizer, any function.
+
+`open_counter` makes one from a name, an object or a callable. Counters remember the size of the last request that was
+assembled with them, so that `calibrate(reported_tokens)` can compare it with what the provider charged.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import UsageError
+from ..ports import TokenCounter
+
+DEFAULT_COUNTER = "o200k_base"
+ENCODINGS = ("o200k_base", "cl100k_base")
+CHARACTERS_PER_TOKEN = 4
+_MEMO_ENTRIES = 1 << 16
+_SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
+
+
+class Counter:
+    """Counts text and compares its counts with what providers report."""
+
+    exact = True
+
+    def __init__(self, name: str, encode: Callable[[str], int]) -> None:
+        self._name = name
+        self._encode = encode
+        self._memo: dict[tuple[int, int], int] = {}
+        self._last = 0
+        self.drift = 1.0
+        """Reported tokens divided by counted tokens, as of the last `calibrate`."""
+
+    @property
+    def name(self) -> str:
+        """Stored beside the counts it made; equal names mean equal counts."""
+        return self._name
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, remembered for this process by its hash: the text itself is not kept."""
+        key = (hash(text), len(text))
+        found = self._memo.get(key)
+        if found is None:
+            found = self._encode(text)
+            if len(self._memo) >= _MEMO_ENTRIES:
+                self._memo.clear()
+            self._memo[key] = found
+        return found
+
+    def assembled(self, tokens: int) -> None:
+        """Note the size of a request, which the next `calibrate` compares with."""
+        self._last = tokens
+
+    def calibrate(self, reported_tokens: int, *, counted_tokens: int | None = None) -> float:
+        """Compare with the provider's figure for the last request; answers reported ÷ counted."""
+        counted = self._last if counted_tokens is None else counted_tokens
+        if counted <= 0:
+            raise UsageError("nothing was counted yet; assemble a request first, or pass counted_tokens=")
+        if reported_tokens <= 0:
+            raise UsageError("reported_tokens must be positive")
+        self.drift = reported_tokens / counted
+        return self.drift
+
+
+class Estimate(Counter):
+    """A quarter of the characters, times a factor learned from what providers report."""
+
+    exact = False
+
+    def __init__(self) -> None:
+        super().__init__("estimate", self._estimate)
+        self.factor = 1.0
+        self._calibrations = 0
+
+    @property
+    def name(self) -> str:
+        """Carries the factor, so that counts stored under another one are made again."""
+        return "estimate" if self.factor == 1.0 else f"estimate*{self.factor:g}"
+
+    def count(self, text: str) -> int:
+        """Characters ÷ 4, rounded up, times the factor."""
+        self._last = tokens = self._estimate(text)
+        return tokens
+
+    def _estimate(self, text: str) -> int:
+        return -int(-len(text) * self.factor // CHARACTERS_PER_TOKEN)
+
+    def calibrate(self, reported_tokens: int, *, counted_tokens: int | None = None) -> float:
+        """Move the factor: at once the first time, half-way after that."""
+        drift = super().calibrate(reported_tokens, counted_tokens=counted_tokens)
+        target = self.factor * drift
+        factor = target if self._calibrations == 0 else (self.factor + target) / 2
+        self._calibrations += 1
+        self.factor = round(min(_LARGEST_FACTOR, max(_SMALLEST_FACTOR, factor)), 3)
+        return drift
+
+
+class Wrapped(Counter):
+    """A counter of the user's own that has a name and `count`; its counts are taken as they are."""
+
+    def __init__(self, inner: TokenCounter) -> None:
+        super().__init__(inner.name, inner.count)
+
+
+_opened: dict[str, Counter] = {}
+
+
+def open_counter(spec: Any = None) -> Counter:
+    """A counter from a name (`o200k_base`, `cl100k_base`, `estimate`), a tokenizer, or a function from text to int."""
+    if isinstance(spec, Counter):
+        return spec
+    if spec is None or (isinstance(spec, str) and spec in ENCODINGS):
+        return _encoding(spec or DEFAULT_COUNTER)
+    if spec == "estimate":
+        return Estimate()
+    if isinstance(spec, str):
+        raise UsageError(f"no counter is called {spec[:64]!r}; there are {', '.join(ENCODINGS)} and estimate")
+    if hasattr(spec, "encode"):
+        return _hugging_face(spec)
+    if hasattr(spec, "count") and hasattr(spec, "name"):
+        return Wrapped(spec)
+    if callable(spec):
+        return Counter(_function_name(spec), _checked(spec))
+    raise UsageError(f"a counter is a name, a tokenizer or a function, not {type(spec).__name__}")
+
+
+def _encoding(name: str) -> Counter:
+    """One counter per encoding and process: loading the ranks takes tens of milliseconds."""
+    found = _opened.get(name)
+    if found is None:
+        found = _opened[name] = Counter(name, _LazyEncoding(name).count)
+    return found
+
+
+class _LazyEncoding:
+    """The ranks are loaded when something is first counted, not when a counter is made."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._encode: Callable[[str], list[int]] | None = None
+
+    def count(self, text: str) -> int:
+        encode = self._encode
+        if encode is None:
+            import splintr
+
+            encode = self._encode = splintr.Tokenizer.from_pretrained(self._name).encode_ordinary
+        try:
+            return len(encode(text))
+        except UnicodeEncodeError:
+            # Lone surrogates cannot be sent either; what is sent in their place is a question mark.
+            return len(encode(text.encode("utf-8", "replace").decode()))
+
+
+def _hugging_face(tokenizer: Any) -> Counter:
+    def count(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False))
+
+    return Counter(_tokenizer_name(tokenizer), count)
+
+
+def _tokenizer_name(tokenizer: Any) -> str:
+    """Names the vocabulary, so that counts of another tokenizer are never taken for this one's."""
+    path = getattr(tokenizer, "name_or_path", None)
+    if isinstance(path, str) and path:
+        return f"hf:{path}"
+    if hasattr(tokenizer, "to_str"):
+        return f"hf:{zlib.crc32(tokenizer.to_str().encode()):08x}"
+    return f"hf:{type(tokenizer).__qualname__}:{id(tokenizer):x}"
+
+
+def _function_name(function: Callable[[str], int]) -> str:
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    if "<" in name or not hasattr(function, "__qualname__"):
+        # Two lambdas share a name; their counts must not be mixed up.
+        return f"function:{name}:{id(function):x}"
+    return f"function:{getattr(function, '__module__', '')}.{name}"
+
+
+def _checked(function: Callable[[str], int]) -> Callable[[str], int]:
+    def count(text: str) -> int:
+        tokens = function(text)
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
+            raise UsageError("a counting function must answer a whole number of tokens, zero or more")
+        return tokens
+
+    return count
