@@ -136,14 +136,27 @@ def gives_messages(case: Case) -> bool:
     flow = case.effect.flow
     if "gathers" in case.effect.marks and flow in ("returned", "stored", "model"):
         return True
+    if case.effect.kind == "slice":
+        return "gives_messages" in case.function.marks
     return "gives_messages" in case.function.marks and "backwards" in case.effect.marks
 
 
-def splits_for_model(case: Case) -> bool:
-    """The function splits messages for a summary: its window is no window of its own."""
-    return "summary_name" in case.function.marks and any(
-        "summary_name" in caller.marks and caller.key in case.world.model_depth
-        for _, caller in case.world.callers.get(case.function.key, [])
+def splits(case: Case) -> bool:
+    """The function only divides a list; whoever calls it decides what happens to the parts."""
+    return bool(set(words.words(case.function.name)) & {"split", "chunk", "chunks", "batch", "batches", "partition"})
+
+
+def binary_search(case: Case) -> bool:
+    """The function halves a range while comparing token counts."""
+    return "binary_search" in case.function.marks
+
+
+def lists_or_copies(case: Case) -> bool:
+    """The function is a listing, a clone, an export or a rendering for people."""
+    found = words.words(case.function.name)
+    return bool(found) and (
+        found[0] in ("list", "print", "show", "display", "log", "dump", "export", "search", "preview", "debug")
+        or bool(set(found) & {"clone", "fork", "export", "paginate", "telemetry", "preview"})
     )
 
 
@@ -224,7 +237,7 @@ CONDITIONS: dict[str, Condition] = {
     for c in (
         message_list, strong_subject, kept_somewhere, goes_somewhere, goes_to_context, summary_evidence, with_summary,
         no_summary_value, model_here, no_model_here, model_near, model_near_or_beside, prompt_ranks, score_words,
-        token_guard_in_function, cuts, cuts_slice, stops_or_backwards, gives_messages, splits_for_model, keeps_tail,
+        token_guard_in_function, cuts, cuts_slice, stops_or_backwards, gives_messages, splits, binary_search, lists_or_copies, keeps_tail,
         keeps_variable_tail, back_into_itself, cut_by_token_helper, token_guarded, count_guarded, slices_in_function,
         removed_go_to_vectors, refills, explicit_entry, aside_place, answers_yes_or_no,
     )

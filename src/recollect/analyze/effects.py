@@ -33,6 +33,7 @@ class Reader:
         self.strings = strings
         self.found: list[Effect] = []
         self.model_names = self._model_names()
+        self.summary_names = self._summary_names()
 
     def read(self) -> list[Effect]:
         """All effects, in source order."""
@@ -89,11 +90,43 @@ class Reader:
                     names.update(k.text for k in walk(node.kids[0]) if k.kind in ("name", "attr") and k.text != "self")
         return names
 
+    def _summary_names(self) -> set[str]:
+        """Local names that hold a summary or something made from one."""
+        names: set[str] = set()
+        for _ in range(2):
+            for node in self.scope.nodes:
+                if node.kind != "assign" or node.text != "=" or node.kids[0].kind != "name":
+                    continue
+                if self._tells_summary(node.kids[1], names):
+                    names.add(node.kids[0].text)
+        return names
+
+    def _tells_summary(self, value: Node, names: set[str]) -> bool:
+        """Is a value a summary by what makes it, not by a flag passed along?"""
+        if value.kind in ("item", "spread", "list", "bin", "cond", "bool", "dict", "pair", "kw", "attr") and value.kids:
+            if value.kind == "attr" and words.SUMMARY.search(value.text):
+                return True
+            return any(self._tells_summary(k, names) for k in value.kids)
+        if value.kind == "name":
+            return value.text in names or bool(words.SUMMARY.search(value.text))
+        if value.kind == "fstr":
+            return bool(words.SUMMARY.search(value.text)) or any(self._tells_summary(k, names) for k in value.kids)
+        if value.kind == "call":
+            callee = last_name(value.kids[0])
+            found = set(words.words(callee))
+            if words.SUMMARY.search(callee) and not found & {"should", "is", "needs", "has"}:
+                return True
+            makes = callee[:1].isupper() or found & {"message", "msg", "build", "make", "new", "create", "dict", "wrap"}
+            return bool(makes) and any(self._tells_summary(k, names) for k in value.kids[1:])
+        return False
+
     # --- slices -----------------------------------------------------------------------------------------------
 
     def _slice(self, node: Node) -> None:
         owner, low, high = node.kids
         likeness = self.scope.likeness(owner)
+        if {"ranked", "scored", "prioritized", "rated"} & set(words.words(last_name(owner))) and high.kind != "none":
+            self._add("ranked_cut", node, owner, likeness, self.scope.flow(node))
         if likeness == 0 or node.text == "step":
             return
         shape = self._bounds(owner, low, high, node)
@@ -116,8 +149,11 @@ class Reader:
         if low.kind == "none" and high.kind == "none":
             return "copy"
         if high.kind == "none":
-            if low.kind == "un" and low.text == "-":
-                inner = low.kids[0]
+            if low.kind == "call" and last_name(low.kids[0]) == "len":
+                return "skip_known"
+            negative = _leading_minus(low)
+            if negative is not None:
+                inner = negative.kids[0]
                 if inner.kind == "num":
                     return "tail_const" if inner.text not in ("1", "2") else "last"
                 if self._is_length_of(inner, owner, node):
@@ -176,7 +212,8 @@ class Reader:
         marks = ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
         if first is None and name == "pop":
             marks.append("newest")
-        self._add(kind, node, owner, likeness, "stored", *marks)
+        onward = self.scope.flow(node)
+        self._add(kind, node, owner, likeness, onward if onward.startswith("passed") else "stored", *marks)
 
     def _delete(self, node: Node) -> None:
         for target in node.kids:
@@ -241,7 +278,7 @@ class Reader:
         persisted = target.kind in ("attr", "slice", "index") and not any(_keeps(p) for p in fresh)
         if fresh and (kept or persisted):
             marks = ["model_value"] if any(self._from_model(p) for p in fresh) else []
-            if any(words.SUMMARY.search(k.text) for p in fresh for k in walk(p) if k.kind in ("name", "attr", "str")):
+            if any(self._tells_summary(p, self.summary_names) for p in parts):
                 marks.append("summary_value")
             if kept or marks:
                 self._add("rebuild", node, target, max(likeness, 1 + self.scope.place), flow, *marks)
@@ -464,12 +501,21 @@ class Reader:
                 same = dotted(owner).split(".")[:2] == dotted(cleared[1]).split(".")[:2]
                 if same or self.scope.likeness(owner) or "memory" in words.words(name):
                     values = [k for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr")]
-                    marks = ["summary_value"] if any(words.SUMMARY.search(k.text) for k in values) else []
+                    told = any(self._tells_summary(a, self.summary_names) for a in node.kids[1:])
+                    marks = ["summary_value"] if told else []
                     if any(k.text in self.model_names for k in values):
                         marks.append("model_value")
                     self._add("refill", cleared[0], cleared[1], 2, "stored", *marks)
                     if marks:
                         return
+
+
+def _leading_minus(node: Node) -> Node | None:
+    """The minus an index begins with: `-n`, `-(n + 1)`, `-n * 2`."""
+    current = node
+    while current.kind == "bin" and current.text in ("*", "-", "+"):
+        current = current.kids[0]
+    return current if current.kind == "un" and current.text == "-" else None
 
 
 def _keeps(part: Node) -> bool:

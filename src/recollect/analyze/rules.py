@@ -26,7 +26,8 @@ class Rule:
     says: str = ""
 
 
-_NOISE = ("aside_place", "answers_yes_or_no")
+# Telemetry and detectors look; listings, clones and exports copy; helpers that split decide nothing themselves.
+_NOISE = ("aside_place", "answers_yes_or_no", "lists_or_copies")
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -75,6 +76,15 @@ RULES: tuple[Rule, ...] = (
         "items sorted by score or priority are cut when a token budget is reached",
     ),
     Rule(
+        "importance.ranked-prefix",
+        "importance_scoring",
+        ("ranked_cut",),
+        ("token_guard_in_function",),
+        _NOISE,
+        0.75,
+        "a prefix of ranked items is chosen to fit a token budget",
+    ),
+    Rule(
         "importance.sorted-messages",
         "importance_scoring",
         ("score_sort",),
@@ -88,7 +98,7 @@ RULES: tuple[Rule, ...] = (
         "token_window",
         ("token_trim",),
         ("message_list",),
-        _NOISE,
+        (*_NOISE, "splits"),
         0.85,
         "messages are taken away in a loop until the token count fits",
     ),
@@ -97,9 +107,18 @@ RULES: tuple[Rule, ...] = (
         "token_window",
         ("token_fill",),
         ("message_list", "stops_or_backwards", "gives_messages"),
-        (*_NOISE, "splits_for_model"),
+        (*_NOISE, "splits"),
         0.75,
         "messages are gathered while their tokens fit a limit, and the rest is left out",
+    ),
+    Rule(
+        "token-window.searched",
+        "token_window",
+        ("slice",),
+        ("message_list", "binary_search", "gives_messages"),
+        (*_NOISE, "splits"),
+        0.75,
+        "the longest run of messages that fits a token limit is found by halving",
     ),
     Rule(
         "token-window.cut",
@@ -123,7 +142,7 @@ RULES: tuple[Rule, ...] = (
         "fifo.shrunk",
         "fifo_message_count",
         ("slice",),
-        ("message_list", "keeps_tail", "back_into_itself", "strong_subject"),
+        ("message_list", "keeps_tail", "back_into_itself", "strong_subject", "goes_to_context"),
         (*_NOISE, "token_guarded"),
         0.8,
         "a message list is overwritten by its own tail",

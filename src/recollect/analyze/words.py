@@ -28,6 +28,7 @@ _SPOILERS = frozenset(
     "navigation browser file files warning warnings status toast validation debug token tokens count length size id "
     "ids index idx path paths name names type types role roles schema schemas key keys template templates".split()
 )
+_LINKS = frozenset("to with for from before after up until since in by".split())
 PLACES = frozenset(
     "memory memories condenser condensers condense compaction compact compactor context contexts history histories "
     "conversation conversations chat chats summary summarizer summarization summarizing window truncation truncate "
@@ -35,7 +36,8 @@ PLACES = frozenset(
 )
 ASIDE_PLACES = frozenset(
     "telemetry tracing trace logging logger metrics analytics instrumentation callbacks callback tracer otel "
-    "observability monitor monitoring dashboard tui screen display widget widgets renderer theme".split()
+    "observability monitor monitoring dashboard tui screen display widget widgets renderer theme "
+    "detection detector detect stuck replay".split()
 )
 SUMMARY = re.compile(r"summar|condens|compact|compress|distil|digest|recap|abridg|synops|consolidat", re.I)
 SCORE = frozenset(
@@ -65,10 +67,16 @@ def plural_word(name: str) -> str:
 def name_likeness(name: str) -> int:
     """How much a name alone says "list of messages": 0 no, 1 perhaps, 2 yes."""
     found = words(name)
-    if not found:
+    for at, word in enumerate(found):
+        if word in _LINKS and at:
+            found = found[:at]  # `messages_to_flush`, `historyWithTokens`: what stands before says what it is
+            break
+    if not found or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
+    if found[-1] in STRONG:
+        return 2
     if any(w in STRONG for w in found):
-        return 0 if found[-1] in _SPOILERS or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"} else 2
+        return 0 if found[-1] in _SPOILERS else 1
     return 1 if found[-1] in WEAK and not set(found) & _SPOILERS else 0
 
 

@@ -87,19 +87,23 @@ class World:
         return (matching or (candidates if len(candidates) <= 6 else []))[:6]
 
     def _family(self, owner: str, name: str) -> list[Function]:
-        """Methods of that name in a class, its ancestors and its descendants."""
+        """Methods of that name in a class, its ancestors and its descendants, but not in its siblings."""
         found: list[Function] = []
-        seen = {owner}
-        queue = [owner]
-        while queue:
-            current = queue.pop(0)
-            found.extend(f for f in self.by_class.get((current, name), []) if f not in found)
-            relatives = [b for c in self.classes.get(current, []) for b in c.bases]
-            relatives += [c.name for c in self.subclasses.get(current, [])]
-            for relative in relatives:
-                if relative not in seen and len(seen) < 40:
-                    seen.add(relative)
-                    queue.append(relative)
+        for upward in (True, False):
+            seen = {owner}
+            queue = [owner]
+            while queue:
+                current = queue.pop(0)
+                found.extend(f for f in self.by_class.get((current, name), []) if f not in found)
+                related = (
+                    [b for c in self.classes.get(current, []) for b in c.bases]
+                    if upward
+                    else [c.name for c in self.subclasses.get(current, [])]
+                )
+                for relative in related:
+                    if relative not in seen and len(seen) < 40:
+                        seen.add(relative)
+                        queue.append(relative)
         return found
 
     def _depths(self, sources: list[Function]) -> dict[str, int]:
