@@ -148,6 +148,9 @@ def as_message(given: Message | Mapping[str, Any] | str) -> Message:
         return given
     if isinstance(given, str):
         return Message(role="user", content=given)
+    if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
+        # The common case, with nothing left to check.
+        return Message(role=given["role"], content=given["content"])
     if not isinstance(given, Mapping):
         raise InvalidValue(f"a message is a dict, a Message or text, not {type(given).__name__}")
     fields = {name: given[name] for name in _OWN if name in given}

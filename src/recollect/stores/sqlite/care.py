@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from ...errors import StoreTimeout
-from .connection import Connections, driver_errors, known_migrations, schema_version
+from .connection import Connections, known_migrations, schema_version
 
 WAL_RESET_FIXED = (3, 51, 3)
 _TRUNCATE_SECONDS = 10.0
@@ -21,13 +21,8 @@ _TRUNCATE_SECONDS = 10.0
 
 def diagnose(connections: Connections, durability: str, deep: bool) -> dict[str, Any]:
     """Facts and problems; `deep` reads every page."""
-    with connections.reading() as cursor, driver_errors("examining it"):
-        connection = cursor.connection
-        check = "integrity_check" if deep else "quick_check"
-        health = [row[0] for row in cursor.execute(f"PRAGMA {check}")]
-        version = schema_version(connection)
-        synchronous = {1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(connection.pragma("synchronous"), "OFF")
-        journal = connection.pragma("journal_mode")
+    check = "integrity_check" if deep else "quick_check"
+    health, version, synchronous, journal = connections.read(lambda cursor: _look(cursor, check))
     path = connections.files()[0]
     wal = Path(f"{path}-wal")
     problems = [] if health == ["ok"] else [f"{check}: {line}" for line in health[:5]]
@@ -55,6 +50,13 @@ def diagnose(connections: Connections, durability: str, deep: bool) -> dict[str,
     }
 
 
+def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
+    connection = cursor.connection
+    health = [str(row[0]) for row in cursor.execute(f"PRAGMA {check}")]
+    synchronous = {1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(connection.pragma("synchronous"), "OFF")
+    return health, schema_version(connection), synchronous, str(connection.pragma("journal_mode"))
+
+
 def _file_system(path: str) -> str:
     """The type of file system a path is on, where the system says."""
     best, kind = "", "unknown"
@@ -72,7 +74,8 @@ def _file_system(path: str) -> str:
 
 def scrub(connections: Connections) -> None:
     """Rewrite the file without its free space, and empty the WAL."""
-    with connections.reading() as cursor, driver_errors("scrubbing"):
+
+    def work(cursor: apsw.Cursor) -> None:
         _truncate(cursor)
         # secure_delete zeroes what is freed, but pages moved by balancing keep old copies: VACUUM leaves none.
         try:
@@ -81,6 +84,8 @@ def scrub(connections: Connections) -> None:
             connections.release_ballast()
             cursor.execute("VACUUM")
         _truncate(cursor)
+
+    connections.read(work)
     connections.keep_ballast()
 
 

@@ -6,11 +6,11 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import apsw
@@ -24,6 +24,7 @@ from ...errors import (
     UnknownOutcome,
 )
 
+T = TypeVar("T")
 APPLICATION_ID = 0x5265636F  # "Reco"
 BUSY_SECONDS = 60.0
 BALLAST_BYTES = 1 << 20
@@ -34,21 +35,26 @@ _open_here: dict[str, int] = {}
 """Files this process has open: looking into one with a second descriptor would drop its POSIX locks."""
 
 
+def translated(cause: apsw.Error, doing: str) -> StoreError:
+    """Our error for one of apsw's."""
+    if isinstance(cause, apsw.BusyError | apsw.LockedError):
+        return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
+    if isinstance(cause, apsw.FullError):
+        return StoreUnavailable(f"the disk is full while {doing}; nothing was written, free some room")
+    if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError):
+        return CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup")
+    if isinstance(cause, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
+        return StoreUnavailable(f"the file cannot be opened or written ({type(cause).__name__}) while {doing}")
+    return StoreError(f"SQLite failed while {doing}: {type(cause).__name__}")
+
+
 @contextmanager
 def driver_errors(doing: str) -> Iterator[None]:
     """Turns apsw's errors into ours, with the original as the cause."""
     try:
         yield
-    except (apsw.BusyError, apsw.LockedError) as cause:
-        raise StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it") from cause
-    except apsw.FullError as cause:
-        raise StoreUnavailable(f"the disk is full while {doing}; nothing was written, free some room") from cause
-    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as cause:
-        raise CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup") from cause
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as cause:
-        raise StoreUnavailable(f"the file cannot be opened or written ({type(cause).__name__}) while {doing}") from cause
     except apsw.Error as cause:
-        raise StoreError(f"SQLite failed while {doing}: {type(cause).__name__}") from cause
+        raise translated(cause, doing) from cause
 
 
 class Connections:
@@ -101,39 +107,40 @@ class Connections:
         )
         return connection
 
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Cursor]:
-        """A reader of its own for the time of one unit of work."""
+    def read(self, work: Callable[[apsw.Cursor], T]) -> T:
+        """Run one unit of reading on a cursor that no one else uses meanwhile."""
         if self._pid != os.getpid():
             self._after_fork()
         try:
-            cursor = self._idle.pop()
-        except IndexError:
-            with driver_errors("opening it"):
-                cursor = self._connect().cursor()
+            cursor = self._idle.pop() if self._idle else self._connect().cursor()
+        except IndexError:  # another thread took the last idle one in between
+            cursor = self._connect().cursor()
         try:
-            yield cursor
+            return work(cursor)
+        except apsw.Error as cause:
+            raise translated(cause, "reading") from cause
         finally:
             self._idle.append(cursor)
 
-    @contextmanager
-    def writing(self) -> Iterator[apsw.Cursor]:
-        """The writer inside BEGIN IMMEDIATE … COMMIT; an error rolls everything back."""
+    def write(self, work: Callable[[apsw.Cursor], T]) -> T:
+        """Run one unit of writing inside BEGIN IMMEDIATE … COMMIT; an error rolls everything back."""
         if self._pid != os.getpid():
             self._after_fork()
         with self._lock:
-            cursor = self._writer
-            if cursor is None:
-                with driver_errors("opening it"):
-                    cursor = self._writer = self._connect().cursor()
-            with driver_errors("writing"):
-                cursor.execute("BEGIN IMMEDIATE")
             try:
-                yield cursor
-            except BaseException:
-                self._roll_back(cursor)
-                raise
-            self._commit(cursor)
+                cursor = self._writer
+                if cursor is None:
+                    cursor = self._writer = self._connect().cursor()
+                cursor.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(cursor)
+                except BaseException:
+                    self._roll_back(cursor)
+                    raise
+                self._commit(cursor)
+                return result
+            except apsw.Error as cause:
+                raise translated(cause, "writing") from cause
 
     def _commit(self, cursor: apsw.Cursor) -> None:
         try:
@@ -144,8 +151,7 @@ class Connections:
             raise UnknownOutcome("the disk failed while committing; read back before writing it again") from cause
         except apsw.Error:
             self._roll_back(cursor)
-            with driver_errors("committing"):
-                raise
+            raise
 
     @staticmethod
     def _roll_back(cursor: apsw.Cursor) -> None:

@@ -15,7 +15,7 @@ class Statements(NamedTuple):
     get: str
     insert: str
     upsert: str
-    ensure: str
+    there: str
     old: str
     to_history: str
     last_version: str
@@ -36,7 +36,7 @@ def statements(kind: type[Record]) -> Statements:
         get=f"SELECT {columns} FROM {table.name} WHERE {match}",
         insert=insert,
         upsert=f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}" if changed else f"{insert} ON CONFLICT DO NOTHING",
-        ensure=f"{insert} ON CONFLICT DO NOTHING",
+        there=f"SELECT {'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(kept)} FROM {table.name} WHERE {match}" if kept else "",
         to_history=f"INSERT OR REPLACE INTO {table.history} ({columns}) SELECT {columns} FROM {table.name} WHERE {match}",
         last_version=f"SELECT max(version) FROM {table.history} WHERE {match}",

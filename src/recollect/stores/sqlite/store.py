@@ -17,7 +17,7 @@ from ...runtime import Runtime
 from ...values import INT_MAX, INT_MIN
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, R, Stored, live
 from ..codec import Row, checksum, codec, decoded, verify
-from .connection import Connections, driver_errors
+from .connection import Connections
 from .statements import column_names, delete_range_sql, scan_sql, statements, successor
 
 _GROW = (
@@ -117,13 +117,14 @@ class SqliteStore:
     # -- reads
 
     def _get(self, kind: type[R], key: Key, now: int) -> R | None:
-        with self._connections.reading() as cursor, driver_errors("reading"):
-            row = cursor.execute(statements(kind).get, key).fetchone()
+        row = self._connections.read(lambda cursor: cursor.execute(statements(kind).get, key).fetchone())
         if row is None:
             return None
-        record: R = _decode(kind, row)
         expires = codec(kind).place.get("expires_at")
-        return record if expires is None or live(row[expires], now) else None
+        if expires is not None and not live(row[expires], now):
+            return None
+        record: R = _decode(kind, row)
+        return record
 
     def _scan(
         self,
@@ -147,38 +148,44 @@ class SqliteStore:
         if "expires_at" in codec(kind).place:
             values.append(now)
         values.append(-1 if limit is None or where is not None else limit)
-        with self._connections.reading() as cursor, driver_errors("reading"):
-            rows = cursor.execute(sql, values)
-            if where is None:
-                return [_decode(kind, row) for row in rows]
-            return list(_passing(kind, rows, where, limit))
+        if where is not None:
+            return self._connections.read(
+                lambda cursor: list(_passing(kind, cursor.execute(sql, values), where, limit))
+            )
+        rows = self._connections.read(lambda cursor: cursor.execute(sql, values).fetchall())
+        return _decode_all(kind, rows)
 
     # -- writes
 
     def _apply(self, changes: Sequence[Change], now: int) -> list[Any]:
         # Encoding raises before anything is begun, so that bad input costs no lock.
         rows = [_encoded(change) for change in changes]
-        try:
-            return self._transact(changes, rows, now)
-        except StoreUnavailable:
-            only_deletes = all(isinstance(change, Delete | DeleteRange) for change in changes)
-            if not only_deletes or not self._connections.release_ballast():
-                raise
-        results = self._transact(changes, rows, now)
-        self._connections.keep_ballast()
-        return results
 
-    def _transact(self, changes: Sequence[Change], rows: list[Any], now: int) -> list[Any]:
-        with self._connections.writing() as cursor, driver_errors("writing"):
+        def work(cursor: apsw.Cursor) -> list[Any]:
             replay = _replayed(cursor, changes)
             if replay is not None:
                 return replay
             return [_one(cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
 
+        try:
+            return self._connections.write(work)
+        except StoreUnavailable:
+            only_deletes = all(isinstance(change, Delete | DeleteRange) for change in changes)
+            if not only_deletes or not self._connections.release_ballast():
+                raise
+        results = self._connections.write(work)
+        self._connections.keep_ballast()
+        return results
+
     def _purge(self, now: int, limit: int) -> dict[str, int]:
-        counts = {}
-        with self._connections.writing() as cursor, driver_errors("purging"):
-            for name, key in expiring_tables():
+        # Looked for without the write lock first: with nothing expired, purging costs a few index look-ups.
+        dead = self._connections.read(lambda cursor: [table for table in expiring_tables() if _any_dead(cursor, table[0], now)])
+        if not dead:
+            return {}
+
+        def work(cursor: apsw.Cursor) -> dict[str, int]:
+            counts = {}
+            for name, key in dead:
                 columns = ", ".join(key)
                 cursor.execute(
                     f"DELETE FROM {name} WHERE ({columns}) IN "
@@ -187,29 +194,44 @@ class SqliteStore:
                 )
                 if changed := cursor.connection.changes():
                     counts[name] = changed
-        return counts
+            return counts
+
+        return self._connections.write(work)
 
     def _claim(self, queue: str, owner: str, now: int, lease: int, limit: int, org: str | None) -> list[Job]:
         columns = ", ".join(column_names(Job))
         scope, extra = ("AND org = ?", [org]) if org is not None else ("", [])
-        taken: list[Job] = []
-        with self._connections.writing() as cursor, driver_errors("claiming"):
+
+        def due(cursor: apsw.Cursor) -> list[Row]:
+            found: list[Row] = []
             for status, when in (("ready", "run_at"), ("running", "leased_until")):
                 sql = _DUE.format(columns=columns, when=when, org=scope)
-                found = cursor.execute(sql, [queue, status, now, *extra, limit - len(taken)]).fetchall()
-                taken.extend(_lease(cursor, codec(Job).decode(row), owner, now, lease) for row in found)
-        return taken
+                found += cursor.execute(sql, [queue, status, now, *extra, limit - len(found)]).fetchall()
+            return found
+
+        def work(cursor: apsw.Cursor) -> list[Job]:
+            return [_lease(cursor, codec(Job).decode(row), owner, now, lease) for row in due(cursor)]
+
+        # An idle worker looks without taking the write lock.
+        return self._connections.write(work) if self._connections.read(due) else []
 
     def _orgs(self) -> list[str]:
-        # Walks from org to org over the key: the cost follows the orgs, not the rows.
-        found: set[str] = set()
-        with self._connections.reading() as cursor, driver_errors("reading"):
+        def work(cursor: apsw.Cursor) -> list[str]:
+            # Walks from org to org over the key: the cost follows the orgs, not the rows.
+            found: set[str] = set()
             for name in (kind.table.name for kind in all_records() if kind.table.name != "marks"):
                 row = cursor.execute(f"SELECT min(org) FROM {name}").fetchone()
                 while row is not None and row[0] is not None:
                     found.add(row[0])
                     row = cursor.execute(f"SELECT min(org) FROM {name} WHERE org > ?", (row[0],)).fetchone()
-        return sorted(found)
+            return sorted(found)
+
+        return self._connections.read(work)
+
+
+def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
+    sql = f"SELECT 1 FROM {table} WHERE expires_at <= ? LIMIT 1"
+    return cursor.execute(sql, (now,)).fetchone() is not None
 
 
 def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
@@ -235,6 +257,21 @@ def _decode(kind: type[R], row: Row) -> Any:
     return decoded(kind, row)
 
 
+def _decode_all(kind: type[R], rows: list[Row]) -> list[R]:
+    if not kind.table.checksum:
+        return [decoded(kind, row) for row in rows]
+    decode, out = codec(kind).decode, []
+    try:
+        for row in rows:
+            bare = row[:-1]
+            if checksum(bare) != row[-1]:
+                verify(kind, bare, row[-1])
+            out.append(decode(bare))
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError):
+        return [_decode(kind, row) for row in rows]  # says which
+    return out
+
+
 def _passing(kind: type[R], rows: Any, where: Filter, limit: int | None) -> Iterator[R]:
     count = 0
     for row in rows:
@@ -247,6 +284,8 @@ def _passing(kind: type[R], rows: Any, where: Filter, limit: int | None) -> Iter
 
 
 def _encoded(change: Change) -> Any:
+    if isinstance(change, Put) and change.absent:
+        return None  # mostly there already: encoded only when it is not
     if isinstance(change, Put | Load | Increment):
         return codec(type(change.record)).encode(change.record)
     if isinstance(change, Append):
@@ -269,7 +308,7 @@ def _one(cursor: apsw.Cursor, change: Change, row: Any, now: int) -> Any:
     if isinstance(change, Append):
         return _append(cursor, change, row, now)
     if isinstance(change, Put):
-        return _put(cursor, change, row, now)
+        return _ensure(cursor, change, now) if change.absent else _put(cursor, change, row)
     if isinstance(change, Load):
         kind = type(change.record)
         cursor.execute(statements(kind).upsert, _summed(kind, row))
@@ -286,19 +325,18 @@ def _one(cursor: apsw.Cursor, change: Change, row: Any, now: int) -> Any:
     return _expect(cursor, change, now)
 
 
-def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
+def _ensure(cursor: apsw.Cursor, change: Put, now: int) -> Stored | None:
+    kind = type(change.record)
+    held = cursor.execute(statements(kind).there, change.record.row_key).fetchone()
+    if held is not None and live(held[0], now):
+        return None
+    return _put(cursor, change, codec(kind).encode(change.record))
+
+
+def _put(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     kind = type(change.record)
     table, sql, place = kind.table, statements(kind), codec(kind).place
     key = tuple(row[place[name]] for name in table.key)
-    if change.absent and (table.history or "expires_at" in place):
-        # An expired row counts as absent, and its number goes on: read before writing.
-        held = cursor.execute(sql.get, key).fetchone()
-        if held is not None and ("expires_at" not in place or live(held[place["expires_at"]], now)):
-            return None
-    elif change.absent:
-        row = _with_version(kind, row, 1, None)
-        cursor.execute(sql.ensure, row)
-        return _stored(row, place) if cursor.connection.changes() else None
     if not sql.old:
         cursor.execute(sql.upsert, _summed(kind, row))
         return _stored(row, place)
@@ -370,7 +408,7 @@ def _increment(cursor: apsw.Cursor, record: StateEntry, now: int) -> int:
     if not INT_MIN <= total <= INT_MAX:
         raise InvalidValue("the counter would pass 64 bits", key=record.key)
     new = msgspec.structs.replace(record, value=total, expires_at=expires)
-    _put(cursor, Put(new), codec(StateEntry).encode(new), now)
+    _put(cursor, Put(new), codec(StateEntry).encode(new))
     return total
 
 
@@ -399,7 +437,7 @@ def _lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, lease: int) -> J
         leased_until=to_datetime(now + lease),
         updated_at=to_datetime(now),
     )
-    stored = _put(cursor, Put(taken), codec(Job).encode(taken), now)
-    return msgspec.structs.replace(taken, version=stored.version if stored else 0)
+    stored = _put(cursor, Put(taken), codec(Job).encode(taken))
+    return msgspec.structs.replace(taken, version=stored.version)
 
 

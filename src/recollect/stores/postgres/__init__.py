@@ -1,0 +1,14 @@
+"""The Postgres store; needs the `postgres` extra."""
+
+from __future__ import annotations
+
+from ...errors import Unsupported
+
+try:
+    import psycopg as _driver  # noqa: F401  # looked for here, so that a missing extra is told once and clearly
+except ImportError as cause:
+    raise Unsupported("the Postgres driver is not installed; run: pip install 'recollect[postgres]'") from cause
+
+from .store import PostgresStore
+
+__all__ = ["PostgresStore"]

@@ -1,0 +1,210 @@
+"""The two ways to a server, with the same coroutine methods, and the pool of links above either.
+
+The pool is ours rather than psycopg_pool's: it has no threads and no tasks of its own, so that it survives forks and new
+event loops; a server that is away is told at once with its cause; and checking a link out costs a microsecond.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, TypeVar
+
+import psycopg
+from psycopg import waiting
+from psycopg.abc import PQGen
+
+from ...errors import StoreTimeout, StoreUnavailable
+from ...runtime import Runtime
+from .options import Options
+from .wire import Link, Lost, Step
+
+T = TypeVar("T")
+IDLE_CHECK_SECONDS = 60.0
+_INTERVAL = 0.1
+_PROBE = [Step(b"SELECT 1", ())]
+_abandoned: list[Any] = []
+"""Links that came over a fork: never used, never closed, so that the parent's sessions stay its own."""
+
+
+class Client(Protocol):
+    """What differs between blocking and async."""
+
+    async def connect(self, conninfo: str) -> psycopg.BaseConnection[Any]:
+        """A new connection."""
+        ...
+
+    async def wait(self, generator: PQGen[T], link: Link) -> T:
+        """Drive an exchange to its end."""
+        ...
+
+
+class BlockingClient:
+    """Over psycopg's blocking connection; never suspends."""
+
+    async def connect(self, conninfo: str) -> psycopg.BaseConnection[Any]:
+        return psycopg.Connection.connect(conninfo, autocommit=True)
+
+    async def wait(self, generator: PQGen[T], link: Link) -> T:
+        return waiting.wait(generator, link.pgconn.socket, _INTERVAL)
+
+
+class AsyncClient:
+    """Over psycopg's async connection; a cancelled exchange costs its link, nothing else."""
+
+    async def connect(self, conninfo: str) -> psycopg.BaseConnection[Any]:
+        return await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
+
+    async def wait(self, generator: PQGen[T], link: Link) -> T:
+        return await waiting.wait_async(generator, link.pgconn.socket, _INTERVAL)
+
+
+class Pool:
+    """At most `pool_size` links; those who find none free wait in line."""
+
+    def __init__(self, options: Options, runtime: Runtime) -> None:
+        self._options = options
+        self._runtime = runtime
+        self._client: Client = BlockingClient() if runtime.blocking else AsyncClient()
+        self._pid = os.getpid()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._guard = threading.Lock()
+        self._idle: list[Link] = []
+        self._busy: set[Link] = set()
+        self._places = self._options.pool_size
+        self._waiting: deque[Any] = deque()
+        self.round_trips = 0
+
+    def close(self) -> None:
+        """Close what is idle; what is busy closes when it comes back."""
+        self._after_fork()
+        with self._guard:
+            idle, self._idle = self._idle, []
+            for link in self._busy:
+                link.broken = True
+        for link in idle:
+            link.close()
+
+    @asynccontextmanager
+    async def link(self) -> AsyncIterator[Link]:
+        """A checked link for one unit of work."""
+        self._after_fork()
+        await self._take_place()
+        link = None
+        try:
+            link = await self._checked()
+            self._busy.add(link)
+            yield link
+        finally:
+            self._give_back(link)
+
+    async def exchange(self, link: Link, steps: list[Step]) -> list[Any]:
+        """One round trip."""
+        self.round_trips += 1
+        return await self._client.wait(link.exchange(steps, self._patience(len(steps))), link)
+
+    async def script(self, link: Link, sql: str, patience: float) -> None:
+        """Several statements as one text."""
+        await self._client.wait(link.script(sql.encode(), patience), link)
+
+    def _patience(self, steps: int) -> float:
+        # The server ends what takes too long; this is for a server that says nothing at all.
+        return self._options.statement_timeout + self._options.lock_timeout + 5.0 + steps / 1000
+
+    def _after_fork(self) -> None:
+        if self._pid != os.getpid():
+            _abandoned.append((self._idle, self._busy))
+            self._forget()
+            self._pid = os.getpid()
+
+    async def _take_place(self) -> None:
+        with self._guard:
+            if self._places > 0:
+                self._places -= 1
+                return
+            turn = self._runtime.lock()
+            self._waiting.append(turn)
+        # A lock taken twice is an event: the second time waits until a place is handed over.
+        await turn.__aenter__()
+        try:
+            await turn.__aenter__()
+        except BaseException:
+            self._leave_line(turn)
+            raise
+
+    def _leave_line(self, turn: Any) -> None:
+        with self._guard:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+                return
+        self._free_place()
+
+    def _free_place(self) -> None:
+        with self._guard:
+            if not self._waiting:
+                self._places += 1
+                return
+            turn = self._waiting.popleft()
+        _release(turn)
+
+    def _give_back(self, link: Link | None) -> None:
+        if link is not None and self._pid == os.getpid():
+            self._busy.discard(link)
+            if link.broken:
+                link.close()
+            else:
+                with self._guard:
+                    self._idle.append(link)
+        self._free_place()
+
+    async def _checked(self) -> Link:
+        while True:
+            with self._guard:
+                link = self._idle.pop() if self._idle else None
+            if link is None:
+                return await self._connect()
+            if await self._alive(link):
+                return link
+            link.close()
+
+    async def _alive(self, link: Link) -> bool:
+        """An idle socket with something to read was closed by the server; a long idle one is asked."""
+        if _readable(link.pgconn.socket):
+            return False
+        if time.monotonic() - link.used_at < IDLE_CHECK_SECONDS:
+            return True
+        try:
+            await self._client.wait(link.exchange(_PROBE, self._options.connect_timeout), link)
+        except Lost:
+            return False
+        return True
+
+    async def _connect(self) -> Link:
+        place = self._options.place
+        try:
+            connection = await self._client.connect(self._options.conninfo)
+        except psycopg.errors.ConnectionTimeout as cause:
+            limit = self._options.connect_timeout
+            raise StoreUnavailable(f"Postgres at {place} did not answer within {limit:.0f} s", place=place) from cause
+        except psycopg.Error as cause:
+            raise StoreUnavailable(f"Postgres at {place} cannot be reached: {_reason(cause)}", place=place) from cause
+        return Link(connection, self._options.prepare)
+
+
+def _readable(fd: int) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _reason(cause: psycopg.Error) -> str:
+    """The driver's last line, which names no password."""
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    return lines[-1] if lines else type(cause).__name__

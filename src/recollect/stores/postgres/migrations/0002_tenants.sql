@@ -1,0 +1,146 @@
+-- Tenancy a second time: whatever a statement asks for, a transaction sees the rows of the one org it named.
+-- recollect_app reads and writes rows; recollect_worker may also claim jobs, list orgs and purge, across orgs,
+-- and only through the functions below. Neither can log in: grant them to the roles that do.
+-- Where the migrating user may not create roles, an administrator does it first, or the owner serves alone under FORCE.
+
+DO $$
+DECLARE
+  name text;
+BEGIN
+  FOREACH name IN ARRAY ARRAY['recollect_app', 'recollect_worker'] LOOP
+    BEGIN
+      IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN
+        EXECUTE format('CREATE ROLE %I NOLOGIN NOSUPERUSER NOBYPASSRLS', name);
+      END IF;
+    EXCEPTION
+      -- Roles belong to the whole cluster: another database may be creating them just now.
+      WHEN duplicate_object OR unique_violation THEN NULL;
+      WHEN insufficient_privilege THEN RAISE NOTICE 'role % cannot be created by %', name, current_user;
+    END;
+  END LOOP;
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'recollect_app')
+    AND NOT pg_has_role('recollect_worker', 'recollect_app', 'MEMBER') THEN
+    BEGIN
+      GRANT recollect_app TO recollect_worker;
+    EXCEPTION
+      WHEN duplicate_object OR unique_violation OR internal_error THEN NULL;
+      WHEN insufficient_privilege THEN RAISE NOTICE 'recollect_app cannot be granted by %', current_user;
+    END;
+  END IF;
+END $$;
+
+-- Puts the fence around one table; run again for a table that was rebuilt, as when partitioning it.
+CREATE FUNCTION recollect.fence(name text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('ALTER TABLE recollect.%I ENABLE ROW LEVEL SECURITY', name);
+  EXECUTE format('ALTER TABLE recollect.%I FORCE ROW LEVEL SECURITY', name);
+  EXECUTE format(
+    'CREATE POLICY one_org ON recollect.%I USING (org = current_setting(''recollect.org'', true)) '
+    'WITH CHECK (org = current_setting(''recollect.org'', true))', name);
+  -- For the owner inside the functions below, which alone switch this on.
+  EXECUTE format(
+    'CREATE POLICY upkeep ON recollect.%I TO CURRENT_USER USING (current_setting(''recollect.upkeep'', true) = ''on'')',
+    name);
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'recollect_app') THEN
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.%I TO recollect_app', name);
+  END IF;
+END $$;
+
+SELECT recollect.fence(relname) FROM pg_class
+WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r' AND relname <> 'migrations';
+
+-- Leases due jobs of any org to one worker at a time. (For one org the client does the same under the fence.)
+CREATE FUNCTION recollect.claim_jobs(p_queue text, p_owner text, p_now bigint, p_lease bigint, p_limit bigint)
+RETURNS TABLE (
+  org text, queue text, ns text, item text, status text, attempts bigint, run_at bigint, owner text, leased_until bigint,
+  payload text, error text, created_at bigint, updated_at bigint, version bigint
+) LANGUAGE sql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on'
+AS $$
+  WITH ready AS (
+    SELECT j.org, j.ns, j.item, j.run_at FROM recollect.jobs j
+    WHERE j.queue = p_queue AND j.status = 'ready' AND j.run_at <= p_now
+    ORDER BY j.run_at, j.org, j.ns, j.item LIMIT p_limit FOR UPDATE SKIP LOCKED
+  ), left_behind AS (
+    SELECT j.org, j.ns, j.item, j.run_at FROM recollect.jobs j
+    WHERE j.queue = p_queue AND j.status = 'running' AND j.leased_until <= p_now
+    ORDER BY j.run_at, j.org, j.ns, j.item LIMIT p_limit FOR UPDATE SKIP LOCKED
+  ), picked AS (
+    SELECT * FROM ready UNION ALL SELECT * FROM left_behind ORDER BY run_at, org, ns, item LIMIT p_limit
+  )
+  UPDATE recollect.jobs j
+  SET status = 'running', attempts = j.attempts + 1, owner = p_owner, leased_until = p_now + p_lease,
+      updated_at = p_now, version = j.version + 1
+  FROM picked p WHERE j.org = p.org AND j.queue = p_queue AND j.ns = p.ns AND j.item = p.item
+  RETURNING j.org, j.queue, j.ns, j.item, j.status, j.attempts, j.run_at, j.owner, j.leased_until, j.payload, j.error,
+    j.created_at, j.updated_at, j.version
+$$;
+
+-- Walks from org to org over each key: the cost follows the orgs, not the rows.
+CREATE FUNCTION recollect.all_orgs() RETURNS SETOF text LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on'
+AS $$
+DECLARE
+  name text;
+  step text COLLATE "C";
+  found_orgs text[] := '{}';
+BEGIN
+  FOR name IN
+    SELECT c.relname FROM pg_class c
+    WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+      AND c.relname NOT IN ('migrations', 'marks')
+  LOOP
+    EXECUTE format('SELECT min(org) FROM recollect.%I', name) INTO step;
+    WHILE step IS NOT NULL LOOP
+      found_orgs := found_orgs || step;
+      EXECUTE format('SELECT min(org) FROM recollect.%I WHERE org > $1', name) INTO step USING step;
+    END LOOP;
+  END LOOP;
+  RETURN QUERY SELECT DISTINCT o COLLATE "C" AS org FROM unnest(found_orgs) AS o ORDER BY 1;
+END $$;
+
+-- Deletes up to p_limit expired rows of each table; says how many of which.
+CREATE FUNCTION recollect.purge_expired(p_now bigint, p_limit bigint)
+RETURNS TABLE (table_name text, gone bigint) LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on'
+AS $$
+DECLARE
+  key text;
+BEGIN
+  FOR table_name, key IN
+    SELECT c.relname, (
+      SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY k.n)
+      FROM unnest(i.indkey) WITH ORDINALITY AS k(att, n)
+      JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.att
+    )
+    FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+    WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+      AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'expires_at')
+    ORDER BY c.relname
+  LOOP
+    EXECUTE format(
+      'DELETE FROM recollect.%1$I WHERE (%2$s) IN ('
+      'SELECT %2$s FROM recollect.%1$I WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)', table_name, key
+    ) USING p_now, p_limit;
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    IF gone > 0 THEN
+      RETURN NEXT;
+    END IF;
+  END LOOP;
+END $$;
+
+REVOKE ALL ON FUNCTION recollect.fence(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION recollect.claim_jobs(text, text, bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION recollect.all_orgs() FROM PUBLIC;
+REVOKE ALL ON FUNCTION recollect.purge_expired(bigint, bigint) FROM PUBLIC;
+
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'recollect_app') THEN
+    GRANT USAGE ON SCHEMA recollect TO recollect_app;
+    GRANT SELECT ON recollect.migrations TO recollect_app;
+    GRANT EXECUTE ON FUNCTION recollect.claim_jobs(text, text, bigint, bigint, bigint) TO recollect_worker;
+    GRANT EXECUTE ON FUNCTION recollect.all_orgs() TO recollect_worker;
+    GRANT EXECUTE ON FUNCTION recollect.purge_expired(bigint, bigint) TO recollect_worker;
+  END IF;
+END $$;

@@ -1,0 +1,238 @@
+"""One unit of work on the wire: every statement sent at once, one Sync, every reply read.
+
+A pipeline without BEGIN is one transaction, committed by its Sync: so a unit of work costs one round trip, and a failing
+statement undoes all before it. This talks to libpq through psycopg's `pq`, because the cursors above it cost more than
+the server does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import pq, waiting
+from psycopg.abc import PQGen
+from psycopg.adapt import Transformer
+
+from ...errors import InvalidValue
+
+Cell = bytes | None
+_OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+_BINARY = int(pq.Format.BINARY)
+
+
+class Step(NamedTuple):
+    """A statement and its parameters as they go out; `binary` marks those that are raw bytes."""
+
+    sql: bytes
+    cells: Sequence[Cell]
+    binary: Sequence[int] | None = None
+
+
+class Failed(Exception):
+    """A statement of the unit was refused by the server; nothing of the unit was done."""
+
+    def __init__(self, place: int, state: str, message: str, detail: str, fatal: bool) -> None:
+        super().__init__(f"{state}: {message}")
+        self.place = place
+        self.state = state
+        self.message = message
+        self.detail = detail
+        self.fatal = fatal
+
+
+class Lost(Exception):
+    """The connection broke. `sent` says whether the server may have had all of the unit, its commit included."""
+
+    def __init__(self, reason: str, sent: bool, slow: bool = False) -> None:
+        super().__init__(reason)
+        self.sent = sent
+        self.slow = slow
+
+
+class Reply:
+    """What one statement gave."""
+
+    __slots__ = ("_result", "_transformer")
+
+    def __init__(self, result: Any, transformer: Transformer) -> None:
+        self._result = result
+        self._transformer = transformer
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """All rows, as Python values."""
+        self._transformer.set_pgresult(self._result)
+        return self._transformer.load_rows(0, self._result.ntuples, tuple)
+
+    @property
+    def count(self) -> int:
+        """How many rows the statement touched."""
+        return self._result.command_tuples or 0
+
+
+class Link:
+    """One connection, always in pipeline mode, and the statements it has prepared."""
+
+    def __init__(self, connection: psycopg.BaseConnection[Any], prepare: bool) -> None:
+        self.connection = connection
+        self.pgconn = connection.pgconn
+        self.used_at = time.monotonic()
+        self.broken = False
+        self.round_trips = 0
+        self._prepare = prepare
+        self._names: dict[bytes, bytes] = {}
+        self._named = 0
+        self._transformer = Transformer(connection)
+        self.pgconn.enter_pipeline_mode()
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        self.broken = True
+        self.pgconn.finish()
+
+    def exchange(self, steps: Sequence[Step], patience: float) -> PQGen[list[Reply]]:
+        """Send the steps and read their replies; raises Failed or Lost."""
+        # Any way out but the last line leaves replies unread: the link is then good for nothing.
+        self.broken = True
+        preparing = self._send(steps)
+        results = yield from self._receive(len(steps) + len(preparing), patience)
+        self.broken = False
+        self.used_at = time.monotonic()
+        return self._sorted(results, preparing)
+
+    def script(self, sql: bytes, patience: float) -> PQGen[None]:
+        """Run a text of several statements in a transaction of their own; raises Failed or Lost."""
+        self.broken = True
+        self.pgconn.exit_pipeline_mode()
+        try:
+            self.pgconn.send_query(sql)
+        except psycopg.Error as cause:
+            raise Lost(str(cause), sent=False) from cause
+        results = yield from self._receive(None, patience)
+        self.pgconn.enter_pipeline_mode()
+        self.broken = False
+        self._sorted(results, {})
+
+    def _send(self, steps: Sequence[Step]) -> dict[int, bytes]:
+        """Queue everything; which places of the reply list belong to preparing which text."""
+        preparing: dict[int, bytes] = {}
+        place, pgconn, names = 0, self.pgconn, self._names
+        try:
+            for sql, cells, binary in steps:
+                if not self._prepare:
+                    pgconn.send_query_params(sql, cells, None, binary, _BINARY)
+                else:
+                    name = names.get(sql)
+                    if name is None:
+                        self._named += 1
+                        name = names[sql] = b"recollect_%d" % self._named
+                        pgconn.send_prepare(name, sql)
+                        preparing[place] = sql
+                        place += 1
+                    pgconn.send_query_prepared(name, cells, binary, _BINARY)
+                place += 1
+            pgconn.pipeline_sync()
+        except psycopg.Error as cause:
+            raise Lost(str(cause), sent=False) from cause
+        return preparing
+
+    def _receive(self, wanted: int | None, patience: float) -> PQGen[list[Any]]:
+        pgconn, results, nothing = self.pgconn, [], 0
+        deadline = time.monotonic() + patience
+        self.round_trips += 1
+        sent = False
+        try:
+            while True:
+                if not sent:
+                    sent = pgconn.flush() == 0
+                ready = yield (waiting.WAIT_R if sent else waiting.WAIT_RW)
+                if not ready:
+                    if time.monotonic() > deadline:
+                        raise Lost(f"no answer within {patience:.0f} s", sent, slow=True)
+                    continue
+                if not ready & waiting.READY_R:
+                    continue
+                pgconn.consume_input()
+                while not pgconn.is_busy():
+                    result = pgconn.get_result()
+                    if result is None:
+                        nothing += 1
+                        if wanted is None:
+                            return results
+                        if nothing > 1:
+                            raise Lost("the server closed the connection", sent)
+                        continue
+                    nothing = 0
+                    if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                        return results
+                    results.append(result)
+        except psycopg.Error as cause:
+            fatal = next((r for r in results if r.status == pq.ExecStatus.FATAL_ERROR), None)
+            if fatal is not None and (wanted is None or len(results) <= wanted):
+                # An error in a statement's place comes before the commit: nothing was done.
+                raise _failed(fatal, len(results) - 1, fatal_link=True) from cause
+            raise Lost(str(cause).strip(), sent) from cause
+
+    def _sorted(self, results: list[Any], preparing: dict[int, bytes]) -> list[Reply]:
+        replies: list[Reply] = []
+        failed: Failed | None = None
+        for place, result in enumerate(results):
+            fine = result.status in _OK
+            if not fine and place in preparing:
+                del self._names[preparing[place]]
+            if not fine and failed is None:
+                failed = _failed(result, len(replies), fatal_link=False)
+            if place not in preparing:
+                replies.append(Reply(result, self._transformer))
+        if failed is not None:
+            raise failed
+        return replies
+
+
+def _failed(result: Any, place: int, fatal_link: bool) -> Failed:
+    def field(code: pq.DiagnosticField) -> str:
+        return bytes(result.error_field(code) or b"").decode("utf-8", "replace")
+
+    severity = field(pq.DiagnosticField.SEVERITY_NONLOCALIZED)
+    return Failed(
+        place,
+        field(pq.DiagnosticField.SQLSTATE),
+        field(pq.DiagnosticField.MESSAGE_PRIMARY),
+        field(pq.DiagnosticField.MESSAGE_DETAIL),
+        fatal_link or severity in ("FATAL", "PANIC"),
+    )
+
+
+def cell(value: Any) -> Cell:
+    """A value as it goes out: text for all but bytes."""
+    kind = type(value)
+    if kind is str:
+        return text_cell(value)
+    if kind is int:
+        return b"%d" % value
+    if value is None or kind is bytes:
+        return value  # type: ignore[no-any-return]  # None or bytes
+    if kind is float:
+        return repr(value).encode()
+    if kind is bool:
+        return b"t" if value else b"f"
+    raise InvalidValue(f"a {kind.__name__} cannot be kept in a column")
+
+
+def text_cell(value: str) -> bytes:
+    """Text on the wire; libpq would cut it at a NUL without a word."""
+    try:
+        data = value.encode()
+    except UnicodeEncodeError as cause:
+        raise InvalidValue("a text holds a lone surrogate, which no store can keep") from cause
+    if b"\0" in data:
+        raise InvalidValue("a text holds a NUL, which no store can keep")
+    return data
+
+
+def array_cell(values: Sequence[str | int]) -> bytes:
+    """A one-dimensional array in Postgres' text form."""
+    quoted = ('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
+    return text_cell("{" + ",".join(quoted) + "}")

@@ -1,0 +1,272 @@
+"""Two small clients with the same coroutine methods, one over redis-py's blocking connections, one over its async ones.
+
+They speak to one server each and never repeat a command by themselves. `NotSent` means nothing reached the server;
+`Lost` means the command went out and no reply came back: done or not, nobody here can say.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from redis.asyncio.connection import Connection as AsyncConnection
+from redis.asyncio.connection import parse_url as parse_async_url
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.connection import Connection, parse_url
+from redis.exceptions import BusyLoadingError, RedisError, ResponseError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+
+from ...runtime import Runtime
+
+_BROKEN = (RedisConnectionError, RedisTimeoutError, OSError)
+
+
+class NotSent(Exception):
+    """No connection could be had; nothing was done."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(type(cause).__name__)
+        self.cause = cause
+
+
+class Lost(Exception):
+    """The command was sent and its reply never came."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(type(cause).__name__)
+        self.cause = cause
+        self.timeout = isinstance(cause, RedisTimeoutError)
+
+
+class Link(Protocol):
+    """Connections to one server."""
+
+    round_trips: int
+
+    async def execute(self, *command: Any) -> Any:
+        """The reply to one command; ResponseError where the server refused it."""
+        ...
+
+    async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        """The replies to several commands in one round trip, refusals in their place."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def link(settings: dict[str, Any], runtime: Runtime, connections: int) -> Link:
+    """The client that fits the runtime."""
+    return BlockingLink(settings) if runtime.blocking else AsyncLink(settings, runtime, connections)
+
+
+def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: float) -> dict[str, Any]:
+    """What a connection is made from; options in the URL come first."""
+    parsed = dict(parse_url(url) if blocking else parse_async_url(url))
+    retry: Any = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
+    base = {"socket_connect_timeout": connect_timeout, "socket_timeout": timeout, "protocol": 2}
+    return {**base, **parsed, "retry": retry, "decode_responses": False}
+
+
+class BlockingLink:
+    """Blocking connections, one per thread that needs one at the same time."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = dict(settings)
+        self._class = self._settings.pop("connection_class", Connection)
+        self._idle: list[Any] = []
+        self._pid = os.getpid()
+        self.round_trips = 0
+
+    async def execute(self, *command: Any) -> Any:
+        connection = self._take()
+        try:
+            connection.send_command(*command, check_health=False)
+            reply = connection.read_response()
+        except BusyLoadingError as cause:
+            connection.disconnect()
+            raise NotSent(cause) from cause
+        except ResponseError:
+            self._idle.append(connection)
+            raise
+        except _BROKEN as cause:
+            connection.disconnect()
+            raise Lost(cause) from cause
+        except BaseException:
+            connection.disconnect()
+            raise
+        self._idle.append(connection)
+        return reply
+
+    async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        connection = self._take()
+        replies: list[Any] = []
+        try:
+            connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+            for _ in commands:
+                try:
+                    replies.append(connection.read_response(disconnect_on_error=False))
+                except ResponseError as refusal:
+                    replies.append(refusal)
+        except _BROKEN as cause:
+            connection.disconnect()
+            raise Lost(cause) from cause
+        except BaseException:
+            connection.disconnect()
+            raise
+        self._idle.append(connection)
+        return replies
+
+    async def close(self) -> None:
+        while self._idle:
+            self._idle.pop().disconnect()
+
+    def _take(self) -> Any:
+        self.round_trips += 1
+        if self._pid != os.getpid():
+            # A connection is never carried over a fork; the parent's sockets are left to the parent.
+            self._idle, self._pid = [], os.getpid()
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._class(**self._settings)
+        try:
+            connection.connect()
+            if connection.can_read():
+                # Closed by the server, or an old reply in it: a fresh one, before anything is sent.
+                connection.disconnect()
+                connection.connect()
+        except (RedisError, OSError) as cause:
+            connection.disconnect()
+            raise NotSent(cause) from cause
+        return connection
+
+
+class AsyncLink:
+    """Async connections, at most `connections` of them; further callers wait for their turn."""
+
+    def __init__(self, settings: dict[str, Any], runtime: Runtime, connections: int) -> None:
+        self._settings = dict(settings)
+        self._class = self._settings.pop("connection_class", AsyncConnection)
+        self._runtime = runtime
+        self._size = connections
+        self._lanes: list[_Lane] = []
+        self._free: list[_Lane] = []
+        self._turn = 0
+        self._home: object = None
+        self.round_trips = 0
+
+    async def execute(self, *command: Any) -> Any:
+        lane = self._lane()
+        try:
+            async with lane.lock:
+                connection = await self._ready(lane)
+                try:
+                    await connection.send_command(*command, check_health=False)
+                    return await connection.read_response()
+                except BusyLoadingError as cause:
+                    raise NotSent(cause) from cause
+                except ResponseError:
+                    raise
+                except _BROKEN as cause:
+                    await _drop(connection)
+                    raise Lost(cause) from cause
+        finally:
+            self._leave(lane)
+
+    async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        lane = self._lane()
+        replies: list[Any] = []
+        try:
+            async with lane.lock:
+                connection = await self._ready(lane)
+                try:
+                    await connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+                    for _ in commands:
+                        try:
+                            replies.append(await connection.read_response(disconnect_on_error=False))
+                        except ResponseError as refusal:
+                            replies.append(refusal)
+                except _BROKEN as cause:
+                    await _drop(connection)
+                    raise Lost(cause) from cause
+                except BaseException:
+                    await _drop(connection)
+                    raise
+            return replies
+        finally:
+            self._leave(lane)
+
+    async def close(self) -> None:
+        if self._home == self._runtime.home():
+            for lane in self._lanes:
+                await lane.connection.disconnect()
+            self._lanes, self._free = [], []
+        self._forget()
+
+    def _lane(self) -> _Lane:
+        self.round_trips += 1
+        home = self._runtime.home()
+        if home != self._home:
+            self._forget()
+            self._home = home
+        if self._free:
+            lane = self._free.pop()
+        elif len(self._lanes) < self._size:
+            lane = _Lane(self._runtime.lock(), self._class(**self._settings))
+            self._lanes.append(lane)
+        else:
+            self._turn = (self._turn + 1) % self._size
+            lane = self._lanes[self._turn]
+        lane.users += 1
+        return lane
+
+    def _leave(self, lane: _Lane) -> None:
+        lane.users -= 1
+        if lane.users == 0:
+            self._free.append(lane)
+
+    async def _ready(self, lane: _Lane) -> Any:
+        connection = lane.connection
+        try:
+            await connection.connect()
+            if await _is_stale(connection):
+                await _drop(connection)
+                await connection.connect()
+        except (RedisError, OSError) as cause:
+            await _drop(connection)
+            raise NotSent(cause) from cause
+        return connection
+
+    def _forget(self) -> None:
+        if not self._lanes:
+            return
+        # Connections of a loop that has ended cannot be closed on it any more: their sockets go with the objects.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            self._lanes, self._free = [], []
+            gc.collect()
+
+
+class _Lane:
+    """One async connection and the queue before it."""
+
+    def __init__(self, lock: Any, connection: Any) -> None:
+        self.lock = lock
+        self.connection = connection
+        self.users = 0
+
+
+async def _drop(connection: Any) -> None:
+    await connection.disconnect(nowait=True)
+
+
+async def _is_stale(connection: Any) -> bool:
+    # The same check under its name before redis-py 8.
+    check = getattr(connection, "can_read", None) or connection.can_read_destructive
+    return bool(await check())

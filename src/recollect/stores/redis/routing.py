@@ -1,0 +1,253 @@
+"""One client over one server or over the nodes of a Cluster; the store above does not know which."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from redis.crc import key_slot
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    MovedError,
+    NoScriptError,
+    ResponseError,
+    TryAgainError,
+)
+
+from ...errors import StoreError, StoreUnavailable, UsageError
+from ...runtime import Runtime
+from . import faults
+from .clients import Link, Lost, NotSent, link, settings_of
+from .scripts import Script
+
+_HOPS = 16
+
+
+class Client:
+    """Sends commands to the server that owns a key, and says honestly what became of them."""
+
+    def __init__(
+        self, url: str, *, runtime: Runtime, connect_timeout: float, timeout: float, connections: int
+    ) -> None:
+        self._runtime = runtime
+        self._connections = connections
+        self._timeout = timeout
+        self.cluster, plain, seeds = _parse(url)
+        try:
+            self._settings = settings_of(
+                plain, blocking=runtime.blocking, connect_timeout=connect_timeout, timeout=timeout
+            )
+        except ValueError as cause:
+            raise UsageError("not a Redis URL; write redis://host:6379/0") from cause
+        if self.cluster and self._settings.get("db"):
+            raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
+        self._first = (self._settings.get("host", "localhost"), int(self._settings.get("port", 6379)))
+        self._seeds = seeds or [self._first]
+        self._links: dict[tuple[str, int], Link] = {}
+        self._slots: dict[int, tuple[str, int]] = {}
+
+    @property
+    def round_trips(self) -> int:
+        """How many requests have gone out so far."""
+        return sum(one.round_trips for one in self._links.values())
+
+    async def command(self, key: bytes, *command: Any, write: bool = False) -> Any:
+        """The reply of the server that owns `key`; a read that broke off is asked once more."""
+        try:
+            return await self._routed(key, command, write=write)
+        except StoreError as error:
+            if write or not error.retryable:
+                raise
+            return await self._routed(key, command, write=False)
+
+    async def script(self, script: Script, key: bytes, args: Sequence[Any], *, write: bool) -> Any:
+        """Run a script by its digest, or by its text where the server does not know it yet."""
+        try:
+            return await self.command(key, b"EVALSHA", script.digest, b"1", key, *args, write=write)
+        except _NoScript:
+            return await self.command(key, b"EVAL", script.text, b"1", key, *args, write=write)
+
+    async def many(self, commands: Sequence[tuple[bytes, Sequence[Any]]]) -> list[Any]:
+        """Replies to reads of several keys, each with its own server, in one round trip per server."""
+        if self.cluster and not self._slots:
+            await self._refresh()
+        groups: dict[tuple[str, int], list[int]] = {}
+        for number, (key, _) in enumerate(commands):
+            groups.setdefault(self._owner(key), []).append(number)
+        replies: list[Any] = [None] * len(commands)
+        for address, numbers in groups.items():
+            try:
+                answers = await self._link(address).execute_many([commands[n][1] for n in numbers])
+            except (NotSent, Lost):
+                answers = [ResponseError()] * len(numbers)
+            for number, answer in zip(numbers, answers, strict=True):
+                # What could not be answered in bulk is asked alone, where redirections are followed.
+                if isinstance(answer, ResponseError):
+                    answer = await self._again(*commands[number])
+                replies[number] = answer
+        return replies
+
+    async def everywhere(self, *command: Any) -> list[tuple[str, Any]]:
+        """The reply of each server that holds data, with its name; a refusal in its place."""
+        if self.cluster:
+            await self._refresh()
+        addresses = sorted(set(self._slots.values())) if self.cluster else [self._first]
+        return [(self._name(address), await self._one(address, command)) for address in addresses]
+
+    async def close(self) -> None:
+        """Close every connection made here."""
+        for one in self._links.values():
+            await one.close()
+
+    async def _again(self, key: bytes, command: Sequence[Any]) -> Any:
+        try:
+            return await self.command(key, *command)
+        except _NoScript as error:
+            return error.cause
+
+    async def _one(self, address: tuple[str, int], command: Sequence[Any]) -> Any:
+        try:
+            return await self._link(address).execute(*command)
+        except ResponseError as refusal:
+            return refusal
+        except NotSent as error:
+            raise faults.not_sent(error, self._name(address)) from error.cause
+        except Lost as error:
+            raise faults.lost(error, self._name(address), write=False) from error.cause
+
+    async def _routed(self, key: bytes, command: Sequence[Any], *, write: bool) -> Any:
+        if self.cluster and not self._slots:
+            await self._refresh()
+        address, asking, deadline, refreshed = self._owner(key), False, time.monotonic() + self._timeout, False
+        hops = 0
+        while True:
+            try:
+                if asking:
+                    return await self._asked(address, command)
+                return await self._link(address).execute(*command)
+            except MovedError as error:
+                address, asking, hops = self._moved(error, address), False, hops + 1
+                if hops > _HOPS:
+                    raise faults.refused(error, self._name(address)) from error
+            except (AskError, TryAgainError, ClusterDownError) as error:
+                if isinstance(error, AskError) and command[0] == b"GET" and not asking:
+                    address, asking = (error.host, error.port), True
+                    continue
+                # A script needs all of its slot: it waits until the slot has moved, and never runs on half of it.
+                if time.monotonic() > deadline:
+                    raise faults.refused(error, self._name(address)) from error
+                await self._runtime.sleep(0.05)
+                if not isinstance(error, TryAgainError):
+                    await self._refresh()
+                address, asking = self._owner(key), False
+            except NoScriptError as error:
+                raise _NoScript(error) from error
+            except ResponseError as error:
+                raise faults.refused(error, self._name(address)) from error
+            except NotSent as error:
+                if self.cluster and not refreshed:
+                    # The slot may have a new owner.
+                    refreshed = True
+                    await self._refresh()
+                    if self._owner(key) != address:
+                        address, asking = self._owner(key), False
+                        continue
+                raise faults.not_sent(error, self._name(address)) from error.cause
+            except Lost as error:
+                raise faults.lost(error, self._name(address), write=write) from error.cause
+
+    async def _asked(self, address: tuple[str, int], command: Sequence[Any]) -> Any:
+        _, reply = await self._link(address).execute_many([(b"ASKING",), command])
+        if isinstance(reply, ResponseError):
+            raise reply
+        return reply
+
+    def _moved(self, error: MovedError, address: tuple[str, int]) -> tuple[str, int]:
+        if not self.cluster:
+            raise UsageError("this server is part of a Redis Cluster; write the URL as redis+cluster://…") from error
+        owner = (error.host or address[0], int(error.port))
+        self._slots[int(error.slot_id)] = owner
+        return owner
+
+    async def _refresh(self) -> None:
+        """Learn who owns which slot, from any node that answers."""
+        first: StoreError | None = None
+        for address in dict.fromkeys([*self._slots.values(), *self._seeds]):
+            try:
+                reply = await self._link(address).execute(b"CLUSTER", b"SLOTS")
+            except ResponseError as error:
+                first = first or _not_a_cluster(error, self._name(address))
+                continue
+            except (NotSent, Lost) as error:
+                sent = isinstance(error, Lost)
+                shown = NotSent(error.cause) if sent else error
+                first = first or faults.not_sent(shown, self._name(address))  # type: ignore[arg-type]
+                continue
+            slots = _slots_of(reply, address)
+            if slots:
+                self._slots = slots
+                return
+        raise first or StoreUnavailable("no node of the Redis Cluster knows its slots; nothing was done")
+
+    def _owner(self, key: bytes) -> tuple[str, int]:
+        if not self.cluster:
+            return self._first
+        slot = key_slot(key)
+        address = self._slots.get(slot)
+        if address is None:
+            raise StoreUnavailable(f"no node of the Redis Cluster serves slot {slot}; nothing was done", slot=slot)
+        return address
+
+    def _link(self, address: tuple[str, int]) -> Link:
+        found = self._links.get(address)
+        if found is None:
+            settings = dict(self._settings)
+            if "path" not in settings:
+                settings["host"], settings["port"] = address
+            found = self._links[address] = link(settings, self._runtime, self._connections)
+        return found
+
+    def _name(self, address: tuple[str, int]) -> str:
+        path = self._settings.get("path")
+        return str(path) if path else f"{address[0]}:{address[1]}"
+
+
+class _NoScript(Exception):
+    def __init__(self, cause: NoScriptError) -> None:
+        super().__init__("unknown script")
+        self.cause = cause
+
+
+def _parse(url: str) -> tuple[bool, str, list[tuple[str, int]]]:
+    """Whether a cluster is meant, a URL that redis-py reads, and the nodes named in it."""
+    scheme, mark, rest = url.partition("://")
+    if not mark or scheme not in ("redis", "rediss", "unix", "redis+unix", "redis+cluster", "rediss+cluster"):
+        raise UsageError("not a Redis URL; write redis://, rediss://, unix:// or redis+cluster://host:port")
+    if not scheme.endswith("+cluster"):
+        return False, f"unix://{rest}" if scheme == "redis+unix" else url, []
+    account, at, place = rest.rpartition("@")
+    hosts, slash, tail = place.partition("/")
+    plain = scheme.removesuffix("+cluster")
+    seeds = []
+    for host in hosts.split(","):
+        parts = urlsplit(f"//{host}")
+        seeds.append((parts.hostname or "localhost", parts.port or 6379))
+    return True, f"{plain}://{account}{at}{hosts.split(',')[0]}{slash}{tail}", seeds
+
+
+def _slots_of(reply: Any, asked: tuple[str, int]) -> dict[int, tuple[str, int]]:
+    slots: dict[int, tuple[str, int]] = {}
+    for first, last, owner, *_ in reply:
+        # A node that does not know its own name answers with an empty one: it is the one we asked.
+        host = owner[0].decode() if owner[0] else asked[0]
+        slots.update(dict.fromkeys(range(first, last + 1), (host, int(owner[1]))))
+    return slots
+
+
+def _not_a_cluster(error: ResponseError, where: str) -> StoreError:
+    if "cluster support disabled" in str(error):
+        return StoreError(f"Redis at {where} is not part of a cluster; write the URL as redis://…", address=where)
+    return faults.refused(error, where)

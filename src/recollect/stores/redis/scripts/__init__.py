@@ -1,0 +1,26 @@
+"""The scripts, each with what all of them know of rows in front."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Script(NamedTuple):
+    """A script's text and the digest the server knows it by."""
+
+    text: bytes
+    digest: bytes
+
+
+def _load(name: str) -> Script:
+    folder = files(__package__ or __name__)
+    text = folder.joinpath("rows.lua").read_bytes() + folder.joinpath(f"{name}.lua").read_bytes()
+    return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
+
+
+APPLY = _load("apply")
+SCAN = _load("scan")
+PURGE = _load("purge")
+CLAIM = _load("claim")
