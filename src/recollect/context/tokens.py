@@ -130,28 +130,31 @@ def _encoding(name: str) -> Counter:
     """One counter per encoding and process: loading the ranks takes tens of milliseconds."""
     found = _opened.get(name)
     if found is None:
-        found = _opened[name] = Counter(name, _LazyEncoding(name).count)
+        found = _opened[name] = Encoding(name)
     return found
 
 
-class _LazyEncoding:
-    """The ranks are loaded when something is first counted, not when a counter is made."""
+class Encoding(Counter):
+    """An exact encoding; its ranks are loaded when something is first counted, not when the counter is made."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._encode: Callable[[str], list[int]] | None = None
+        super().__init__(name, self._load)
 
-    def count(self, text: str) -> int:
-        encode = self._encode
-        if encode is None:
-            import splintr
+    def _load(self, text: str) -> int:
+        # Not splintr: it is as exact, but 24 µs on a fresh 300-character text against 3.4, and keeps the texts.
+        import quicktok
 
-            encode = self._encode = splintr.Tokenizer.from_pretrained(self._name).encode_ordinary
-        try:
-            return len(encode(text))
-        except UnicodeEncodeError:
-            # Lone surrogates cannot be sent either; what is sent in their place is a question mark.
-            return len(encode(text.encode("utf-8", "replace").decode()))
+        exact: Callable[[str], int] = quicktok.get_encoding(self._name).count
+
+        def count(text: str) -> int:
+            try:
+                return exact(text)
+            except UnicodeEncodeError:
+                # Lone surrogates cannot be sent either; what is sent in their place is a question mark.
+                return exact(text.encode("utf-8", "replace").decode())
+
+        self._encode = count
+        return count(text)
 
 
 def _hugging_face(tokenizer: Any) -> Counter:
