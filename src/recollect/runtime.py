@@ -42,6 +42,10 @@ class Runtime(Protocol):
         """Run a blocking function: in place, or on the worker thread so that a loop is never stalled."""
         ...
 
+    async def offload(self, function: Callable[..., T], *args: Any) -> T:
+        """Run a user's slow function: in place, or on a thread of its own kind, never on the one the store works on."""
+        ...
+
     async def sleep(self, seconds: float) -> None: ...
 
     async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]: ...
@@ -77,6 +81,9 @@ class BlockingRuntime:
     blocking = True
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
+        return function(*args)
+
+    async def offload(self, function: Callable[..., T], *args: Any) -> T:
         return function(*args)
 
     async def sleep(self, seconds: float) -> None:
@@ -152,6 +159,9 @@ class AsyncRuntime:
                     self._worker = ThreadPoolExecutor(1, thread_name_prefix="recollect")
                     self._pid = os.getpid()
         return self._worker
+
+    async def offload(self, function: Callable[..., T], *args: Any) -> T:
+        return await asyncio.to_thread(function, *args)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

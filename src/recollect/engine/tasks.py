@@ -2,7 +2,7 @@
 
 A task has one small row (`Task`: step, status, lease) and a row per saved step (`CheckpointStep`: a snapshot of the
 state, or its change since the step before). Every save replaces the task's row under the version it was read at, so
-that of two workers one gets `LeaseLost` and writes nothing; what was done for the step is committed in the same `apply`.
+that of two workers one gets `LeaseLost` and writes nothing; what was done for the step is committed in the same apply.
 """
 
 from __future__ import annotations

@@ -1,0 +1,257 @@
+"""Entities: other people's records, read through a loader and kept for an hour.
+
+Concurrent callers share one load. Within a process they queue on a lock; between processes the row itself carries a
+lease on loading it, and the others look again until it is there. A row invalidated while its load was under way is not
+written: the load had begun with what is now known to be old.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from ..errors import Conflict, UsageError
+from ..ports import to_datetime, to_micros, ttl_micros
+from ..records import CachedEntity
+from ..stores.base import Delete, DeleteRange, Expect, Put
+from ..values import check_name, encode_json
+from .core import Core
+from .keyed import locks_of
+
+Loader = Callable[..., Any | Awaitable[Any]]
+Seconds = float | timedelta
+
+ENTITY_TTL = 3600
+MISSING_TTL = 30
+LOAD_LEASE = 30
+_MOST_FAILURES = 256
+
+
+class EntityStats(msgspec.Struct):
+    """What the cache did, in this process."""
+
+    hits: int = 0
+    misses: int = 0
+    loads: int = 0
+    stale: int = 0
+    failures: int = 0
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """Where entities of a type come from, and how long they serve."""
+
+    load: Loader
+    ttl: int
+    stale: int
+
+
+class _Office(msgspec.Struct):
+    """What all handles on one memory share: loaders by org and type, counts, and the loads that just failed."""
+
+    sources: dict[tuple[str, str], _Source] = {}
+    stats: EntityStats = msgspec.field(default_factory=EntityStats)
+    failed: dict[tuple[str, str, str], tuple[int, BaseException]] = {}
+    finished: int = 0
+
+
+class Entities:
+    """Reads through to a loader."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        # A read fills the cache at once, even inside a batch.
+        self._direct = core if core.batch is None else Core(core.shared, core.scope)
+        self._office: _Office = core.shared.parts.setdefault("entities", _Office())
+
+    def register(self, type: str, load: Loader, ttl: Seconds = ENTITY_TTL, *, stale: Seconds | None = None) -> None:
+        """Say how entities of a type are loaded: `load(id)` gives JSON, or None where there is no such entity."""
+        self._office.sources[(self._core.org, check_name(type, "entity type"))] = _source(load, ttl, stale)
+
+    async def get(
+        self,
+        type: str,
+        id: str,
+        load: Loader | None = None,
+        *,
+        ttl: Seconds | None = None,
+        stale: Seconds | None = None,
+    ) -> Any:
+        """The entity, from the cache or loaded; None where the loader knows none (kept for 30 s).
+
+        With `stale`, one that is too old by up to so much is served at once and loaded again in the background.
+        """
+        key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
+        source = self._source(type, load, ttl, stale)
+        row = await self._direct.get(CachedEntity, *key[1:])
+        stats = self._office.stats
+        if row is not None and row.status != "loading":
+            if self._fresh(row):
+                stats.hits += 1
+                return row.value
+            if source.stale:
+                stats.stale += 1
+                self._reload(key, source, row)
+                return row.value
+        stats.misses += 1
+        return await self._shared_load(key, source)
+
+    async def invalidate(self, type: str, id: str | None = None) -> int:
+        """Drop one entity, or all of a type; how many went."""
+        prefix = (self._core.org, check_name(type, "entity type"))
+        if id is None:
+            results = await self._core.apply(DeleteRange(CachedEntity, prefix))
+        else:
+            results = await self._core.apply(Delete(CachedEntity, (*prefix, check_name(str(id), "entity id"))))
+        return int(results[0] or 0)
+
+    def stats(self) -> EntityStats:
+        """Hits, misses and loads of this process, over all handles on this memory."""
+        return msgspec.structs.replace(self._office.stats)
+
+    # -- loading
+
+    def _source(self, type: str, load: Loader | None, ttl: Seconds | None, stale: Seconds | None) -> _Source:
+        known = self._office.sources.get((self._core.org, type))
+        if load is None and known is None:
+            raise UsageError(f"no loader for entities of type {type!r}; pass load=… or register one")
+        made = known if load is None else _source(load, ENTITY_TTL, None)
+        assert made is not None
+        return _Source(
+            made.load,
+            made.ttl if ttl is None else ttl_micros(ttl) or 0,
+            made.stale if stale is None else ttl_micros(stale) or 0,
+        )
+
+    def _fresh(self, row: CachedEntity) -> bool:
+        return row.status != "loading" and to_micros(row.fresh_until) > self._core.now()
+
+    async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> Any:
+        arrived = self._office.finished
+        async with locks_of(self._core, "entity").hold(key):
+            failed = self._office.failed.get(key)
+            if failed is not None and failed[0] > arrived:
+                # The load this caller waited for has failed: it shares the failure as it would have shared the value.
+                raise failed[1]
+            return await self._load_once(key, source)
+
+    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
+        """Load under the row's lease, or take what another process loads meanwhile."""
+        pause = 0.005
+        while True:
+            row = await self._direct.get(CachedEntity, *key[1:])
+            if row is not None and self._fresh(row):
+                return row.value
+            if row is not None and self._leased(row):
+                await self._core.runtime.sleep(pause)
+                pause = min(0.25, pause * 1.5)
+                continue
+            lease = await self._take(key, row)
+            if lease is not None:
+                return await self._load(lease, row, source)
+
+    def _leased(self, row: CachedEntity) -> bool:
+        until = row.leased_until
+        return row.owner is not None and until is not None and to_micros(until) > self._core.now()
+
+    async def _take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
+        """The row with the lease on it, or None where someone else was faster."""
+        now, at = self._core.now(), self._core.at()
+        until = to_datetime(now + LOAD_LEASE * 1_000_000)
+        if row is None:
+            row = CachedEntity(
+                org=key[0], type=key[1], id=key[2], status="loading", fresh_until=at, created_at=at, updated_at=at
+            )
+        expires = row.expires_at if row.expires_at is not None and row.expires_at > until else until
+        owner = f"{os.getpid()}-{os.urandom(4).hex()}"
+        lease = msgspec.structs.replace(row, owner=owner, leased_until=until, updated_at=at, expires_at=expires)
+        try:
+            results = await self._direct.apply(Expect(CachedEntity, key, row.version), Put(lease))
+        except Conflict:
+            return None
+        return msgspec.structs.replace(lease, version=results[1].version)
+
+    async def _load(self, lease: CachedEntity, before: CachedEntity | None, source: _Source) -> Any:
+        office = self._office
+        office.stats.loads += 1
+        try:
+            value = await self._call(source.load, lease.id)
+            encode_json(value, "entity")
+        except BaseException as error:
+            office.stats.failures += 1
+            office.finished += 1
+            if isinstance(error, Exception):
+                office.failed[lease.row_key] = (office.finished, error)  # type: ignore[index]  # org, type and id
+                while len(office.failed) > _MOST_FAILURES:
+                    office.failed.pop(next(iter(office.failed)))
+            await self._give_back(lease, before)
+            raise
+        office.finished += 1
+        office.failed.pop(lease.row_key, None)  # type: ignore[call-overload]  # org, type and id
+        await self._keep(lease, value, source)
+        return value
+
+    async def _keep(self, lease: CachedEntity, value: Any, source: _Source) -> None:
+        now = self._core.now()
+        ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL * 1_000_000)
+        row = msgspec.structs.replace(
+            lease,
+            value=value,
+            status="missing" if value is None else "found",
+            owner=None,
+            leased_until=None,
+            fresh_until=to_datetime(now + ttl),
+            updated_at=to_datetime(now),
+            expires_at=to_datetime(now + ttl + (source.stale if value is not None else 0)),
+        )
+        await self._write_over(lease, Put(row))
+
+    async def _give_back(self, lease: CachedEntity, before: CachedEntity | None) -> None:
+        """After a failed load nothing is cached: what was there before comes back, without the lease."""
+        row_key = lease.row_key
+        await self._write_over(lease, Delete(CachedEntity, row_key) if before is None else Put(before))
+
+    async def _write_over(self, lease: CachedEntity, change: Put | Delete) -> None:
+        try:
+            await self._direct.apply(Expect(CachedEntity, lease.row_key, lease.version), change)
+        except Conflict:
+            # Invalidated or taken over while loading: what this load began with is not current any more.
+            return
+
+    async def _call(self, load: Loader, id: str) -> Any:
+        arguments = (id,) if _takes_id(load) else ()
+        if inspect.iscoroutinefunction(load):
+            return await self._core.runtime.resolve(load(*arguments))
+        return await self._core.runtime.resolve(await self._core.runtime.offload(load, *arguments))
+
+    def _reload(self, key: tuple[str, str, str], source: _Source, row: CachedEntity) -> None:
+        if self._leased(row):
+            return
+
+        async def reload() -> None:
+            try:
+                await self._shared_load(key, source)
+            except Exception:
+                # Counted in `failures`; the stale value serves on until it is too old, then the error reaches a caller.
+                return
+
+        self._core.runtime.start(reload, "recollect-entity")
+
+
+def _source(load: Loader, ttl: Seconds, stale: Seconds | None) -> _Source:
+    if not callable(load):
+        raise UsageError("a loader is a function of an id")
+    return _Source(load, ttl_micros(ttl) or 0, ttl_micros(stale) or 0)
+
+
+def _takes_id(load: Loader) -> bool:
+    """Whether the loader wants the id; one made for a single entity need not."""
+    try:
+        parameters = inspect.signature(load).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) for p in parameters)

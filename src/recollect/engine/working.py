@@ -1,0 +1,224 @@
+"""Working memory: one typed document per user (and session), what the agent holds in mind right now.
+
+A partial update is read, changed and written under the version it was read at. Within a process a lock per document
+keeps writers from meeting; between processes the loser of a race reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from ..errors import InvalidValue, UsageError
+from ..records import WorkingDocument
+from ..stores.base import Delete, Expect, Put
+from ..values import check_name, encode_json
+from .core import Core
+from .keyed import locks_of, pending
+
+WORKING_TTL = timedelta(hours=24)
+MAX_ACTIONS = 20
+MAX_TURNS = 20
+
+
+class WorkingUser(msgspec.Struct, kw_only=True):
+    """Who is being talked to."""
+
+    id: str | None = None
+    name: str | None = None
+    role: str | None = None
+    preferences: dict[str, Any] = {}
+
+
+class Page(msgspec.Struct, kw_only=True):
+    """What the user looks at."""
+
+    route: str
+    entity_type: str | None = None
+    entity_id: str | None = None
+
+
+class Action(msgspec.Struct, kw_only=True):
+    """Something the user or the agent did."""
+
+    action: str
+    entity_id: str | None = None
+    at: datetime | None = None
+
+
+class PlanStep(msgspec.Struct, kw_only=True):
+    """A step of the plan."""
+
+    text: str
+    status: Literal["pending", "active", "done", "failed", "skipped"] = "pending"
+
+
+class Working(msgspec.Struct, kw_only=True):
+    """The template of working memory; subclass it to add fields of your own, with defaults."""
+
+    user: WorkingUser | None = None
+    current_page: Page | None = None
+    recent_actions: list[Action] = []
+    plan: list[PlanStep] = []
+    scratchpad: str = ""
+    history: list[dict[str, Any]] = []
+
+
+W = TypeVar("W", bound=Working)
+
+
+class WorkingMemory(Generic[W]):
+    """Reads and writes the working document of a user."""
+
+    def __init__(self, core: Core, template: type[W] = Working) -> None:  # type: ignore[assignment]  # the default W
+        self._core = core
+        self._template = template
+
+    def template(self, template: type[Any]) -> WorkingMemory[Any]:
+        """The same memory, typed and checked by a subclass of Working."""
+        if not (isinstance(template, type) and issubclass(template, Working)):
+            raise UsageError("a template is a subclass of recollect.Working")
+        if any(field.required for field in msgspec.structs.fields(template)):
+            raise UsageError(f"{template.__name__} has a field without a default; an empty document must be possible")
+        return WorkingMemory(self._core, template)
+
+    async def get(self, user: str | None = None, session: str | None = None) -> W | None:
+        """The document, or None where there is none (any more)."""
+        key = self._key(user, session)
+        written, found = pending(self._core, WorkingDocument, key)
+        if not written:
+            found = await self._core.get(WorkingDocument, *key[1:])
+        return None if found is None else self._typed(found.doc)
+
+    async def set(self, doc: W | Mapping[str, Any], *, user: str | None = None, session: str | None = None) -> W:
+        """Write the whole document."""
+        fields = self._checked(_fields(doc))
+        made = self._typed(fields)
+        if user is None and self._core.scope.user is None and made.user is not None:
+            user = made.user.id
+        await self._write(user, session, lambda old: fields)
+        return made
+
+    async def update(self, **fields: Any) -> W:
+        """Set some fields and leave the others; `session=` (and `user=`, as text) say whose document."""
+        session = fields.pop("session", None)
+        user = fields.pop("user") if isinstance(fields.get("user"), str) else None
+        given = self._checked({name: msgspec.to_builtins(value) for name, value in fields.items()})
+        return self._typed(await self._write(user, session, lambda old: {**old, **given}))
+
+    async def record_action(
+        self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
+    ) -> W:
+        """Add to the recent actions; the oldest beyond the newest 20 go."""
+        made = msgspec.to_builtins(Action(action=action, entity_id=entity_id, at=self._core.at()))
+        self._checked({"recent_actions": [made]})
+
+        def change(old: dict[str, Any]) -> dict[str, Any]:
+            actions = [*old.get("recent_actions", ()), made][-MAX_ACTIONS:]
+            return {**old, "recent_actions": actions}
+
+        return self._typed(await self._write(user, session, change))
+
+    async def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
+        """Take the newest action back and return it; None where there is none."""
+        undone: list[Any] = []
+
+        def change(old: dict[str, Any]) -> dict[str, Any]:
+            actions = list(old.get("recent_actions", ()))
+            undone[:] = actions[-1:]
+            return {**old, "recent_actions": actions[:-1]}
+
+        await self._write(user, session, change)
+        return msgspec.convert(undone[0], Action) if undone else None
+
+    async def add_turn(self, *messages: Mapping[str, Any], user: str | None = None, session: str | None = None) -> W:
+        """Add messages to the last turns; the oldest beyond the newest 20 go."""
+        turns = self._checked({"history": [dict(message) for message in messages]})["history"]
+
+        def change(old: dict[str, Any]) -> dict[str, Any]:
+            return {**old, "history": [*old.get("history", ()), *turns][-MAX_TURNS:]}
+
+        return self._typed(await self._write(user, session, change))
+
+    async def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
+        """Remove the document; whether there was one."""
+        results = await self._core.apply(Delete(WorkingDocument, self._key(user, session)))
+        return bool(results[0])
+
+    # -- parts
+
+    def _key(self, user: str | None, session: str | None) -> tuple[str, str, str]:
+        if session is not None:
+            check_name(session, "session")
+        return (self._core.org, self._core.scope.subject(user), session or "")
+
+    async def _write(
+        self, user: str | None, session: str | None, change: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        key = self._key(user, session)
+
+        async def attempt() -> dict[str, Any]:
+            written, old = pending(self._core, WorkingDocument, key)
+            if not written:
+                old = await self._core.get(WorkingDocument, *key[1:])
+            doc = change(dict(old.doc) if old else {})
+            encode_json(doc, "working memory")
+            put = Put(self._row(key, doc))
+            # Inside a batch a second write follows the first; the version is checked once.
+            await self._core.apply(*(() if written else (self._expect(key, old),)), put)
+            return doc
+
+        if self._core.batch is not None:
+            return await attempt()
+        async with locks_of(self._core, "working").hold(key):
+            done: dict[str, Any] = await self._core.retry(attempt)
+            return done
+
+    def _expect(self, key: tuple[str, str, str], old: WorkingDocument | None) -> Expect:
+        return Expect(WorkingDocument, key, 0 if old is None else old.version)
+
+    def _row(self, key: tuple[str, str, str], doc: dict[str, Any]) -> WorkingDocument:
+        now, at = self._core.now(), self._core.at()
+        return WorkingDocument(
+            org=key[0],
+            user=key[1],
+            session=key[2],
+            doc=doc,
+            created_at=at,
+            updated_at=at,
+            expires_at=self._core.expiry(WORKING_TTL, now),
+        )
+
+    def _checked(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields as JSON, in the shape of the template; a wrong one is named."""
+        names = self._template.__struct_fields__
+        unknown = [name for name in fields if name not in names]
+        if unknown:
+            raise InvalidValue(
+                f"working memory has no field {unknown[0]!r}; it has {', '.join(names)}", field=unknown[0]
+            )
+        try:
+            made = msgspec.convert(fields, self._template)
+        except msgspec.ValidationError as cause:
+            field = str(cause).rpartition("`$.")[2].rstrip("`") or None
+            raise InvalidValue(f"working memory: {cause}", field=field) from cause
+        whole = msgspec.to_builtins(made)
+        return {name: whole[name] for name in fields}
+
+    def _typed(self, doc: dict[str, Any]) -> W:
+        try:
+            return msgspec.convert(doc, self._template)
+        except msgspec.ValidationError as cause:
+            raise InvalidValue(f"the stored working memory does not fit this template: {cause}") from cause
+
+
+def _fields(doc: Any) -> dict[str, Any]:
+    if isinstance(doc, Working):
+        fields: dict[str, Any] = msgspec.to_builtins(doc)
+        return fields
+    if isinstance(doc, Mapping):
+        return {str(name): msgspec.to_builtins(value) for name, value in doc.items()}
+    raise InvalidValue(f"working memory is a Working or a dict, not {type(doc).__name__}")
