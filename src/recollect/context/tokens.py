@@ -149,7 +149,7 @@ class Encoding(Counter):
         def count(text: str) -> int:
             try:
                 return exact(text)
-            except UnicodeEncodeError:
+            except (UnicodeEncodeError, TypeError):
                 # Lone surrogates cannot be sent either; what is sent in their place is a question mark.
                 return exact(text.encode("utf-8", "replace").decode())
 
