@@ -112,8 +112,7 @@ class Assembly:
             return
         listed = [given] if isinstance(given, str | Mapping | Message) else list(given)
         for place in range(len(listed) - 1, -1, -1):
-            for unit in self._grouper.push(as_message(listed[place]), _INPUT + place):
-                self._take(unit)
+            self._push(as_message(listed[place]), _INPUT + place)
 
     # Reading
 
@@ -135,7 +134,7 @@ class Assembly:
 
         Positions are sequence numbers, unless the position of the first of the page is given.
         """
-        push, take = self._grouper.push, self._take
+        plain, reach = self._grouper.plain, self._reach or self._look()
         for message in page:
             if position is None:
                 place = message.seq
@@ -143,19 +142,26 @@ class Assembly:
                 place, position = position, position - 1
             self._read += 1
             self._oldest = place
-            for unit in push(message, place):
-                take(unit)
-            reach = self._reach or self._look()
+            unit = plain(message, place) if reach is not None else None
+            if unit is None:
+                self._push(message, place)
+                reach = self._reach or self._look()
+            else:
+                self._units.append(unit)
+                self._seen_tokens += unit.tokens
             if reach is not None and self._seen(reach):
                 return
         if not more:
             self._end()
 
+    def _push(self, message: Message, position: int) -> None:
+        for unit in self._grouper.push(message, position):
+            self._take(unit)
+
     def read_all(self, messages: Iterable[Message], *, position: int) -> None:
         """Every message, newest first, however far the policy needs to see."""
         for message in messages:
-            for unit in self._grouper.push(message, position):
-                self._take(unit)
+            self._push(message, position)
             position -= 1
         self._end()
 
@@ -178,11 +184,9 @@ class Assembly:
         return self._reach
 
     def _seen(self, reach: Reach) -> bool:
-        if self._grouper.waiting:
-            return False
         if reach.tokens is not None:
-            return self._seen_tokens > reach.tokens
-        return reach.units is not None and len(self._units) >= reach.units
+            return self._seen_tokens > reach.tokens and not self._grouper.waiting
+        return reach.units is not None and len(self._units) >= reach.units and not self._grouper.waiting
 
     def _aid(self) -> Aid:
         inside = [] if self._explicit_input else self._input

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
+from itertools import repeat
 from typing import Any
 
 from ..messages import Message, as_message
@@ -12,8 +12,6 @@ from .budget import TokenBudget
 from .context import Context
 from .plan import Policy, Searcher, Summarizer
 from .units import INSTRUCTIONS
-
-_pinned_of = attrgetter("pinned")
 
 
 def compress(
@@ -69,11 +67,19 @@ def _instructions(listed: Sequence[Any]) -> int:
 
 def _newest_first(listed: Sequence[Any], start: int) -> Iterator[Message]:
     for place in range(len(listed) - 1, start - 1, -1):
-        yield as_message(listed[place])
+        item = listed[place]
+        if type(item) is dict and len(item) == 2:
+            # Role and text alone: nothing to check but the two.
+            role, content = item.get("role"), item.get("content")
+            if type(content) is str and (role == "user" or role == "assistant"):
+                yield Message(role=role, content=content)
+                continue
+        yield as_message(item)
 
 
 def _any_pinned(listed: Sequence[Any]) -> bool:
+    """Whether a message anywhere may be pinned; one pass in C, since this is all that is asked of the whole list."""
     try:
-        return any(map(_pinned_of, listed))
-    except AttributeError:
+        return any(map(dict.__contains__, listed, repeat("pinned")))
+    except TypeError:
         return any(item.pinned if isinstance(item, Message) else "pinned" in item for item in listed)

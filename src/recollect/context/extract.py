@@ -41,7 +41,8 @@ _TALK = re.compile(
     re.I,
 )
 _STATEMENT = re.compile(
-    r"^(?P<subject>[^?!]{2,80}?)\s+(?:is|are|was|were|will be|has been|=|:|moved to|changed to|became|starts|ends|costs)"
+    r"^(?P<subject>[^?!]{2,80}?)\s+"
+    r"(?:is|are|was|were|will be|has been|=|:|moved to|changed to|became|starts|ends|costs)"
     r"\s(?!not sure)",
     re.I,
 )

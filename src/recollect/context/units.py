@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from ..messages import Message, ToolCall, as_message
-from .measure import stored_tokens
-from .tokens import Counter, open_counter
+from .measure import count_message, stored_tokens
+from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
 NO_RESULT = "(no result: the call was interrupted)"
 EMPTY = "(empty message)"
@@ -68,6 +68,7 @@ class Grouper:
 
     def __init__(self, counter: Counter, *, attached: bool = False) -> None:
         self.counter = counter
+        self._name = counter.name
         self._attached = attached
         self.repairs: list[Repair] = []
         self._pending: list[_Carrier] = []
@@ -78,17 +79,22 @@ class Grouper:
         """Results were seen whose call is further back."""
         return bool(self._pending)
 
+    def plain(self, message: Message, position: int) -> Unit | None:
+        """The unit of a message that is only text, which nearly all are; None where `push` must look at it."""
+        content = message.content
+        if type(content) is not str or message.extra or self._pending or not content or content.isspace():
+            return None
+        if message.role not in ("user", "assistant") or (self._attached and message.metadata):
+            return None
+        tokens = message.tokens
+        if tokens is None or (message.counter or DEFAULT_COUNTER) != self._name:
+            tokens = count_message(message, self.counter)
+        return Unit((message,), tokens, position, message.pinned, False, position)
+
     def push(self, message: Message, position: int) -> list[Unit]:
         """The units completed by the next older message, newest first."""
-        content = message.content
-        if type(content) is str and not message.extra and not self._pending and message.role in ("user", "assistant"):
-            if not content or content.isspace():
-                return self._empty(message, position)
-            if self._attached and message.metadata and ATTACHED in message.metadata:
-                return [self._unit((message,), position, position)]
-            tokens = stored_tokens(message, self.counter)
-            return [Unit((message,), tokens, position, message.pinned, False, position)]
-        return self._push_any(_modern(message), position)
+        unit = self.plain(message, position)
+        return [unit] if unit is not None else self._push_any(_modern(message), position)
 
     def close(self) -> list[Unit]:
         """No older messages: what waits for a call will not find one."""
