@@ -1,0 +1,61 @@
+"""Language models: Anthropic, OpenAI-compatible servers, or any function; the SDKs are imported on use."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..errors import UsageError
+from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT, Completion, Model, Usage, iterate
+from .function import Call, FunctionModel, label
+
+__all__ = ["DEFAULT_MODEL", "DEFAULT_TIMEOUT", "Completion", "FunctionModel", "Model", "Usage", "iterate", "open_model"]
+
+
+def open_model(spec: Any, *, blocking: bool, call: Call | None = None) -> Model:
+    """A model from `provider:id`, `provider:id@base_url`, a function `str -> str`, or an object with `complete`.
+
+    `call` runs a blocking function (a runtime's `call`), so that an event loop is not stalled by one.
+    """
+    if isinstance(spec, str):
+        return _named(spec, blocking)
+    if hasattr(spec, "complete"):
+        return _object(spec, blocking)
+    if callable(spec):
+        return FunctionModel(spec, blocking=blocking, call=call)
+    raise UsageError(f"not a model: {type(spec).__name__}; give 'provider:id', a function or an object with complete()")
+
+
+def _named(spec: str, blocking: bool) -> Model:
+    provider, _, rest = spec.partition(":")
+    model, _, base_url = rest.partition("@")
+    if provider == "anthropic":
+        from .anthropic import open_anthropic
+
+        default = DEFAULT_MODEL.partition(":")[2]
+        return open_anthropic(model or default, blocking=blocking, base_url=base_url or None)
+    if provider == "openai":
+        if not model:
+            raise UsageError("openai needs a model id: openai:MODEL, or openai:MODEL@URL for a server of your own")
+        from .openai import open_openai
+
+        return open_openai(model, blocking=blocking, base_url=base_url or None)
+    raise UsageError(f"unknown model provider {provider!r}; use anthropic:MODEL, openai:MODEL or openai:MODEL@URL")
+
+
+def _object(spec: Any, blocking: bool) -> Model:
+    """A user's own: coroutines that may suspend are only for AsyncMemory, and blocking ones only for Memory."""
+    if not inspect.iscoroutinefunction(spec.complete):
+        raise UsageError(f"{label(spec)}.complete must be `async def`; a plain function can be given as it is")
+    declared = getattr(spec, "blocking", None)
+    if blocking and declared is not True:
+        raise UsageError(
+            f"{label(spec)} is async; a blocking Memory cannot await it: use AsyncMemory,"
+            " or set `blocking = True` on it if its coroutines never suspend"
+        )
+    if not blocking and declared is True:
+        raise UsageError(
+            f"{label(spec)} blocks and would stall the event loop; use Memory, or open it with blocking=False"
+        )
+    model: Model = spec
+    return model

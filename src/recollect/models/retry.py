@@ -1,0 +1,58 @@
+"""Trying again: exponential back-off with jitter, the server's own wish respected, all within one deadline."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import TypeVar
+
+import msgspec
+
+from ..errors import ModelError
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """How often and how patiently: `attempts` tries, waits of `first` seconds doubling up to `most`."""
+
+    attempts: int = 3
+    first: float = 0.5
+    most: float = 8.0
+    retry_after_most: float = 30.0
+    """A server that asks for a longer wait is not waited for; the error says when to come back."""
+
+
+async def retrying(
+    attempt: Callable[[float], Awaitable[T]],
+    *,
+    policy: Retry,
+    timeout: float,
+    sleep: Sleep,
+    clock: Callable[[], float] = monotonic,
+    jitter: Callable[[], float] = random.random,
+) -> T:
+    """Call `attempt(seconds left)` until it answers, fails for good, or time is up."""
+    deadline = clock() + timeout
+    for tried in range(1, policy.attempts + 1):
+        left = deadline - clock()
+        try:
+            return await attempt(max(left, 0.001))
+        except ModelError as error:
+            error.facts["attempts"] = tried
+            wait = _wait(error, tried, policy, jitter())
+            if not error.retryable or tried == policy.attempts or wait is None or clock() + wait >= deadline:
+                raise
+        await sleep(wait)
+    raise AssertionError("a retry policy needs at least one attempt")
+
+
+def _wait(error: ModelError, tried: int, policy: Retry, noise: float) -> float | None:
+    """Seconds until the next try: as the server asked, or between half and the whole of the doubled wait."""
+    asked = error.facts.get("retry_after")
+    if isinstance(asked, int | float):
+        return float(asked) if asked <= policy.retry_after_most else None
+    whole = min(policy.most, policy.first * 2.0 ** (tried - 1))
+    return whole * (0.5 + noise / 2)
