@@ -19,8 +19,8 @@ import psycopg
 from psycopg import waiting
 from psycopg.abc import PQGen
 
-from ...errors import StoreTimeout, StoreUnavailable
-from ...runtime import Runtime
+from ...errors import StoreUnavailable
+from ...runtime import Runtime, run_blocking
 from .options import Options
 from .wire import Link, Lost, Step
 
@@ -129,10 +129,14 @@ class Pool:
             if self._places > 0:
                 self._places -= 1
                 return
-            turn = self._runtime.lock()
-            self._waiting.append(turn)
         # A lock taken twice is an event: the second time waits until a place is handed over.
+        turn = self._runtime.lock()
         await turn.__aenter__()
+        with self._guard:
+            if self._places > 0:
+                self._places -= 1
+                return
+            self._waiting.append(turn)
         try:
             await turn.__aenter__()
         except BaseException:
@@ -152,7 +156,7 @@ class Pool:
                 self._places += 1
                 return
             turn = self._waiting.popleft()
-        _release(turn)
+        run_blocking(turn.__aexit__(None, None, None))
 
     def _give_back(self, link: Link | None) -> None:
         if link is not None and self._pid == os.getpid():
@@ -205,6 +209,6 @@ def _readable(fd: int) -> bool:
 
 
 def _reason(cause: psycopg.Error) -> str:
-    """The driver's last line, which names no password."""
+    """The driver's first line, which names no password."""
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    return lines[-1] if lines else type(cause).__name__
+    return lines[0] if lines else type(cause).__name__

@@ -25,7 +25,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     statement_timeout: float = 30.0
     lock_timeout: float = 10.0
     connect_timeout: float = 10.0
-    pool_timeout: float = 30.0
 
 
 _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
@@ -63,7 +62,7 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
 def _read(name: str, text: str) -> Any:
     kinds: dict[str, Any] = {
         "durability": str, "pool_size": int, "prepare": _switch, "statement_timeout": float,
-        "lock_timeout": float, "connect_timeout": float, "pool_timeout": float,
+        "lock_timeout": float, "connect_timeout": float,
     }  # fmt: skip
     if name not in kinds:
         raise UsageError(f"unknown option recollect_{name} in the URL; there are {', '.join(sorted(kinds))}")
@@ -82,6 +81,6 @@ def _check(values: dict[str, Any]) -> None:
         raise UsageError("durability is 'full' (synchronous_commit on) or 'normal' (off: a server crash may lose the last writes)")
     if values.get("pool_size", 1) < 1:
         raise UsageError("pool_size must be at least 1")
-    for name in ("statement_timeout", "lock_timeout", "connect_timeout", "pool_timeout"):
+    for name in ("statement_timeout", "lock_timeout", "connect_timeout"):
         if values.get(name, 1.0) <= 0:
             raise UsageError(f"{name} must be positive seconds")

@@ -1,0 +1,253 @@
+"""From changes to statements and from replies to results: the whole of `apply` but the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ...errors import Conflict, InvalidValue, NotFound, StoreError, Unsupported
+from ...messages import Message
+from ...ports import to_datetime, to_micros
+from ...records import Key, Record, StateEntry
+from ...values import INT_MAX, INT_MIN
+from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored
+from ..codec import Row, checksum, codec
+from .statements import (
+    APPEND_CELLS,
+    BEGIN_APPEND,
+    INCREMENT,
+    REFUSE_REPLAY,
+    Shape,
+    append_first_sql,
+    append_next_sql,
+    delete_range_sql,
+    put_cells,
+    sealed,
+    writes,
+)
+from .wire import Cell, Failed, Reply, Step, cell
+
+Read = Callable[[Reply], Any]
+
+
+class Plan(NamedTuple):
+    """The statements of one `apply`, which change each belongs to, and where each change's answer is."""
+
+    steps: list[Step]
+    owners: list[int | None]
+    answers: list[tuple[int, Read]]
+    repeatable: bool
+    """Whether an idempotency key makes it safe to send again when the reply was lost."""
+
+    def results(self, replies: Sequence[Reply]) -> list[Any]:
+        """One result per change."""
+        return [read(replies[place]) for place, read in self.answers]
+
+
+def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Plan:
+    """Statements for the changes; `enter` names the org of those that follow."""
+    made = _Planner(now, enter)
+    for place, change in enumerate(changes):
+        if isinstance(change, Append) and change.key is not None and place:
+            # What stands before an append may fail for the very reason that the append is done: ask for its receipt first.
+            made.ask_receipt(place, change)
+    for place, change in enumerate(changes):
+        made.add(place, change)
+    repeatable = any(isinstance(change, Append) and change.key is not None for change in changes)
+    return Plan(made.steps, made.owners, made.answers, repeatable)
+
+
+class _Planner:
+    def __init__(self, now: int, enter: Callable[[str], Step]) -> None:
+        self.steps: list[Step] = []
+        self.owners: list[int | None] = []
+        self.answers: list[tuple[int, Read]] = []
+        self._now = b"%d" % now
+        self._enter = enter
+        self._org: str | None = None
+        self._absent: set[tuple[type[Record], Key]] = set()
+        self._keys: set[tuple[str, str, str]] = set()
+
+    def ask_receipt(self, place: int, change: Append) -> None:
+        self._go_to(change.org)
+        self._step(place, Step(REFUSE_REPLAY, [cell(change.org), cell(change.thread), cell(change.key)]))
+
+    def add(self, place: int, change: Change) -> None:
+        self._go_to(_org_of(change))
+        if isinstance(change, Append):
+            self._append(place, change)
+        elif isinstance(change, Put):
+            self._put(place, change)
+        elif isinstance(change, Load):
+            self._load(place, change.record)
+        elif isinstance(change, Delete):
+            step = Step(writes(change.kind).delete, [cell(value) for value in change.key])
+            self._answer(place, step, lambda reply: reply.count > 0)
+        elif isinstance(change, DeleteRange):
+            self._delete_range(place, change)
+        elif isinstance(change, Increment):
+            self._increment(place, change.record)
+        else:
+            self._expect(place, change)
+
+    def _go_to(self, org: str) -> None:
+        if org != self._org:
+            self._org = org
+            self._step(None, self._enter(org))
+
+    def _step(self, owner: int | None, step: Step) -> None:
+        self.steps.append(step)
+        self.owners.append(owner)
+
+    def _answer(self, owner: int, step: Step, read: Read) -> None:
+        self.answers.append((len(self.steps), read))
+        self._step(owner, step)
+
+    def _put(self, place: int, change: Put) -> None:
+        kind = type(change.record)
+        sql, cells = writes(kind), row_cells(kind, codec(kind).encode(change.record), put_cells(kind))
+        fresh = (kind, change.record.row_key) in self._absent
+        self._absent.discard((kind, change.record.row_key))
+        text = sql.put
+        if change.absent or fresh:
+            text = sql.ensure if change.absent else sql.fresh
+            if sql.ensure_takes_now:
+                cells.append(self._now)
+        self._answer(place, Step(text, cells, _formats(kind, cells)), stored_reader(kind))
+
+    def _load(self, place: int, record: Record) -> None:
+        kind = type(record)
+        row = codec(kind).encode(record)
+        sql, cells = writes(kind), row_cells(kind, row, range(len(row)))
+        if kind.table.history:
+            # An update would put the replaced row into the history; a row taken out first does not.
+            self._step(place, Step(sql.delete, [cell(value) for value in record.row_key]))
+        self._answer(place, Step(sql.load, cells, _formats(kind, cells)), lambda reply: None)
+
+    def _delete_range(self, place: int, change: DeleteRange) -> None:
+        after, before = change.after or (), change.before or ()
+        sql = delete_range_sql(change.kind, Shape(None, len(change.prefix), len(after), len(before)))
+        cells = [cell(value) for value in (*change.prefix, *after, *before)]
+        self._answer(place, Step(sql, cells), lambda reply: reply.count)
+
+    def _append(self, place: int, change: Append) -> None:
+        receipt = (change.org, change.thread, change.key or "")
+        again = change.key is not None and receipt in self._keys
+        self._keys.add(receipt)
+        count = len(change.messages)
+        tokens = sum(message.tokens or 0 for message in change.messages)
+        numbers = (change.key, again, count, tokens, to_micros(change.at))
+        begin = [*map(cell, numbers), self._now]
+        if not count:
+            step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
+            self._answer(place, step, lambda reply: _appended(reply, count))
+            return
+        rows = [_message_cells(change, message) for message in change.messages]
+        self._answer(place, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
+        for back, cells in zip(range(count - 2, -1, -1), rows[1:], strict=True):
+            self._step(place, Step(append_next_sql(), [*cells, b"%d" % back]))
+
+    def _increment(self, place: int, record: StateEntry) -> None:
+        by = int(record.value)
+        if not INT_MIN <= by <= INT_MAX:
+            raise InvalidValue("the counter would pass 64 bits", key=record.key)
+        at = codec(StateEntry).place
+        row = codec(StateEntry).encode(record)
+        times = [cell(row[at[name]]) for name in ("created_at", "updated_at", "expires_at")]
+        cells = [cell(record.org), cell(record.ns), cell(record.key), b"%d" % by, *times, self._now]
+        self._answer(place, Step(INCREMENT, cells), lambda reply: reply.rows()[0][0])
+
+    def _expect(self, place: int, change: Expect) -> None:
+        sql = writes(change.kind).expect
+        if not sql:
+            raise Unsupported(f"rows of {change.kind.table.name} have no version to expect")
+        cells: list[Cell] = [*map(cell, change.key), b"%d" % change.version]
+        if "expires_at" in codec(change.kind).place:
+            cells.append(self._now)
+        if change.version == 0:
+            self._absent.add((change.kind, change.key))
+        self._answer(place, Step(sql, cells), lambda reply: None)
+
+
+def _org_of(change: Change) -> str:
+    if isinstance(change, Put | Load | Increment):
+        return change.record.org
+    if isinstance(change, Append):
+        return change.org
+    key = change.prefix if isinstance(change, DeleteRange) else change.key
+    if not key:
+        raise Unsupported("a range to delete must name its org")
+    return str(key[0])
+
+
+def _formats(kind: type[Record], cells: list[Cell]) -> Sequence[int] | None:
+    raw = writes(kind).binary
+    return None if raw is None else (*raw, *(0,) * (len(cells) - len(raw)))
+
+
+def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
+    """These places of a row as parameters, with the checksum of evidence."""
+    cells = [cell(row[place]) for place in places]
+    if kind.table.checksum:
+        cells.append(b"%d" % checksum(bare(kind, row)))
+    return cells
+
+
+def bare(kind: type[Record], row: Row) -> Row:
+    """The row without what the server seals in."""
+    cells, place = list(row), codec(kind).place
+    for name in sealed(kind):
+        cells[place[name]] = None
+    return tuple(cells)
+
+
+def _message_cells(change: Append, message: Message) -> list[Cell]:
+    row = codec(Message).encode(message)
+    full = bare(Message, (change.org, change.thread, *row[2:]))
+    crc = checksum(full)
+    created = codec(Message).place["created_at"]
+    full = (*full[:created], row[created], *full[created + 1 :])
+    return [*(cell(full[place]) for place in APPEND_CELLS), b"%d" % crc]
+
+
+def stored_reader(kind: type[Record]) -> Read:
+    """Reads what a Put answered."""
+    created_there = "created_at" in codec(kind).place
+
+    def read(reply: Reply) -> Stored | None:
+        rows = reply.rows()
+        if not rows:
+            return None
+        version, created = rows[0]
+        return Stored(version, to_datetime(created) if created_there and created is not None else None)
+
+    return read
+
+
+def _appended(reply: Reply, count: int) -> Appended:
+    first, expires = reply.rows()[0]
+    return Appended(first, count, expires_at=None if expires is None else to_datetime(expires))
+
+
+def refusal(failed: Failed, changes: Sequence[Change], owner: int | None) -> list[Any]:
+    """The results of a replay, or our own error for what a change was refused for."""
+    change = None if owner is None else changes[owner]
+    if failed.state == "RC003":
+        first, count = failed.detail.split(",")
+        done = Appended(int(first), int(count), replayed=True)
+        return [done if item is change else None for item in changes]
+    if failed.state == "RC001" and isinstance(change, Expect):
+        actual, name = int(failed.detail), change.kind.table.name
+        raise Conflict(
+            f"a row of {name} has version {actual}, expected {change.version}; read it again",
+            expected=change.version,
+            actual=actual,
+            key=change.key,
+        )
+    if failed.state == "RC002" and isinstance(change, Append):
+        raise NotFound("no such thread; create it first", thread=change.thread)
+    if isinstance(change, Increment) and failed.state == "RC004":
+        raise InvalidValue("the entry is not an integer; only integers can be incremented", key=change.record.key)
+    if isinstance(change, Increment) and failed.state == "RC005":
+        raise InvalidValue("the counter would pass 64 bits", key=change.record.key)
+    raise StoreError(f"Postgres refused a change ({failed.state})")

@@ -1,0 +1,158 @@
+"""Migrations, and what `open` must know of the server: numbered .sql files, each recorded in the transaction that applies it."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from ...errors import SchemaError, StoreError, StoreUnavailable
+from .session import Session
+from .wire import Failed, Lost, Step
+
+_LOCK = 7_265_636_811
+"""Taken by whoever migrates, for the time of one migration."""
+OLDEST = 140_000
+APP, WORKER = "recollect_app", "recollect_worker"
+
+_LOOK = b"""
+SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_user::text,
+  r.rolsuper, r.rolbypassrls, pg_is_in_recovery(), to_regclass('recollect.migrations') IS NOT NULL,
+  to_regclass('recollect.threads') IS NOT NULL,
+  coalesce((SELECT pg_has_role(n.nspowner, 'MEMBER') FROM pg_namespace n WHERE n.nspname = 'recollect'), true),
+  coalesce((SELECT pg_has_role(a.oid, 'MEMBER') FROM pg_roles a WHERE a.rolname = 'recollect_app'), false),
+  coalesce((SELECT pg_has_role(w.oid, 'MEMBER') FROM pg_roles w WHERE w.rolname = 'recollect_worker'), false)
+FROM pg_roles r WHERE r.rolname = current_user
+"""
+_VERSION = b"SELECT coalesce(max(version), 0) FROM recollect.migrations"
+
+
+class Server(NamedTuple):
+    """What a connection found."""
+
+    version: int
+    encoding: str
+    user: str
+    superuser: bool
+    bypasses: bool
+    standby: bool
+    recorded: bool
+    tables: bool
+    owner: bool
+    app: bool
+    worker: bool
+    schema: int
+
+
+class Migration(NamedTuple):
+    """One numbered file."""
+
+    number: int
+    name: str
+    sql: str
+
+
+def migrations() -> list[Migration]:
+    """Every migration there is, in order."""
+    found = []
+    for item in files("recollect.stores.postgres.migrations").iterdir():
+        if item.name.endswith(".sql"):
+            number, _, name = item.name.removesuffix(".sql").partition("_")
+            found.append(Migration(int(number), name, item.read_text(encoding="utf-8")))
+    return sorted(found)
+
+
+async def look(session: Session) -> Server:
+    """Ask the server what it is and how far its schema is."""
+    row = (await session.run([Step(_LOOK, ())], repeatable=True))[0].rows()[0]
+    schema = 0
+    if row[6]:
+        try:
+            schema = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows()[0][0]
+        except SchemaError as cause:
+            raise SchemaError(f"user {row[2]} may not read the tables; grant it {APP}") from cause
+    return Server(*row, schema)
+
+
+async def prepare(session: Session, *, migrate: bool = True) -> Server:
+    """Check the server, bring its schema up to date, and take on the application's role."""
+    server = await look(session)
+    _refuse(server)
+    latest = migrations()[-1].number
+    if server.schema > latest:
+        raise SchemaError(
+            f"the schema is version {server.schema}, this build knows {latest}; use a newer recollect", version=server.schema
+        )
+    if server.schema < latest:
+        if server.standby or not migrate or not server.owner:
+            raise SchemaError(
+                f"the schema is version {server.schema}, this build needs {latest}; run `recollect migrate` as the owner"
+            )
+        await _migrate(session, server.schema)
+        server = await look(session)
+    session.assume(*roles(server))
+    return server
+
+
+def roles(server: Server) -> tuple[str | None, str | None]:
+    """The roles to take on: none for a user who is neither owner nor above the fence, and holds the grants itself."""
+    if server.owner or server.superuser or server.bypasses:
+        return (APP if server.app else None, WORKER if server.worker else None)
+    return None, None
+
+
+def _refuse(server: Server) -> None:
+    if server.version < OLDEST:
+        raise SchemaError(f"Postgres {server.version // 10000} is too old; {OLDEST // 10000} or newer is needed")
+    if server.encoding != "UTF8":
+        raise SchemaError(f"the database is encoded in {server.encoding}; create one with ENCODING 'UTF8'")
+    if server.tables and not server.recorded:
+        raise SchemaError("a schema `recollect` is there that is not ours; use another database")
+
+
+async def _migrate(session: Session, done: int) -> None:
+    for migration in migrations():
+        if migration.number > done:
+            await _run(session, _script(migration))
+
+
+def _script(migration: Migration) -> str:
+    body = migration.sql.replace("$recollect$", "$ recollect $")
+    # Everything but the lock waits until the lock is held; whoever comes second finds the number recorded and does nothing.
+    return f"""
+BEGIN;
+SET LOCAL statement_timeout = 0;
+SET LOCAL lock_timeout = 0;
+SET LOCAL client_min_messages = warning;
+SELECT pg_advisory_xact_lock({_LOCK});
+CREATE SCHEMA IF NOT EXISTS recollect;
+CREATE TABLE IF NOT EXISTS recollect.migrations (
+  version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
+);
+DO $recollect$
+BEGIN
+  IF NOT EXISTS (SELECT FROM recollect.migrations WHERE version = {migration.number}) THEN
+    EXECUTE $recollect_body${body}$recollect_body$;
+    INSERT INTO recollect.migrations (version, name) VALUES ({migration.number}, '{migration.name}');
+  END IF;
+END $recollect$;
+COMMIT;
+"""
+
+
+async def _run(session: Session, sql: str) -> None:
+    try:
+        async with session.pool.link() as link:
+            try:
+                await session.pool.script(link, sql, patience=3600)
+            except Failed:
+                link.broken = True  # its transaction is still open
+                raise
+    except Failed as failed:
+        raise StoreError(f"a migration failed and was undone ({failed.state}: {failed.message})") from failed
+    except Lost as lost:
+        raise StoreUnavailable(f"the connection broke during a migration: {lost}") from lost
+
+
+async def scalar(session: Session, sql: bytes) -> Any:
+    """One value, asked as the connecting user."""
+    return (await session.run([Step(sql, ())], repeatable=True))[0].rows()[0][0]

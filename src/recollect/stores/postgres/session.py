@@ -1,0 +1,131 @@
+"""Units of work: each in the name of one org, under the application's role, within the timeouts, and retried where safe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import (
+    CorruptRecord,
+    RecollectError,
+    SchemaError,
+    StoreError,
+    StoreTimeout,
+    StoreUnavailable,
+    TooLarge,
+    UnknownOutcome,
+)
+from ...runtime import Runtime
+from .clients import Pool
+from .options import Options
+from .wire import Failed, Lost, Reply, Step, cell
+
+OURS = ("RC001", "RC002", "RC003", "RC004", "RC005")
+_COLLISIONS = ("40001", "40P01", "23505")
+_TRIES = 12
+
+
+class Session:
+    """Runs units of work over a pool."""
+
+    def __init__(self, options: Options, runtime: Runtime) -> None:
+        self.options = options
+        self.pool = Pool(options, runtime)
+        self._runtime = runtime
+        self.assume(None, None)
+
+    def assume(self, app: str | None, worker: str | None) -> None:
+        """From now on act as these roles: the first for rows, the second across orgs."""
+        limits = {
+            "statement_timeout": f"{self.options.statement_timeout * 1000:.0f}",
+            "lock_timeout": f"{self.options.lock_timeout * 1000:.0f}",
+        }
+        common = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())
+        wanted = "off" if self.options.durability == "normal" else "on"
+        when = "true" if wanted == "off" else "current_setting('synchronous_commit') = 'off'"
+        durable = f"CASE WHEN {when} THEN set_config('synchronous_commit', '{wanted}', true) END"
+        role, across = (f", set_config('role', '{name}', true)" if name else "" for name in (app, worker))
+        enter = "SELECT set_config('recollect.org', $1, true)"
+        self._read = f"{enter}, {common}{role}".encode()
+        self._write = f"{enter}, {common}, {durable}{role}".encode()
+        self._across = f"{enter}, {common}, {durable}{across}".encode()
+
+    def reading(self, org: str) -> Step:
+        """The step that comes before reads of an org."""
+        return Step(self._read, [cell(org)])
+
+    def writing(self, org: str) -> Step:
+        """The step that comes before changes of an org."""
+        return Step(self._write, [cell(org)])
+
+    def across(self) -> Step:
+        """The step that comes before the few things done across orgs."""
+        return Step(self._across, [b""])
+
+    async def read(self, org: str, step: Step) -> Reply:
+        """One reading statement in the name of an org."""
+        replies = await self.run([self.reading(org), step], repeatable=True)
+        return replies[1]
+
+    async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
+        """One transaction, one round trip. Raises Failed for our own refusals, else errors of our tree."""
+        tries, unsure, until = 0, False, time.monotonic() + self.options.connect_timeout
+        while True:
+            tries += 1
+            try:
+                async with self.pool.link() as link:
+                    return await self.pool.exchange(link, list(steps))
+            except Failed as failed:
+                if failed.state in OURS:
+                    raise
+                if tries > _TRIES or not _worth_repeating(failed):
+                    raise self._meaning(failed) from failed
+                await self._runtime.sleep(0.002 * tries)
+            except Lost as lost:
+                unsure = unsure or lost.sent
+                if tries > _TRIES or lost.slow or (unsure and not repeatable):
+                    raise self._lost(lost, unsure, repeatable) from lost
+            except StoreUnavailable as away:
+                # Never "nothing was done" when an earlier try may have been.
+                if not unsure:
+                    raise
+                if time.monotonic() > until:
+                    raise UnknownOutcome(f"the reply was lost, then {away}") from away
+                await self._runtime.sleep(0.05)
+
+    def _lost(self, lost: Lost, unsure: bool, repeatable: bool) -> RecollectError:
+        place = self.options.place
+        if unsure and not repeatable:
+            return UnknownOutcome(f"the connection to {place} broke while the reply was due; read before writing again")
+        if lost.slow:
+            return StoreTimeout(f"Postgres at {place} gave no answer in time")
+        return StoreUnavailable(f"the connection to {place} breaks again and again", place=place)
+
+    def _meaning(self, failed: Failed) -> RecollectError:
+        state, place = failed.state, self.options.place
+        if state == "57014":
+            return StoreTimeout(f"Postgres ended a statement after {self.options.statement_timeout:g} s")
+        if state == "55P03":
+            return StoreTimeout(f"a row stayed locked for {self.options.lock_timeout:g} s; another writer holds it")
+        if state in ("54000", "22001"):
+            return TooLarge("a key is too long for an index of Postgres; use shorter ids")
+        if state in ("26000", "42P05"):
+            return StoreError("a pooler mixes up prepared statements; add recollect_prepare=off to the URL")
+        if state in ("3F000", "42P01", "42883", "42703"):
+            return SchemaError("tables are missing or of another version; run: recollect migrate")
+        if state == "42501":
+            return SchemaError("the database user lacks rights; grant it recollect_app (and recollect_worker to workers)")
+        if state.startswith(("XX001", "XX002")):
+            return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
+        if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
+            return StoreUnavailable(f"Postgres at {place} cannot serve now ({state}: {failed.message})", place=place)
+        return StoreError(f"Postgres failed ({state})")
+
+
+def _worth_repeating(failed: Failed) -> bool:
+    """Nothing was done, and doing it again may well work."""
+    stale_plan = failed.state == "0A000" and "cached plan" in failed.message
+    return failed.state in _COLLISIONS or stale_plan or (failed.fatal and failed.state.startswith("57P"))
+
+

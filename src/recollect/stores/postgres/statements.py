@@ -1,0 +1,332 @@
+"""SQL text made from records: names come from our own records alone, every value is a bound parameter."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from ...messages import Message
+from ...records import Job, Record
+from ..codec import codec
+
+_SEALED = {Message: ("seq", "expires_at", "created_at")}
+_SEALED_ELSE = ("version", "created_at")
+
+
+class Writes(NamedTuple):
+    """The fixed writing statements of one table. Parameters: the row (`put_cells` of it, for all but `load`), the checksum
+    of evidence, and the time where `ensure` and `fresh` need it."""
+
+    put: bytes
+    ensure: bytes
+    ensure_takes_now: bool
+    fresh: bytes
+    load: bytes
+    delete: bytes
+    expect: bytes
+    binary: tuple[int, ...] | None
+
+
+def quoted(names: tuple[str, ...]) -> str:
+    """Column names as a list."""
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def table(kind: type[Record]) -> str:
+    """The table of a record."""
+    return f'recollect."{kind.table.name}"'
+
+
+@cache
+def sealed(kind: type[Record]) -> tuple[str, ...]:
+    """The columns that the server knows best, folded into the checksum there; none where there is no checksum."""
+    if not kind.table.checksum:
+        return ()
+    names = _SEALED.get(kind, _SEALED_ELSE)
+    return tuple(name for name in names if name in codec(kind).place)
+
+
+@cache
+def selected(kind: type[Record]) -> str:
+    """What a read asks for: the record's columns, and the checksum of evidence."""
+    names = [f'"{c.name}"::int' if c.kind == "bool" else f'"{c.name}"' for c in codec(kind).columns]
+    return ", ".join([*names, "checksum"] if kind.table.checksum else names)
+
+
+def versioned(kind: type[Record]) -> bool:
+    """Whether the store gives the version."""
+    return "version" in codec(kind).place and "version" not in kind.table.key
+
+
+@cache
+def put_cells(kind: type[Record]) -> tuple[int, ...]:
+    """The places of a row that a put takes as parameters: all but the version, which the server gives."""
+    return tuple(i for i, c in enumerate(codec(kind).columns) if not (c.name == "version" and versioned(kind)))
+
+
+@cache
+def writes(kind: type[Record]) -> Writes:
+    """Made once per record."""
+    columns, key, place = codec(kind).columns, kind.table.key, codec(kind).place
+    names = tuple(column.name for column in columns)
+    kept = {"version", "created_at"} & set(names) - set(key)
+    given = {name: f"${i}" for i, name in enumerate(names, 1)}
+    first = {name: f"${i}" for i, name in enumerate((names[place] for place in put_cells(kind)), 1)}
+    now = f"${len(first) + bool(kind.table.checksum) + 1}"
+    if versioned(kind):
+        first["version"] = _first_version(kind, given)
+    changed = {name: f"excluded.{_q(name)}" for name in names if name not in key}
+    again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in kept}}
+    back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
+    expired = f"t.expires_at <= {now}" if "expires_at" in place else None
+    put = f"{_insert(kind, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, again)}"
+    ensure = f"{put} WHERE {expired}" if expired else f"{_insert(kind, first)} ON CONFLICT DO NOTHING"
+    match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
+    fresh = (
+        f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
+        f"UNION ALL SELECT recollect.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
+    )
+    load = f"{_insert(kind, given)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, changed)}"
+    return Writes(
+        put=f"{put} RETURNING {back}".encode(),
+        ensure=f"{ensure} RETURNING {back}".encode(),
+        ensure_takes_now=expired is not None,
+        fresh=fresh.encode(),
+        load=(_insert(kind, given) if kind.table.history or not changed else load).encode(),
+        delete=f"DELETE FROM {table(kind)} WHERE {match}".encode(),
+        expect=_expect(kind, match).encode(),
+        binary=_binary(kind),
+    )
+
+
+def _q(name: str) -> str:
+    return f'"{name}"'
+
+
+def _binary(kind: type[Record]) -> tuple[int, ...] | None:
+    formats = [int(column.kind == "bytes") for column in codec(kind).columns]
+    if any(formats) and versioned(kind):
+        raise NotImplementedError("a table with both a version and raw bytes needs two lists of formats")
+    return tuple(formats) if any(formats) else None
+
+
+def _first_version(kind: type[Record], given: dict[str, str]) -> str:
+    if not kind.table.history:
+        return "1"
+    # Numbers go on after those of a deleted row, so that none is used twice.
+    match = " AND ".join(f"h.{_q(name)} = {given[name]}" for name in kind.table.key)
+    return f'1 + coalesce((SELECT max(h.version) FROM recollect."{kind.table.history}" h WHERE {match}), 0)'
+
+
+def _insert(kind: type[Record], values: dict[str, str]) -> str:
+    names, cells = list(values), list(values.values())
+    if not kind.table.checksum:
+        return f"INSERT INTO {table(kind)} AS t ({quoted(tuple(names))}) VALUES ({', '.join(cells)})"
+    crc = f"${sum(cell.startswith('$') for cell in cells) + 1}::bigint"
+    casts = [f"{cell}::{_type(kind, name)} AS {_q(name)}" for name, cell in values.items()]
+    # The row is named first, so that its seal is made of what will be stored.
+    return (
+        f"INSERT INTO {table(kind)} AS t ({quoted((*names, 'checksum'))}) "
+        f"SELECT r.*, {_seal(kind, crc, 'r')} FROM (SELECT {', '.join(casts)}) AS r"
+    )
+
+
+def _set(kind: type[Record], values: dict[str, str]) -> str:
+    parts = [f"{_q(name)} = {value}" for name, value in values.items()]
+    if kind.table.checksum:
+        # The seal of the row that did not go in is taken off, and that of the row as it will be put on.
+        bare = _seal(kind, "excluded.checksum", "excluded")
+        parts.append(f"checksum = {_seal_of(kind, bare, values)}")
+    return ", ".join(parts)
+
+
+def _seal(kind: type[Record], crc: str, row: str) -> str:
+    return _sealing(crc, [f"{row}.{_q(name)}" for name in sealed(kind)])
+
+
+def _seal_of(kind: type[Record], crc: str, values: dict[str, str]) -> str:
+    return _sealing(crc, [values.get(name, f"excluded.{_q(name)}") for name in sealed(kind)])
+
+
+def _sealing(crc: str, parts: list[str]) -> str:
+    return f"recollect.seal({crc}, {', '.join((parts + ['NULL', 'NULL', 'NULL'])[:3])})"
+
+
+def _type(kind: type[Record], name: str) -> str:
+    kinds = {"text": "text", "json": "text", "real": "float8", "bool": "boolean", "bytes": "bytea"}
+    return kinds.get(codec(kind).columns[codec(kind).place[name]].kind, "bigint")
+
+
+def _expect(kind: type[Record], match: str) -> str:
+    if "version" not in codec(kind).place:
+        return ""
+    width = len(kind.table.key)
+    alive = f"CASE WHEN expires_at <= ${width + 2} THEN 0 ELSE version END"
+    version = alive if "expires_at" in codec(kind).place else "version"
+    # The row lock holds until the commit: what was expected stays so.
+    return (
+        f"SELECT recollect.expect(${width + 1}::bigint, "
+        f"coalesce((SELECT {version} FROM {table(kind)} WHERE {match} FOR UPDATE), 0))"
+    )
+
+
+def _alive(kind: type[Record], place: int) -> str:
+    return f" AND (expires_at IS NULL OR expires_at > ${place})" if "expires_at" in codec(kind).place else ""
+
+
+@cache
+def get_sql(kind: type[Record]) -> bytes:
+    """The live row under a key; parameters are the key and, where rows expire, the time."""
+    key = kind.table.key
+    match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
+    return f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)}".encode()
+
+
+@cache
+def get_many_sql(kind: type[Record]) -> bytes:
+    """The live rows under keys given as one array per column, each with its place in them."""
+    key = kind.table.key
+    arrays = ", ".join(f"${i}::{_type(kind, name)}[]" for i, name in enumerate(key, 1))
+    names = ", ".join(f"k{i}" for i in range(len(key)))
+    match = " AND ".join(f"{_q(name)} = k{i}" for i, name in enumerate(key))
+    return (
+        f"SELECT n, {selected(kind)} FROM unnest({arrays}) WITH ORDINALITY AS k({names}, n) "
+        f"JOIN {table(kind)} ON {match}{_alive(kind, len(key) + 1)}"
+    ).encode()
+
+
+class Shape(NamedTuple):
+    """Which bounds a scan has; each shape is one statement."""
+
+    index: str | None
+    prefix: int
+    after: int = 0
+    before: int = 0
+    starts: int = 0
+    """0, 1 (from) or 2 (from, to)."""
+    reverse: bool = False
+    limited: bool = False
+
+
+@cache
+def scan_sql(kind: type[Record], shape: Shape) -> bytes:
+    """A scan; parameters are prefix, after, before, starts, the time where rows expire, the limit."""
+    order = order_of(kind, shape.index)
+    parts, place = _bounds(order, shape)
+    alive = _alive(kind, place)
+    place += bool(alive)
+    way = " DESC" if shape.reverse else ""
+    by = ", ".join(f"{_q(name)}{way}" for name in order[shape.prefix :] or order[-1:])
+    limit = f" LIMIT ${place}" if shape.limited else ""
+    where = " AND ".join(parts) or "true"
+    return f"SELECT {selected(kind)} FROM {table(kind)} WHERE {where}{alive} ORDER BY {by}{limit}".encode()
+
+
+@cache
+def delete_range_sql(kind: type[Record], shape: Shape) -> bytes:
+    """Deletes what a scan with the same bounds would give, expired or not."""
+    parts, _ = _bounds(kind.table.key, shape)
+    return f"DELETE FROM {table(kind)} WHERE {' AND '.join(parts) or 'true'}".encode()
+
+
+def order_of(kind: type[Record], index: str | None) -> tuple[str, ...]:
+    """The columns a scan goes by."""
+    return kind.table.key if index is None else kind.table.indexes[index]
+
+
+def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
+    parts, place = [f"{_q(name)} = ${i}" for i, name in enumerate(order[: shape.prefix], 1)], shape.prefix + 1
+    rest = order[shape.prefix :]
+    for width, sign in ((shape.after, ">"), (shape.before, "<")):
+        if width:
+            marks = ", ".join(f"${i}" for i in range(place, place + width))
+            parts.append(f"({quoted(rest[:width])}) {sign} ({marks})")
+            place += width
+    for sign in (">=", "<")[: shape.starts]:
+        parts.append(f"{_q(rest[0])} {sign} ${place}")
+        place += 1
+    return parts, place
+
+
+BEGIN_APPEND = b"SELECT * FROM recollect.begin_append($1, $2, $3, $4, $5, $6, $7, $8)"
+REFUSE_REPLAY = b"SELECT recollect.refuse_replay($1, $2, $3)"
+
+
+APPEND_CELLS = tuple(i for i, c in enumerate(codec(Message).columns) if c.name not in ("seq", "expires_at"))
+"""The places of a message's row that its insert takes as parameters; the other two come from the thread."""
+
+
+@cache
+def append_first_sql() -> bytes:
+    """Take the thread's lock and insert the first message; parameters: cells, crc, and those of begin_append."""
+    at = len(APPEND_CELLS) + 1
+    marks = ", ".join(f"${i}" for i in range(at + 1, at + 7))
+    source = f"recollect.begin_append($1::text, $2::text, {marks}) AS b"
+    return f"{_append(source, 'b.o_first', 'b.o_expires')} RETURNING seq, expires_at".encode()
+
+
+@cache
+def append_next_sql() -> bytes:
+    """Insert a message some places before the end of its thread, whose lock is held; parameters: cells, crc, places."""
+    back = f"${len(APPEND_CELLS) + 2}::bigint"
+    source = "recollect.threads AS t WHERE t.org = $1 AND t.id = $2"
+    return _append(source, f"t.length - {back}", "t.expires_at").encode()
+
+
+def _append(source: str, seq: str, expires: str) -> str:
+    names = tuple(column.name for column in codec(Message).columns)
+    given = {names[place]: f"${i}::{_type(Message, names[place])}" for i, place in enumerate(APPEND_CELLS, 1)}
+    given |= {"seq": seq, "expires_at": expires}
+    cells = ", ".join(f"{given[name]} AS {_q(name)}" for name in names)
+    crc = f"${len(APPEND_CELLS) + 1}::bigint"
+    return (
+        f"INSERT INTO recollect.messages ({quoted((*names, 'checksum'))}) "
+        f"SELECT r.*, {_seal(Message, crc, 'r')} FROM (SELECT {cells} FROM {source}) AS r"
+    )
+
+
+INCREMENT = b"""
+INSERT INTO recollect.state AS t (org, ns, "key", value, created_at, updated_at, expires_at, version)
+VALUES ($1, $2, $3, $4::numeric::text, $5, $6, $7, 1)
+ON CONFLICT (org, ns, "key") DO UPDATE SET
+  value = CASE WHEN t.expires_at <= $8 THEN excluded.value ELSE recollect.add_json(t.value, $4::numeric) END,
+  expires_at = CASE WHEN t.expires_at <= $8 THEN excluded.expires_at ELSE t.expires_at END,
+  updated_at = excluded.updated_at, version = t.version + 1
+RETURNING value::bigint
+"""
+
+CLAIM_ANY = b"SELECT * FROM recollect.claim_jobs($1, $2, $3, $4, $5)"
+ORGS = b"SELECT * FROM recollect.all_orgs()"
+PURGE = b"SELECT * FROM recollect.purge_expired($1, $2)"
+
+
+@cache
+def claim_sql() -> bytes:
+    """Lease due jobs of the one org the transaction is for; parameters: queue, owner, now, lease, limit, org."""
+    due = (
+        "SELECT j.ns, j.item, j.run_at FROM recollect.jobs j WHERE j.org = $6 AND j.queue = $1 AND {} "
+        "ORDER BY j.run_at, j.ns, j.item LIMIT $5 FOR UPDATE SKIP LOCKED"
+    )
+    back = ", ".join(f"j.{_q(column.name)}" for column in codec(Job).columns)
+    return (
+        f"WITH ready AS ({due.format(_READY)}), left_behind AS ({due.format(_LEFT)}), picked AS ("
+        "SELECT * FROM ready UNION ALL SELECT * FROM left_behind ORDER BY run_at, ns, item LIMIT $5) "
+        "UPDATE recollect.jobs j SET status = 'running', attempts = j.attempts + 1, owner = $2, "
+        "leased_until = $3::bigint + $4::bigint, updated_at = $3, version = j.version + 1 FROM picked p "
+        f"WHERE j.org = $6 AND j.queue = $1 AND j.ns = p.ns AND j.item = p.item RETURNING {back}"
+    ).encode()
+
+
+_READY = "j.status = 'ready' AND j.run_at <= $3"
+_LEFT = "j.status = 'running' AND j.leased_until <= $3"
+
+
+def successor(text: str) -> str | None:
+    """The smallest text above every text that starts so; None where there is none."""
+    while text:
+        last = ord(text[-1])
+        if last < 0x10FFFF:
+            # Surrogates cannot be stored: step over them.
+            return text[:-1] + chr(0xE000 if last == 0xD7FF else last + 1)
+        text = text[:-1]
+    return None
