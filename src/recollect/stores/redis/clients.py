@@ -67,7 +67,8 @@ def link(settings: dict[str, Any], runtime: Runtime, connections: int) -> Link:
 
 def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: float) -> dict[str, Any]:
     """What a connection is made from; options in the URL come first."""
-    parsed = dict(parse_url(url) if blocking else parse_async_url(url))
+    parse: Any = parse_url if blocking else parse_async_url
+    parsed = dict(parse(url))
     retry: Any = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
     base = {"socket_connect_timeout": connect_timeout, "socket_timeout": timeout, "protocol": 2}
     return {**base, **parsed, "retry": retry, "decode_responses": False}

@@ -1,7 +1,7 @@
-"""How keys become bytes: an org becomes a hash tag no id can leave, a key tuple becomes text that sorts as the tuple does.
+"""How keys become bytes: an org is a hash tag that no id can leave, a key is text that sorts as its columns do.
 
-`rc:{org}:facts:user:ada␀name␀` is a row. `rc:{org}:@facts` orders the rows of a table, `rc:{org}:@jobs:1` follows its first
-index, `rc:{org}:!facts` knows when rows end. One org is one slot, so every batch of it is one atomic script on a Cluster too.
+`rc:{org}:facts:user:ada␀name␀` is a row, `rc:{org}:@facts` orders the rows of a table, `rc:{org}:@jobs:1` follows its
+first index, `rc:{org}:!facts` knows when rows end. One org is one slot, so its batches are atomic on a Cluster too.
 """
 
 from __future__ import annotations

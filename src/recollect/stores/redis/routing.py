@@ -29,9 +29,7 @@ _HOPS = 16
 class Client:
     """Sends commands to the server that owns a key, and says honestly what became of them."""
 
-    def __init__(
-        self, url: str, *, runtime: Runtime, connect_timeout: float, timeout: float, connections: int
-    ) -> None:
+    def __init__(self, url: str, *, runtime: Runtime, connect_timeout: float, timeout: float, connections: int) -> None:
         self._runtime = runtime
         self._connections = connections
         self._timeout = timeout
@@ -53,15 +51,6 @@ class Client:
     def round_trips(self) -> int:
         """How many requests have gone out so far."""
         return sum(one.round_trips for one in self._links.values())
-
-    async def command(self, key: bytes, *command: Any, write: bool = False) -> Any:
-        """The reply of the server that owns `key`; a read that broke off is asked once more."""
-        try:
-            return await self._routed(key, command, write=write)
-        except StoreError as error:
-            if write or not error.retryable:
-                raise
-            return await self._routed(key, command, write=False)
 
     async def script(self, script: Script, key: bytes, args: Sequence[Any], *, write: bool) -> Any:
         """Run a script by its digest, or by its text where the server does not know it yet."""
@@ -118,11 +107,13 @@ class Client:
         except Lost as error:
             raise faults.lost(error, self._name(address), write=False) from error.cause
 
-    async def _routed(self, key: bytes, command: Sequence[Any], *, write: bool) -> Any:
+    async def command(self, key: bytes, *command: Any, write: bool = False) -> Any:
+        """The reply of the server that owns `key`; a read that broke off is asked once more."""
         if self.cluster and not self._slots:
             await self._refresh()
-        address, asking, deadline, refreshed = self._owner(key), False, time.monotonic() + self._timeout, False
-        hops = 0
+        address, asking, refreshed = self._owner(key), False, False
+        deadline = time.monotonic() + self._timeout
+        hops, repeated = 0, write
         while True:
             try:
                 if asking:
@@ -157,7 +148,9 @@ class Client:
                         continue
                 raise faults.not_sent(error, self._name(address)) from error.cause
             except Lost as error:
-                raise faults.lost(error, self._name(address), write=write) from error.cause
+                if repeated or error.timeout:
+                    raise faults.lost(error, self._name(address), write=write) from error.cause
+                repeated = True
 
     async def _asked(self, address: tuple[str, int], command: Sequence[Any]) -> Any:
         _, reply = await self._link(address).execute_many([(b"ASKING",), command])

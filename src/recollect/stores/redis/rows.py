@@ -1,7 +1,7 @@
 """Between records and the strings Redis keeps: a few fields that scripts read and change, then the rest as msgpack.
 
-A row is `[checksum] field; … length; index members, body`. Evidence carries the first 8 hex digits of the SHA-1 of all that
-follows, which a script can compute when it fills in a sequence number; it is checked on every read.
+A row is `[checksum] field; … length; index members, body`. Evidence carries the first 8 hex digits of the SHA-1 of all
+that follows, which a script can compute when it fills in a sequence number; it is checked on every read.
 """
 
 from __future__ import annotations
@@ -97,9 +97,7 @@ class Layout:
 
     def damaged(self) -> CorruptRecord:
         """What a row raises that is not what was written."""
-        return CorruptRecord(
-            f"a row of {self.name} is damaged; restore it from a backup or delete it", table=self.name
-        )
+        return CorruptRecord(f"a row of {self.name} is damaged; restore it from a backup or delete it", table=self.name)
 
 
 @cache

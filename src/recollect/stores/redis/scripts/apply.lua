@@ -49,21 +49,50 @@ local function take_row(t)
   return f, take(), take()
 end
 
+-- The last version in the history of a deleted row: numbers go on after it, so that none is used twice.
+local function last_version(past, member)
+  local last, high = 0, '(' .. member .. '\255'
+  while last == 0 do
+    local found = call('ZREVRANGEBYLEX', past.order, high, '[' .. member, 'LIMIT', 0, 1)[1]
+    if not found then break end
+    local e = entries[past.rows .. found]
+    if not e or e.new then last = tonumber(sub(found, -15), 16) end
+    high = '(' .. found
+  end
+  for _, e in ipairs(touched) do
+    if e.t == past and e.new and not e.old and sub(e.member, 1, #member) == member then
+      last = math.max(last, tonumber(sub(e.member, -15), 16))
+    end
+  end
+  return last
+end
+
 local function put(i)
   local t = take_table()
   local flags, history, member = take(), take(), take()
   local f, ix, body = take_row(t)
   local e = entry(t, member)
   local old = e.new
-  if old and find(flags, 'a', 1, true) then return false end
-  if find(flags, 'v', 1, true) then f[2] = old and add(old.f[2], '1') or '1' end
-  if old and find(flags, 'c', 1, true) then f[3] = old.f[3] end
-  if old and history ~= '' then
-    local past = table_of(history, t.width, t.checked and '1' or '0')
-    entry(past, member .. ordinal(tonumber(old.f[2]))).new = old
+  if find(flags, 'a', 1, true) and live(old) then return false end
+  local past = history ~= '' and table_of(history, t.width, t.checked and '1' or '0')
+  if find(flags, 'v', 1, true) then
+    if old then
+      f[2] = add(old.f[2], '1')
+    else
+      f[2] = format('%.0f', (past and last_version(past, member) or 0) + 1)
+    end
   end
+  if old and find(flags, 'c', 1, true) then f[3] = old.f[3] end
+  if old and past then entry(past, member .. ordinal(tonumber(old.f[2]))).new = old end
   e.new = build(t, f, ix, body)
   return { f[2], f[3] }
+end
+
+local function load(i)
+  local t = take_table()
+  local member = take()
+  entry(t, member).new = build(t, take_row(t))
+  return false
 end
 
 local function append(i)
@@ -163,7 +192,7 @@ for _ = 1, tonumber(take()) do
   local done = entry(table_of('receipts', 5, '0'), receipt).new
   if done then return { 'replay', place, done.f[4], done.f[5] } end
 end
-local steps = { P = put, A = append, D = delete, R = delete_range, I = increment, E = expect }
+local steps = { P = put, L = load, A = append, D = delete, R = delete_range, I = increment, E = expect }
 local results, refused = { 'done' }, nil
 for i = 1, tonumber(take()) do
   results[i + 1], refused = steps[take()](i)

@@ -1,0 +1,151 @@
+"""Between changes and the apply script: its arguments, and its answers as results or errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ...errors import Conflict, InvalidValue, NotFound, StoreError, Unsupported, UsageError
+from ...messages import Message
+from ...ports import to_datetime, to_micros
+from ...records import Receipt, StateEntry
+from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored
+from .keys import bounds, encode_key, stamp, unstamp
+from .rows import layout
+
+
+def org_of(changes: Sequence[Change]) -> str:
+    """The one org of a batch."""
+    orgs = {_org(change) for change in changes}
+    if len(orgs) != 1:
+        raise Unsupported("a batch on Redis is of one org, so that it is one atomic script; split it by org")
+    return orgs.pop()
+
+
+def _org(change: Change) -> str:
+    if isinstance(change, Put | Load | Increment):
+        return change.record.org
+    if isinstance(change, Append):
+        return change.org
+    key = change.prefix if isinstance(change, DeleteRange) else change.key
+    if not key:
+        raise UsageError("a DeleteRange names its org first")
+    return str(key[0])
+
+
+def only_removes(changes: Sequence[Change]) -> bool:
+    """Whether nothing new is written, so that it works on a full server too."""
+    return all(isinstance(change, Delete | DeleteRange | Expect) for change in changes)
+
+
+def arguments(changes: Sequence[Change], now: int, slack_ms: int) -> list[Any]:
+    """What apply.lua takes."""
+    keyed: list[Any] = []
+    body: list[Any] = []
+    for number, change in enumerate(changes):
+        _ENCODERS[type(change)](change, body)
+        if isinstance(change, Append) and change.key is not None:
+            keyed += [number, encode_key((change.thread, change.key))]
+    return [stamp(now), slack_ms, len(keyed) // 2, *keyed, len(changes), *body]
+
+
+def _put(change: Put, out: list[Any]) -> None:
+    kept = layout(type(change.record))
+    flags = kept.flags + "a" if change.absent else kept.flags
+    out += [b"P", *kept.spec, flags, kept.history, *kept.encode(change.record)]
+
+
+def _append(change: Append, out: list[Any]) -> None:
+    thread = encode_key((change.thread,))
+    kept, keyed = layout(Message), change.key is not None
+    receipt = encode_key((change.thread, change.key or "")) if keyed else b""
+    tokens = sum(message.tokens or 0 for message in change.messages)
+    out += [b"A", thread, receipt, stamp(to_micros(change.at)), tokens, len(change.messages)]
+    for message in change.messages:
+        # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
+        if message.org != change.org or message.thread != change.thread:
+            message = msgspec.structs.replace(message, org=change.org, thread=change.thread)
+        cells = kept.encode(message)
+        out += [cells[3], cells[-1]]
+    if change.key is not None:
+        done = Receipt(org=change.org, thread=change.thread, key=change.key, first=0, count=0, created_at=change.at)
+        out.append(layout(Receipt).encode(done)[-1])
+
+
+def _load(change: Load, out: list[Any]) -> None:
+    kept = layout(type(change.record))
+    out += [b"L", *kept.spec, *kept.encode(change.record)]
+
+
+def _delete(change: Delete, out: list[Any]) -> None:
+    kept = layout(change.kind)
+    out += [b"D", *kept.spec, kept.member(change.key)]
+
+
+def _delete_range(change: DeleteRange, out: list[Any]) -> None:
+    out += [b"R", *layout(change.kind).spec, *bounds(change.prefix[1:], change.after, change.before, None)]
+
+
+def _increment(change: Increment, out: list[Any]) -> None:
+    member, *row = layout(StateEntry).encode(change.record)
+    out += [b"I", member, int(change.record.value), *row]
+
+
+def _expect(change: Expect, out: list[Any]) -> None:
+    kept = layout(change.kind)
+    out += [b"E", *kept.spec, kept.member(change.key), change.version]
+
+
+_ENCODERS: dict[type, Any] = {
+    Put: _put, Load: _load, Append: _append, Delete: _delete, DeleteRange: _delete_range, Increment: _increment,
+    Expect: _expect,
+}  # fmt: skip
+
+
+def results(changes: Sequence[Change], reply: list[Any]) -> list[Any]:
+    """What the script answered, as the store's results; its refusals as errors."""
+    verdict = reply[0]
+    if verdict == b"done":
+        # A trailing nil is still an element: the script answers false for it.
+        return [_result(change, answer) for change, answer in zip(changes, reply[1:], strict=True)]
+    if verdict == b"replay":
+        place = int(reply[1])
+        done = Appended(int(reply[2]), int(reply[3]), replayed=True)
+        return [done if number == place else None for number in range(len(changes))]
+    raise _refusal(verdict, changes[int(reply[1]) - 1], reply)
+
+
+def _result(change: Change, answer: Any) -> Any:
+    if isinstance(change, Put):
+        return None if answer is None else Stored(int(answer[0] or 0), _time(answer[1]))
+    if isinstance(change, Append):
+        return Appended(int(answer[0]), int(answer[1]), expires_at=_time(answer[2]))
+    if isinstance(change, Delete):
+        return bool(answer)
+    return None if answer is None else int(answer)
+
+
+def _time(text: bytes) -> datetime | None:
+    return to_datetime(unstamp(text)) if text else None
+
+
+def _refusal(verdict: bytes, change: Change, reply: list[Any]) -> Exception:
+    if verdict == b"thread" and isinstance(change, Append):
+        return NotFound("no such thread; create it first", thread=change.thread)
+    if verdict == b"conflict" and isinstance(change, Expect):
+        name, actual = change.kind.table.name, int(reply[2])
+        return Conflict(
+            f"a row of {name} has version {actual}, expected {change.version}; read it again",
+            expected=change.version,
+            actual=actual,
+            key=change.key,
+        )
+    if verdict == b"integer" and isinstance(change, Increment):
+        text = "the entry is not an integer; only integers can be incremented"
+        return InvalidValue(text, key=change.record.key)
+    if verdict == b"range" and isinstance(change, Increment):
+        return InvalidValue("the counter would pass 64 bits", key=change.record.key)
+    return StoreError("the script gave an answer this version does not know; do all clients run the same version?")

@@ -1,0 +1,84 @@
+"""What the server promises: whether an acknowledged write survives, and what it would cost to be wrong."""
+
+from __future__ import annotations
+
+import warnings
+
+from redis.exceptions import ResponseError
+
+from ...errors import StoreError, UsageError
+from .routing import Client
+
+RISKS = ("warn", "refuse", "ignore")
+_WANTED = (b"appendonly", b"appendfsync", b"maxmemory-policy", b"save")
+
+
+class DurabilityWarning(UserWarning):
+    """The server may lose what it acknowledged."""
+
+
+def check_option(on_risk: str) -> None:
+    """Refuse an unknown word before anything is opened."""
+    if on_risk not in RISKS:
+        raise UsageError(f"on_risk={on_risk!r} is not one of {', '.join(RISKS)}")
+
+
+async def check(client: Client, *, durability: str, on_risk: str) -> None:
+    """Warn or refuse when the server's settings are weaker than the durability asked for."""
+    if on_risk == "ignore":
+        return
+    problems = [text for name, settings in await read_settings(client) for text in risks(name, settings, durability)]
+    if problems and on_risk == "refuse":
+        raise StoreError("; ".join(problems) + ". Change the server, or open with on_risk='warn'", problems=problems)
+    for problem in problems:
+        warnings.warn(problem, DurabilityWarning, stacklevel=2)
+
+
+async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None]]:
+    """Each server's settings; None where it does not tell them."""
+    out: list[tuple[str, dict[str, str] | None]] = []
+    for name, reply in await client.everywhere(b"CONFIG", b"GET", *_WANTED):
+        if isinstance(reply, ResponseError):
+            out.append((name, None))
+        else:
+            words = [bytes(word).decode() for word in reply]
+            out.append((name, dict(zip(words[::2], words[1::2], strict=True))))
+    return out
+
+
+def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[str]:
+    """What could be lost on one server, in words."""
+    if settings is None:
+        return [
+            f"Redis at {name} does not tell its settings (CONFIG is not allowed): "
+            "whether acknowledged writes survive a crash could not be checked"
+        ]
+    found = []
+    fsync = settings.get("appendfsync", "")
+    if settings.get("appendonly") != "yes":
+        found.append(f"Redis at {name} has no append-only file: a restart loses data; set appendonly yes")
+    elif durability == "full" and fsync != "always":
+        found.append(
+            f"Redis at {name} has appendfsync {fsync}: a crash loses acknowledged writes; "
+            "set appendfsync always, or open with durability='normal'"
+        )
+    elif durability != "full" and fsync == "no":
+        found.append(f"Redis at {name} has appendfsync no: a power cut loses acknowledged writes; set it to everysec")
+    policy = settings.get("maxmemory-policy", "noeviction")
+    if policy != "noeviction":
+        found.append(f"Redis at {name} may evict data (maxmemory-policy {policy}); set it to noeviction")
+    return found
+
+
+async def read_info(client: Client, *sections: bytes) -> list[tuple[str, dict[str, str]]]:
+    """Each server's INFO as pairs."""
+    out = []
+    for name, reply in await client.everywhere(b"INFO", *sections):
+        pairs = {} if isinstance(reply, ResponseError) else _pairs(bytes(reply).decode("utf-8", "replace"))
+        out.append((name, pairs))
+    return out
+
+
+def _pairs(text: str) -> dict[str, str]:
+    lines = [line.partition(":") for line in text.splitlines() if line and not line.startswith("#")]
+    return {name: value for name, _, value in lines}

@@ -1,0 +1,308 @@
+"""The Redis store: a translation of the reference store into rows, orders and one script per batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...errors import SchemaError, StoreUnavailable, UnknownOutcome, UsageError
+from ...filters import Filter, document_of, matches
+from ...records import Job, Key, Record
+from ...runtime import Runtime
+from ..base import Append, Change, R
+from ..codec import codec
+from . import batches, checks, upkeep
+from .keys import AFTER_ALL, ORGS_KEY, SCHEMA_KEY, base_of, bounds, encode_key, stamp
+from .routing import Client
+from .rows import Layout, kinds, layout
+from .scripts import APPLY, CLAIM, PURGE, SCAN
+
+SCHEMA = 1
+PAGE_ROWS = 1000
+PAGE_BYTES = 8 * 1024 * 1024
+# The server collects a row this long after its end, so that no clock of a client, a day ahead or behind, loses one.
+SLACK_MS = 2 * 24 * 3600 * 1000
+# An org is written into the register again after this long, should someone have flushed it.
+REGISTER_SECONDS = 60.0
+_REPEATS = (0.01, 0.05, 0.2, 0.5, 1.0, 2.0)
+
+
+class RedisStore:
+    """Rows on Redis or Valkey, one server or a Cluster; every batch is one atomic script in one round trip."""
+
+    name = "redis"
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        runtime: Runtime,
+        durability: str = "full",
+        on_risk: str = "warn",
+        connect_timeout: float = 5.0,
+        timeout: float = 30.0,
+        connections: int = 32,
+    ) -> None:
+        if durability not in ("full", "normal"):
+            raise UsageError(f"durability={durability!r} is not 'full' or 'normal'")
+        checks.check_option(on_risk)
+        self._client = Client(
+            url, runtime=runtime, connect_timeout=connect_timeout, timeout=timeout, connections=connections
+        )
+        self._runtime = runtime
+        self._durability = durability
+        self._on_risk = on_risk
+        self._bases: dict[str, bytes] = {}
+        self._registered: dict[str, float] = {}
+        self._opened = False
+
+    @property
+    def round_trips(self) -> int:
+        """How many requests have gone to servers so far."""
+        return self._client.round_trips
+
+    async def open(self) -> None:
+        """Connect, check the schema and what the server promises."""
+        if self._opened:
+            return
+        found = await self._client.command(SCHEMA_KEY, b"GET", SCHEMA_KEY)
+        if found is None:
+            await self._client.command(SCHEMA_KEY, b"SET", SCHEMA_KEY, SCHEMA, b"NX")
+        elif not bytes(found).isdigit() or int(found) > SCHEMA:
+            raise SchemaError("this Redis was written by a newer version of Recollect; upgrade this program")
+        await checks.check(self._client, durability=self._durability, on_risk=self._on_risk)
+        self._opened = True
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+        self._opened = False
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The live row under a key."""
+        kept, base = layout(kind), self._base(str(key[0]))
+        raw = await self._client.command(base, b"GET", base + kept.spec[0] + b":" + kept.member(key))
+        return None if raw is None else kept.decode(raw, now)
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The live rows under several keys, in their order."""
+        kept = layout(kind)
+        out: list[R | None] = [None] * len(keys)
+        for org in dict.fromkeys(str(key[0]) for key in keys):
+            base = self._base(org)
+            places = [number for number, key in enumerate(keys) if key[0] == org]
+            for start in range(0, len(places), PAGE_ROWS):
+                some = places[start : start + PAGE_ROWS]
+                names = [base + kept.spec[0] + b":" + kept.member(keys[number]) for number in some]
+                rows = await self._client.command(base, b"MGET", *names)
+                for number, raw in zip(some, rows, strict=True):
+                    out[number] = None if raw is None else kept.decode(raw, now)
+        return out
+
+    async def scan(
+        self,
+        kind: type[R],
+        prefix: Key,
+        *,
+        now: int,
+        index: str | None = None,
+        after: Key | None = None,
+        before: Key | None = None,
+        starts: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+        where: Filter | None = None,
+    ) -> list[R]:
+        """Live rows in key (or index) order within the bounds; one page, one round trip."""
+        kept = layout(kind)
+        columns = kind.table.key if index is None else kind.table.indexes[index]
+        number = 0 if index is None else kept.index_numbers[index]
+        if columns[0] == "org" and prefix:
+            low, high = bounds(prefix[1:], after, before, starts)
+            return await self._range(kept, str(prefix[0]), number, low, high, reverse, limit, where, now)
+        # Without an org in front every org is asked, and their rows are put in one order.
+        found: list[R] = []
+        per_org = columns[0] == "org"
+        low, high = bounds(prefix, None if per_org else after, None if per_org else before, None if per_org else starts)
+        for org in await self.orgs():
+            found += await self._range(kept, org, number, low, high, reverse, None, where, now)
+        return _merged(kind, columns, found, (prefix, after, before, starts), reverse, limit)
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Do all of the changes or none, in one script."""
+        if not changes:
+            return []
+        org = batches.org_of(changes)
+        base = self._base(org)
+        args = batches.arguments(changes, now, SLACK_MS)
+        if not batches.only_removes(changes):
+            await self._register(org)
+        keyed = any(isinstance(change, Append) and change.key is not None for change in changes)
+        reply = await self._commit(base, args, repeatable=keyed)
+        return batches.results(changes, reply)
+
+    async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
+        """Remove expired rows for good."""
+        counts: dict[str, int] = {}
+        left = {kind.table.name: limit for kind in kinds() if layout(kind).expires is not None}
+        specs = [layout(kind).spec for kind in kinds() if kind.table.name in left]
+        for org in await self.orgs():
+            args: list[Any] = [stamp(now)]
+            for spec in specs:
+                args += [*spec, left[spec[0].decode()]]
+            reply = await self._client.script(PURGE, self._base(org), args, write=False)
+            for spec, gone in zip(specs, reply, strict=True):
+                name = spec[0].decode()
+                left[name] -= gone
+                if gone:
+                    counts[name] = counts.get(name, 0) + gone
+        return counts
+
+    async def claim(
+        self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
+    ) -> list[Job]:
+        """Lease due jobs to one worker, the longest due first."""
+        if org is not None:
+            return await self._claim(org, queue, owner, now, lease, limit)
+        orgs = await self.orgs()
+        if len(orgs) == 1:
+            return await self._claim(orgs[0], queue, owner, now, lease, limit)
+        looks = [(self._base(name), self._claim_call(name, queue, owner, now, lease, 0, limit)) for name in orgs]
+        due = [
+            (bytes(rank), name)
+            for name, reply in zip(orgs, await self._scripts(CLAIM, looks), strict=True)
+            for rank in reply
+        ]
+        taken = [name for _, name in sorted(due)[:limit]]
+        jobs: list[Job] = []
+        for name in dict.fromkeys(taken):
+            jobs += await self._claim(name, queue, owner, now, lease, taken.count(name))
+        return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
+
+    async def orgs(self) -> list[str]:
+        """Every org that has rows."""
+        members = await self._client.command(ORGS_KEY, b"SMEMBERS", ORGS_KEY)
+        names = sorted(bytes(member).decode() for member in members)
+        tables = [kind.table.name.encode() for kind in kinds() if kind.table.name != "marks"]
+        asked = []
+        for name in names:
+            base = self._base(name)
+            asked.append((base, [b"EXISTS", *[base + b"@" + table for table in tables]]))
+        return [name for name, there in zip(names, await self._client.many(asked), strict=True) if there]
+
+    async def scrub(self) -> None:
+        """Rewrite the server's files, so that nothing deleted is left in them."""
+        await upkeep.scrub(self._client, self._runtime)
+
+    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+        """What the servers are, what they promise, and with `deep` whether every row is what was written."""
+        report = await upkeep.diagnose(self._client, self._durability)
+        if deep:
+            await self._verify(report)
+        return report
+
+    # -- parts of the above
+
+    async def _range(
+        self, kept: Layout, org: str, index: int, low: bytes, high: bytes, reverse: bool, limit: int | None,
+        where: Filter | None, now: int,
+    ) -> list[Any]:  # fmt: skip
+        out: list[Any] = []
+        base = self._base(org)
+        while low < high and (limit is None or len(out) < limit):
+            rows = PAGE_ROWS if limit is None else min(PAGE_ROWS, limit - len(out))
+            if where is not None:
+                rows = min(PAGE_ROWS, max(2 * rows, 100))
+            args = [*kept.spec, index, low, high, int(reverse), rows, stamp(now), PAGE_BYTES]
+            last, *found = await self._client.script(SCAN, base, args, write=False)
+            records = [kept.decode(raw, None) for raw in found]
+            out += records if where is None else [one for one in records if matches(where, document_of(one))]
+            if last is None:
+                break
+            low, high = (low, last) if reverse else (last + b"\0", high)
+        return out if limit is None else out[:limit]
+
+    async def _commit(self, base: bytes, args: list[Any], *, repeatable: bool) -> Any:
+        try:
+            return await self._client.script(APPLY, base, args, write=True)
+        except UnknownOutcome as lost:
+            if not repeatable:
+                raise
+            unknown = lost
+        # With an idempotency key the batch may be sent again: it is done now, or the replay says it was done before.
+        for pause in _REPEATS:
+            await self._runtime.sleep(pause)
+            try:
+                return await self._client.script(APPLY, base, args, write=True)
+            except (UnknownOutcome, StoreUnavailable):
+                continue
+        raise unknown
+
+    async def _register(self, org: str) -> None:
+        then = self._registered.get(org)
+        if then is None or time.monotonic() - then > REGISTER_SECONDS:
+            await self._client.command(ORGS_KEY, b"SADD", ORGS_KEY, org)
+            self._registered[org] = time.monotonic()
+
+    async def _claim(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int) -> list[Job]:
+        if limit < 1:
+            return []
+        base, kept = self._base(org), layout(Job)
+        call = self._claim_call(org, queue, owner, now, lease, limit, limit)
+        return [kept.decode(raw, None) for raw in await self._client.script(CLAIM, base, call, write=True)]
+
+    def _claim_call(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int, look: int) -> list[Any]:
+        ready, running = encode_key((queue, "ready")), encode_key((queue, "running"))
+        due = encode_key((queue, "ready", now)) + AFTER_ALL
+        quoted = "'" + owner.replace("%", "%25").replace(";", "%3b")
+        return [stamp(now), limit, look, ready, running, due, quoted, stamp(now + lease), b"'running"]
+
+    async def _scripts(self, script: Any, calls: Sequence[tuple[bytes, list[Any]]]) -> list[Any]:
+        """Reading scripts on several orgs, in one round trip per server."""
+        asked = [(base, [b"EVALSHA", script.digest, b"1", base, *args]) for base, args in calls]
+        replies = await self._client.many(asked)
+        out = []
+        for (base, args), reply in zip(calls, replies, strict=True):
+            unknown = isinstance(reply, Exception)
+            out.append(await self._client.script(script, base, args, write=False) if unknown else reply)
+        return out
+
+    async def _verify(self, report: dict[str, Any]) -> None:
+        rows: dict[str, int] = {}
+        for org in await self.orgs():
+            for kind in kinds():
+                good, bad = await upkeep.count_rows(self._client, self._base(org), layout(kind))
+                rows[kind.table.name] = rows.get(kind.table.name, 0) + good + bad
+                if bad:
+                    report["problems"].append(f"{bad} damaged rows in {kind.table.name}")
+        report["rows"] = {name: count for name, count in sorted(rows.items()) if count}
+
+    def _base(self, org: str) -> bytes:
+        base = self._bases.get(org)
+        if base is None:
+            if len(self._bases) > 10_000:
+                self._bases.clear()
+            base = self._bases[org] = base_of(org)
+        return base
+
+
+def _merged(
+    kind: type[Record],
+    columns: tuple[str, ...],
+    found: Iterable[Any],
+    wanted: tuple[Key, Key | None, Key | None, str | None],
+    reverse: bool,
+    limit: int | None,
+) -> list[Any]:
+    """Rows of several orgs in the one order of `columns`, within the bounds."""
+    low, high = bounds(*wanted)
+    places = [codec(kind).place[name] for name in columns]
+
+    def rank(record: Any) -> bytes:
+        row = codec(kind).encode(record)
+        return encode_key([row[place] for place in places])
+
+    ranked = [(rank(record), record) for record in found]
+    inside = sorted((item for item in ranked if low <= item[0] < high), key=lambda item: item[0], reverse=reverse)
+    return [record for _, record in inside][:limit]

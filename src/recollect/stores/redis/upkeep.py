@@ -1,0 +1,95 @@
+"""For doctor and forget: what stands under the store, and files without deleted bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis.exceptions import ResponseError
+
+from ...errors import CorruptRecord, StoreError, StoreTimeout
+from ...runtime import Runtime
+from . import checks
+from .keys import AFTER_ALL
+from .routing import Client
+from .rows import Layout
+from .scripts import SCAN
+
+_POLL_SECONDS = 0.02
+_PATIENCE = 30_000
+
+
+async def diagnose(client: Client, durability: str) -> dict[str, Any]:
+    """Versions, settings and risks of every server."""
+    problems: list[str] = []
+    nodes = []
+    settings = dict(await checks.read_settings(client))
+    for name, info in await checks.read_info(client, b"everything"):
+        problems += checks.risks(name, settings.get(name), durability)
+        nodes.append(_node(name, info, settings.get(name) or {}))
+        if info.get("aof_last_write_status", "ok") != "ok" or info.get("rdb_last_bgsave_status", "ok") != "ok":
+            problems.append(f"Redis at {name} could not write its files last time; see its log and its disk")
+    mode = "cluster" if client.cluster else "standalone"
+    return {"store": "redis", "mode": mode, "durability": durability, "nodes": nodes, "problems": problems}
+
+
+def _node(name: str, info: dict[str, str], settings: dict[str, str]) -> dict[str, Any]:
+    product = "valkey" if "valkey_version" in info else "redis"
+    return {
+        "address": name,
+        "server": f"{product} {info.get('valkey_version') or info.get('redis_version', 'unknown')}",
+        "used_memory_bytes": int(info.get("used_memory", 0)),
+        "maxmemory_bytes": int(info.get("maxmemory", 0)),
+        "evicted_keys": int(info.get("evicted_keys", 0)),
+        **{key: settings.get(key, "unknown") for key in ("appendonly", "appendfsync", "maxmemory-policy")},
+    }
+
+
+async def count_rows(client: Client, base: bytes, kept: Layout) -> tuple[int, int]:
+    """How many rows of a table are well, and how many are damaged."""
+    good = bad = 0
+    low = b""
+    while True:
+        args = [*kept.spec, 0, low, AFTER_ALL, 0, 1000, b"0" * 19, 8 * 1024 * 1024]
+        last, *rows = await client.script(SCAN, base, args, write=False)
+        for raw in rows:
+            try:
+                kept.decode(raw, None)
+                good += 1
+            except CorruptRecord:
+                bad += 1
+        if last is None:
+            return good, bad
+        low = last + b"\0"
+
+
+async def scrub(client: Client, runtime: Runtime) -> None:
+    """Rewrite the append-only file and the snapshot of every server, and wait for the end."""
+    settings = dict(await checks.read_settings(client))
+    infos = await checks.read_info(client, b"persistence")
+    if any(info.get("aof_enabled") == "1" for _, info in infos):
+        await _idle(client, runtime)
+        await _start(client, b"BGREWRITEAOF")
+        await _idle(client, runtime)
+    if any((known or {}).get("save", "unknown") for known in settings.values()):
+        await _start(client, b"BGSAVE")
+        await _idle(client, runtime)
+    for name, info in await checks.read_info(client, b"persistence"):
+        if info.get("aof_last_bgrewrite_status") == "err" or info.get("rdb_last_bgsave_status") == "err":
+            raise StoreError(f"Redis at {name} could not rewrite its files; see its log and its disk", address=name)
+
+
+async def _start(client: Client, command: bytes) -> None:
+    for name, reply in await client.everywhere(command):
+        if isinstance(reply, ResponseError):
+            raise StoreError(f"Redis at {name} refused {command.decode()}; deleted bytes may be left", address=name)
+
+
+async def _idle(client: Client, runtime: Runtime) -> None:
+    """Wait until no server is writing a file."""
+    busy = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
+    for _ in range(_PATIENCE):
+        infos = await checks.read_info(client, b"persistence")
+        if not any(info.get(name) == "1" for _, info in infos for name in busy):
+            return
+        await runtime.sleep(_POLL_SECONDS)
+    raise StoreTimeout("Redis is still rewriting its files; deleted bytes may be left in the old ones")
