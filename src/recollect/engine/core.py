@@ -118,6 +118,9 @@ class Core:
     async def commit(self, batch: Core) -> list[Any]:
         """Apply what a batch collected."""
         changes, batch.batch = batch.batch or [], None
+        keyed = [(change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None]
+        if len(keyed) != len(set(keyed)):
+            raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
         return await self.apply(*changes) if changes else []
 
     async def retry(self, attempt: Callable[[], Any]) -> Any:

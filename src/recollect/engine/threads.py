@@ -15,7 +15,7 @@ from ..messages import ROLES, Message, as_message, message_id
 from ..ports import to_datetime
 from ..records import Entry, Job, Mark, Receipt, Summary, Thread
 from ..scope import Namespace
-from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Put
+from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Put
 from ..values import check_name, check_text, encode_json
 from .audit import audit
 from .core import Core
@@ -73,10 +73,10 @@ class Threads:
             expires_at=core.expiry(ttl, now),
         )
         encode_json(thread.metadata, "metadata")
+        if id is not None and core.batch is None:
+            return await self._made(thread)
         stored = (await core.apply(Put(thread, absent=True)))[0]
-        if stored is not None:
-            return msgspec.structs.replace(thread, version=stored.version)
-        return await self._existing(thread)
+        return msgspec.structs.replace(thread, version=stored.version)
 
     async def get(self, id: str) -> Thread | None:
         """The thread, without its messages; None where there is none."""
@@ -226,9 +226,12 @@ class Threads:
         )
 
     async def _namespace(self, id: str) -> str:
-        """The namespace of a thread this scope may touch; remembered, it never changes."""
+        """The namespace of a thread this scope may touch; remembered, for it changes only with the thread.
+
+        A handle of one user always looks: a thread deleted elsewhere may have come back as another user's.
+        """
         core = self._core
-        known = core.shared.threads.get((core.org, id))
+        known = None if core.scope.user is not None else core.shared.threads.get((core.org, id))
         if known is None:
             check_name(id, "thread id")
             if core.batch is not None:
@@ -254,22 +257,29 @@ class Threads:
             raise _no_thread(id)
         return thread
 
+    async def _made(self, asked: Thread) -> Thread:
+        """A thread under an id its maker chose, clear of all that an expired one of that id may have left."""
+        core, org, id = self._core, self._core.org, asked.id
+        core.shared.threads.pop((org, id), None)
+        try:
+            await core.apply(
+                Expect(Thread, (org, id), 0),
+                DeleteRange(Message, (org, id)),
+                DeleteRange(Receipt, (org, id)),
+                DeleteRange(Summary, (org, id)),
+                Delete(Mark, (org, "index", f"thread:{id}")),
+                Delete(Mark, (org, "derive", f"thread:{id}")),
+                Delete(Thread, (org, id)),
+                Put(asked),
+            )
+        except Conflict:
+            return await self._existing(asked)
+        return msgspec.structs.replace(asked, version=1)
+
     async def _existing(self, asked: Thread) -> Thread:
         thread = await self._core.get(Thread, asked.id)
-        if thread is None:
-            # An expired thread still lies there under this id: clear it away, then make the new one.
-            core = self._core
-            await core.apply(
-                DeleteRange(Message, (core.org, asked.id)),
-                DeleteRange(Receipt, (core.org, asked.id)),
-                DeleteRange(Summary, (core.org, asked.id)),
-                Delete(Mark, (core.org, "index", f"thread:{asked.id}")),
-                Delete(Mark, (core.org, "derive", f"thread:{asked.id}")),
-                Delete(Thread, (core.org, asked.id)),
-                Put(asked, absent=True),
-            )
-            core.shared.threads.pop((core.org, asked.id), None)
-            return msgspec.structs.replace(asked, version=1)
+        if thread is None:  # it expired or was deleted a moment ago
+            return await self._made(asked)
         if thread.ns != asked.ns:
             raise Conflict(f"thread {asked.id!r} exists in another namespace; choose another id")
         return thread

@@ -143,7 +143,13 @@ class Inputs:
         await store.apply([Put(thread(org))], now=NOW)
         calls = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}]
         extra = {"tool_calls": calls, "x_unknown": {"k": [None]}}
-        told: dict[str, Any] = {"trust": "web", "shape": "bare", "metadata": {"m": 1}, "importance": 0.5, "pinned": True}
+        told: dict[str, Any] = {
+            "trust": "web",
+            "shape": "bare",
+            "metadata": {"m": 1},
+            "importance": 0.5,
+            "pinned": True,
+        }
         said = message(org, None, role="assistant", name="ada", extra=extra, counter="estimate", **told)
         await store.apply([Append(org, "t", (said,), WHEN)], now=NOW)
         [back] = await store.scan(Message, (org, "t"), now=NOW)
