@@ -129,7 +129,8 @@ def _is_empty_default(field: msgspec.structs.FieldInfo) -> bool:
 def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
     name = f"r.{column.name}"
     if column.kind == "json":
-        return f"json({name}, {column.name!r})" if _is_empty_default(field) else f"value({name}, {column.name!r})"
+        empty = f"(value({name}, {column.name!r}) if {name} else None)"
+        return empty if _is_empty_default(field) else f"value({name}, {column.name!r})"
     if column.kind == "time":
         return f"(None if {name} is None else micros({name}))" if column.nullable else f"micros({name})"
     if column.kind == "bool":

@@ -8,25 +8,19 @@ from typing import Any
 import apsw
 import msgspec
 
-from ...errors import Conflict, InvalidValue, NotFound, StoreUnavailable, UsageError
+from ...errors import StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
-from ...messages import Message
-from ...ports import to_datetime, to_micros
-from ...records import Job, Key, Receipt, Record, StateEntry
+from ...records import Job, Key, Record
 from ...runtime import Runtime
-from ...values import INT_MAX, INT_MIN
-from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, R, Stored, live
+from ..base import Change, Delete, DeleteRange, R, live
 from ..codec import Row, checksum, codec, decoded, verify
+from .changes import encode_changes, run_changes
+from .changes import lease as give
 from .connection import Connections
-from .statements import column_names, delete_range_sql, scan_sql, statements, successor
+from .statements import column_names, scan_sql, statements, successor
 
-_GROW = (
-    "UPDATE threads SET length = length + ?, tokens = tokens + ?, updated_at = ?, version = version + 1 "
-    "WHERE org = ? AND id = ? AND (expires_at IS NULL OR expires_at > ?) RETURNING length, expires_at"
-)
-_SEEN = 'SELECT first, count FROM receipts WHERE org = ? AND thread = ? AND "key" = ?'
 _DUE = (
-    "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} ORDER BY run_at LIMIT ?"
+    "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} ORDER BY run_at, org, ns, item LIMIT ?"
 )
 
 
@@ -80,6 +74,8 @@ class SqliteStore:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none, in one transaction."""
+        if self._runtime.blocking:
+            return self._apply(changes, now)
         return await self._runtime.call(self._apply, changes, now)
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -158,14 +154,10 @@ class SqliteStore:
     # -- writes
 
     def _apply(self, changes: Sequence[Change], now: int) -> list[Any]:
-        # Encoding raises before anything is begun, so that bad input costs no lock.
-        rows = [_encoded(change) for change in changes]
+        rows = encode_changes(changes)
 
         def work(cursor: apsw.Cursor) -> list[Any]:
-            replay = _replayed(cursor, changes)
-            if replay is not None:
-                return replay
-            return [_one(cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
+            return run_changes(cursor, changes, rows, now)
 
         try:
             return self._connections.write(work)
@@ -202,15 +194,16 @@ class SqliteStore:
         columns = ", ".join(column_names(Job))
         scope, extra = ("AND org = ?", [org]) if org is not None else ("", [])
 
-        def due(cursor: apsw.Cursor) -> list[Row]:
+        def due(cursor: apsw.Cursor) -> list[Job]:
             found: list[Row] = []
             for status, when in (("ready", "run_at"), ("running", "leased_until")):
                 sql = _DUE.format(columns=columns, when=when, org=scope)
-                found += cursor.execute(sql, [queue, status, now, *extra, limit - len(found)]).fetchall()
-            return found
+                found += cursor.execute(sql, [queue, status, now, *extra, limit]).fetchall()
+            jobs: list[Job] = [codec(Job).decode(row) for row in found]
+            return sorted(jobs, key=lambda job: (job.run_at, job.row_key))[:limit]
 
         def work(cursor: apsw.Cursor) -> list[Job]:
-            return [_lease(cursor, codec(Job).decode(row), owner, now, lease) for row in due(cursor)]
+            return [give(cursor, job, owner, now, lease) for job in due(cursor)]
 
         # An idle worker looks without taking the write lock.
         return self._connections.write(work) if self._connections.read(due) else []
@@ -281,163 +274,3 @@ def _passing(kind: type[R], rows: Any, where: Filter, limit: int | None) -> Iter
         if matches(where, document_of(record)):
             count += 1
             yield record
-
-
-def _encoded(change: Change) -> Any:
-    if isinstance(change, Put) and change.absent:
-        return None  # mostly there already: encoded only when it is not
-    if isinstance(change, Put | Load | Increment):
-        return codec(type(change.record)).encode(change.record)
-    if isinstance(change, Append):
-        encode = codec(Message).encode
-        return [encode(message) for message in change.messages]
-    return None
-
-
-def _replayed(cursor: apsw.Cursor, changes: Sequence[Change]) -> list[Any] | None:
-    for change in changes:
-        if isinstance(change, Append) and change.key is not None:
-            row = cursor.execute(_SEEN, (change.org, change.thread, change.key)).fetchone()
-            if row is not None:
-                done = Appended(row[0], row[1], replayed=True)
-                return [done if item is change else None for item in changes]
-    return None
-
-
-def _one(cursor: apsw.Cursor, change: Change, row: Any, now: int) -> Any:
-    if isinstance(change, Append):
-        return _append(cursor, change, row, now)
-    if isinstance(change, Put):
-        return _ensure(cursor, change, now) if change.absent else _put(cursor, change, row)
-    if isinstance(change, Load):
-        kind = type(change.record)
-        cursor.execute(statements(kind).upsert, _summed(kind, row))
-        return None
-    if isinstance(change, Delete):
-        cursor.execute(statements(change.kind).delete, change.key)
-        return cursor.connection.changes() > 0
-    if isinstance(change, DeleteRange):
-        sql = delete_range_sql(change.kind, len(change.prefix), len(change.after or ()), len(change.before or ()))
-        cursor.execute(sql, [*change.prefix, *(change.after or ()), *(change.before or ())])
-        return cursor.connection.changes()
-    if isinstance(change, Increment):
-        return _increment(cursor, change.record, now)
-    return _expect(cursor, change, now)
-
-
-def _ensure(cursor: apsw.Cursor, change: Put, now: int) -> Stored | None:
-    kind = type(change.record)
-    held = cursor.execute(statements(kind).there, change.record.row_key).fetchone()
-    if held is not None and live(held[0], now):
-        return None
-    return _put(cursor, change, codec(kind).encode(change.record))
-
-
-def _put(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
-    kind = type(change.record)
-    table, sql, place = kind.table, statements(kind), codec(kind).place
-    key = tuple(row[place[name]] for name in table.key)
-    if not sql.old:
-        cursor.execute(sql.upsert, _summed(kind, row))
-        return _stored(row, place)
-    old = cursor.execute(sql.old, key).fetchone()
-    versioned = "version" in place and "version" not in table.key
-    before = old[0] if old and versioned else 0
-    if table.history and not old:
-        # Numbers go on after those of a deleted row, so that none is used twice.
-        before = cursor.execute(sql.last_version, key).fetchone()[0] or 0
-    version = before + 1 if versioned else 0
-    created = old[-1] if old and "created_at" in place else None
-    if old and table.history:
-        cursor.execute(sql.to_history, key)
-    row = _with_version(kind, row, version, created)
-    cursor.execute(sql.upsert, row)
-    return _stored(row, place)
-
-
-def _with_version(kind: type[Record], row: Row, version: int, created: int | None) -> Row:
-    place = codec(kind).place
-    cells = list(row)
-    if "version" in place and "version" not in kind.table.key:
-        cells[place["version"]] = version
-    if created is not None:
-        cells[place["created_at"]] = created
-    return _summed(kind, tuple(cells))
-
-
-def _summed(kind: type[Record], row: Row) -> Row:
-    return (*row, checksum(row)) if kind.table.checksum else row
-
-
-def _stored(row: Row, place: dict[str, int]) -> Stored:
-    created = row[place["created_at"]] if "created_at" in place else None
-    return Stored(row[place["version"]] if "version" in place else 0, None if created is None else to_datetime(created))
-
-
-_EXPIRES = codec(Message).place["expires_at"]
-
-
-def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> Appended:
-    count, at = len(rows), to_micros(change.at)
-    tokens = sum(message.tokens or 0 for message in change.messages)
-    grown = cursor.execute(_GROW, (count, tokens, at, change.org, change.thread, now)).fetchone()
-    if grown is None:
-        raise NotFound("no such thread; create it first", thread=change.thread)
-    length, expires = grown
-    first, insert = length - count + 1, statements(Message).insert
-    for seq, row in enumerate(rows, first):
-        full = (change.org, change.thread, seq, *row[3:_EXPIRES], expires, *row[_EXPIRES + 1 :])
-        cursor.execute(insert, (*full, checksum(full)))
-    if change.key is not None:
-        receipt = Receipt(
-            org=change.org, thread=change.thread, key=change.key, first=first, count=count, created_at=change.at
-        )
-        cursor.execute(statements(Receipt).insert, codec(Receipt).encode(receipt))
-    return Appended(first, count, expires_at=None if expires is None else to_datetime(expires))
-
-
-def _increment(cursor: apsw.Cursor, record: StateEntry, now: int) -> int:
-    total, expires = int(record.value), record.expires_at
-    row = cursor.execute(statements(StateEntry).get, record.row_key).fetchone()
-    if row is not None:
-        old: StateEntry = codec(StateEntry).decode(row)
-        if live(row[codec(StateEntry).place["expires_at"]], now):
-            if type(old.value) is not int:
-                raise InvalidValue("the entry is not an integer; only integers can be incremented", key=record.key)
-            total, expires = total + old.value, old.expires_at
-    if not INT_MIN <= total <= INT_MAX:
-        raise InvalidValue("the counter would pass 64 bits", key=record.key)
-    new = msgspec.structs.replace(record, value=total, expires_at=expires)
-    _put(cursor, Put(new), codec(StateEntry).encode(new))
-    return total
-
-
-def _expect(cursor: apsw.Cursor, change: Expect, now: int) -> None:
-    kind = change.kind
-    row = cursor.execute(statements(kind).get, change.key).fetchone()
-    place = codec(kind).place
-    if row is not None and "expires_at" in place and not live(row[place["expires_at"]], now):
-        row = None
-    actual = 0 if row is None else row[place["version"]]
-    if actual != change.version:
-        raise Conflict(
-            f"a row of {kind.table.name} has version {actual}, expected {change.version}; read it again",
-            expected=change.version,
-            actual=actual,
-            key=change.key,
-        )
-
-
-def _lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, lease: int) -> Job:
-    taken = msgspec.structs.replace(
-        job,
-        status="running",
-        attempts=job.attempts + 1,
-        owner=owner,
-        leased_until=to_datetime(now + lease),
-        updated_at=to_datetime(now),
-    )
-    stored = _put(cursor, Put(taken), codec(Job).encode(taken))
-    return msgspec.structs.replace(taken, version=stored.version)
-
-

@@ -1,0 +1,219 @@
+"""Each change as statements inside one transaction; the order of cases is the order of how often they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apsw
+import msgspec
+
+from ...errors import Conflict, InvalidValue, NotFound
+from ...messages import Message
+from ...ports import to_datetime, to_micros
+from ...records import Job, Receipt, Record, StateEntry
+from ...values import INT_MAX, INT_MIN
+from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
+from ..codec import Row, checksum, codec
+from .statements import delete_range_sql, statements
+
+_GROW = (
+    "UPDATE threads SET length = length + ?, tokens = tokens + ?, updated_at = ?, version = version + 1 "
+    "WHERE org = ? AND id = ? AND (expires_at IS NULL OR expires_at > ?) RETURNING length, expires_at"
+)
+_SEEN = 'SELECT first, count FROM receipts WHERE org = ? AND thread = ? AND "key" = ?'
+_MESSAGE = codec(Message)
+_SEQ, _EXPIRES = _MESSAGE.place["seq"], _MESSAGE.place["expires_at"]
+_ADD = statements(Message).insert
+
+
+def encode_changes(changes: Sequence[Change]) -> list[Any]:
+    """The rows of each change; raises before anything is begun, so that bad input costs no lock."""
+    return [_ENCODE[type(change)](change) for change in changes]
+
+
+def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: list[Any], now: int) -> list[Any]:
+    """Do the changes inside the transaction that is open; a repeated idempotency key does nothing."""
+    for change in changes:
+        if type(change) is Append and change.key is not None:
+            row = cursor.execute(_SEEN, (change.org, change.thread, change.key)).fetchone()
+            if row is not None:
+                done = Appended(row[0], row[1], replayed=True)
+                return [done if item is change else None for item in changes]
+    return [_RUN[type(change)](cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
+
+
+def lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, length: int) -> Job:
+    """Give a job to a worker."""
+    taken = msgspec.structs.replace(
+        job,
+        status="running",
+        attempts=job.attempts + 1,
+        owner=owner,
+        leased_until=to_datetime(now + length),
+        updated_at=to_datetime(now),
+    )
+    stored = _write(cursor, Put(taken), codec(Job).encode(taken))
+    return msgspec.structs.replace(taken, version=stored.version)
+
+
+def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> Appended:
+    count, tokens = len(rows), 0
+    for message in change.messages:
+        tokens += message.tokens or 0
+    grown = cursor.execute(
+        _GROW, (count, tokens, to_micros(change.at), change.org, change.thread, now)
+    ).fetchone()
+    if grown is None:
+        raise NotFound("no such thread; create it first", thread=change.thread)
+    length, expires = grown
+    first = seq = length - count + 1
+    for row in rows:
+        cells = [change.org, change.thread, seq, *row[3:]]
+        cells[_EXPIRES] = expires
+        cells.append(checksum(cells))
+        cursor.execute(_ADD, cells)
+        seq += 1
+    if change.key is not None:
+        receipt = Receipt(
+            org=change.org, thread=change.thread, key=change.key, first=first, count=count, created_at=change.at
+        )
+        cursor.execute(statements(Receipt).insert, codec(Receipt).encode(receipt))
+    return Appended(first, count, expires_at=None if expires is None else to_datetime(expires))
+
+
+def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
+    if not change.absent:
+        return _write(cursor, change, row)
+    kind = type(change.record)
+    held = cursor.execute(statements(kind).there, change.record.row_key).fetchone()
+    if held is not None and live(held[0], now):
+        return None
+    return _write(cursor, change, codec(kind).encode(change.record))
+
+
+def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
+    kind = type(change.record)
+    table, sql, place = kind.table, statements(kind), codec(kind).place
+    key = tuple(row[place[name]] for name in table.key)
+    if not sql.old:
+        cursor.execute(sql.upsert, _summed(kind, row))
+        return _stored(row, place)
+    old = cursor.execute(sql.old, key).fetchone()
+    versioned = "version" in place and "version" not in table.key
+    before = old[0] if old and versioned else 0
+    if table.history and not old:
+        # Numbers go on after those of a deleted row, so that none is used twice.
+        before = cursor.execute(sql.last_version, key).fetchone()[0] or 0
+    version = before + 1 if versioned else 0
+    created = old[-1] if old and "created_at" in place else None
+    if old and table.history:
+        cursor.execute(sql.to_history, key)
+    row = _with_version(kind, row, version, created)
+    cursor.execute(sql.upsert, row)
+    return _stored(row, place)
+
+
+def _with_version(kind: type[Record], row: Row, version: int, created: int | None) -> Row:
+    place = codec(kind).place
+    cells = list(row)
+    if "version" in place and "version" not in kind.table.key:
+        cells[place["version"]] = version
+    if created is not None:
+        cells[place["created_at"]] = created
+    return _summed(kind, tuple(cells))
+
+
+def _summed(kind: type[Record], row: Row) -> Row:
+    return (*row, checksum(row)) if kind.table.checksum else row
+
+
+def _stored(row: Row, place: dict[str, int]) -> Stored:
+    created = row[place["created_at"]] if "created_at" in place else None
+    return Stored(row[place["version"]] if "version" in place else 0, None if created is None else to_datetime(created))
+
+
+def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> int:
+    record = change.record
+    total, expires = int(record.value), record.expires_at
+    held = cursor.execute(statements(StateEntry).get, record.row_key).fetchone()
+    if held is not None:
+        old: StateEntry = codec(StateEntry).decode(held)
+        if live(held[codec(StateEntry).place["expires_at"]], now):
+            if type(old.value) is not int:
+                raise InvalidValue("the entry is not an integer; only integers can be incremented", key=record.key)
+            total, expires = total + old.value, old.expires_at
+    if not INT_MIN <= total <= INT_MAX:
+        raise InvalidValue("the counter would pass 64 bits", key=record.key)
+    new = msgspec.structs.replace(record, value=total, expires_at=expires)
+    _write(cursor, Put(new), codec(StateEntry).encode(new))
+    return total
+
+
+def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
+    kind = change.kind
+    row = cursor.execute(statements(kind).get, change.key).fetchone()
+    place = codec(kind).place
+    if row is not None and "expires_at" in place and not live(row[place["expires_at"]], now):
+        row = None
+    actual = 0 if row is None else row[place["version"]]
+    if actual != change.version:
+        raise Conflict(
+            f"a row of {kind.table.name} has version {actual}, expected {change.version}; read it again",
+            expected=change.version,
+            actual=actual,
+            key=change.key,
+        )
+
+
+def _load(cursor: apsw.Cursor, change: Load, row: Row, now: int) -> None:
+    kind = type(change.record)
+    cursor.execute(statements(kind).upsert, _summed(kind, row))
+
+
+def _delete(cursor: apsw.Cursor, change: Delete, _: None, now: int) -> bool:
+    cursor.execute(statements(change.kind).delete, change.key)
+    return cursor.connection.changes() > 0
+
+
+def _delete_range(cursor: apsw.Cursor, change: DeleteRange, _: None, now: int) -> int:
+    sql = delete_range_sql(change.kind, len(change.prefix), len(change.after or ()), len(change.before or ()))
+    cursor.execute(sql, [*change.prefix, *(change.after or ()), *(change.before or ())])
+    return cursor.connection.changes()
+
+
+def _no_row(change: Change) -> None:
+    return None
+
+
+def _record_row(change: Put | Load | Increment) -> Row:
+    return codec(type(change.record)).encode(change.record)
+
+
+def _put_row(change: Put) -> Row | None:
+    # An ensured row is mostly there already: it is encoded only when it is not.
+    return None if change.absent else codec(type(change.record)).encode(change.record)
+
+
+def _message_rows(change: Append) -> list[Row]:
+    return [_MESSAGE.encode(message) for message in change.messages]
+
+
+_ENCODE: dict[type, Callable[[Any], Any]] = {
+    Append: _message_rows,
+    Put: _put_row,
+    Load: _record_row,
+    Increment: _record_row,
+    Delete: _no_row,
+    DeleteRange: _no_row,
+    Expect: _no_row,
+}
+_RUN: dict[type, Callable[[apsw.Cursor, Any, Any, int], Any]] = {
+    Append: _append,
+    Put: _put,
+    Load: _load,
+    Increment: _increment,
+    Delete: _delete,
+    DeleteRange: _delete_range,
+    Expect: _expect,
+}
