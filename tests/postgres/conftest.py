@@ -1,0 +1,48 @@
+"""A real server for the tests of this folder, and a database of its own for each test that changes more than rows."""
+
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.postgres import PostgresStore
+from tests.servers.postgres import Postgres, start_postgres
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """One server for the session; its database `recollect` is migrated."""
+    server = start_postgres()
+    store = PostgresStore(server.url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    run_blocking(store.close())
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Postgres) -> str:
+    """The database that tests with an org of their own may share."""
+    return postgres_server.url
+
+
+@pytest.fixture
+def new_database(postgres_server: Postgres) -> Iterator[Callable[[], str]]:
+    """Makes empty databases, dropped after the test."""
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(f"t{uuid4().hex[:12]}")
+        _command(postgres_server, f'CREATE DATABASE "{made[-1]}"')
+        return postgres_server.url_for(database=made[-1])
+
+    yield make
+    for name in made:
+        _command(postgres_server, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def _command(server: Postgres, text: str) -> None:
+    with psycopg.connect(server.url_for(database="postgres"), autocommit=True) as connection:
+        connection.execute(text)  # pyright: ignore[reportArgumentType, reportCallIssue]
