@@ -17,7 +17,7 @@ import msgspec
 
 from ..errors import Conflict, UsageError
 from ..ports import to_datetime, to_micros, ttl_micros
-from ..records import CachedEntity
+from ..records import CachedEntity, Key
 from ..stores.base import Delete, DeleteRange, Expect, Put
 from ..values import check_name, encode_json
 from .core import Core
@@ -55,7 +55,7 @@ class _Office(msgspec.Struct):
 
     sources: dict[tuple[str, str], _Source] = {}
     stats: EntityStats = msgspec.field(default_factory=EntityStats)
-    failed: dict[tuple[str, str, str], tuple[int, BaseException]] = {}
+    failed: dict[Key, tuple[int, BaseException]] = {}
     finished: int = 0
 
 
@@ -185,13 +185,13 @@ class Entities:
             office.stats.failures += 1
             office.finished += 1
             if isinstance(error, Exception):
-                office.failed[lease.row_key] = (office.finished, error)  # type: ignore[index]  # org, type and id
+                office.failed[lease.row_key] = (office.finished, error)
                 while len(office.failed) > _MOST_FAILURES:
                     office.failed.pop(next(iter(office.failed)))
             await self._give_back(lease, before)
             raise
         office.finished += 1
-        office.failed.pop(lease.row_key, None)  # type: ignore[call-overload]  # org, type and id
+        office.failed.pop(lease.row_key, None)
         await self._keep(lease, value, source)
         return value
 
@@ -212,8 +212,8 @@ class Entities:
 
     async def _give_back(self, lease: CachedEntity, before: CachedEntity | None) -> None:
         """After a failed load nothing is cached: what was there before comes back, without the lease."""
-        row_key = lease.row_key
-        await self._write_over(lease, Delete(CachedEntity, row_key) if before is None else Put(before))
+        empty = before is None or before.status == "loading"
+        await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
 
     async def _write_over(self, lease: CachedEntity, change: Put | Delete) -> None:
         try:

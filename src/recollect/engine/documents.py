@@ -1,0 +1,213 @@
+"""Documents: long-form knowledge, cut into chunks that recall finds.
+
+Adding the same source again replaces the document. A chunk is named after its text, so that one which is unchanged,
+or has only moved, keeps its row, its index entry and its vector.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue
+from ..filters import parse_filter
+from ..ids import new_id
+from ..records import Chunk, Document, Entry, Job
+from ..scope import Namespace
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..values import check_name, check_text, encode_json, fingerprint_json
+from .audit import audit
+from .chunking import Piece, chunk
+from .core import Core
+from .facts import checked_limit, index_job
+
+
+class Documents:
+    """Knowledge to recall from."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def add(
+        self,
+        ns: str | Namespace,
+        text: str,
+        *,
+        title: str | None = None,
+        source: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        ttl: float | timedelta | None = None,
+    ) -> Document:
+        """Add a document, or replace the one of the same source (or id); unchanged chunks are kept."""
+        new = self._new(self._core.scope.namespace(ns), text, title, source, metadata, id, ttl)
+
+        async def attempt() -> Document:
+            old = await self._core.get(Document, new.ns, new.id)
+            if old is not None and ttl is None and _same(old, new):
+                return old
+            had = await self._core.scan(Chunk, new.ns, new.id)
+            has = self._chunks(new)
+            document = msgspec.structs.replace(new, chunks=len(has))
+            results = await self._core.apply(
+                Expect(Document, new.row_key, 0 if old is None else old.version),
+                Put(document),
+                Put(index_job(new.org, new.ns, f"document:{new.id}", new.updated_at)),
+                audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", source),
+                *self._moves(had, has),
+            )
+            return msgspec.structs.replace(
+                document, version=results[1].version, created_at=results[1].created_at or document.created_at
+            )
+
+        done: Document = await self._core.retry(attempt)
+        return done
+
+    async def get(self, ns: str | Namespace, id: str) -> Document | None:
+        """A document with its text, or None where there is none."""
+        return await self._core.get(Document, self._core.scope.namespace(ns), check_name(id, "document id"))
+
+    async def chunks(self, ns: str | Namespace, id: str) -> list[Chunk]:
+        """The chunks of a document, in the order of its text."""
+        found = await self._core.scan(Chunk, self._core.scope.namespace(ns), check_name(id, "document id"))
+        return sorted(found, key=lambda piece: piece.position)
+
+    async def delete(self, ns: str | Namespace, id: str) -> bool:
+        """Remove a document, its chunks and their index entries; whether there was one."""
+        space = self._core.scope.namespace(ns)
+        check_name(id, "document id")
+        results = await self._core.apply(
+            Delete(Document, (self._core.org, space, id)),
+            *removal(self._core.org, space, id),
+            audit(self._core, "delete", "document", f"{space}/{id}"),
+        )
+        return bool(results[0])
+
+    # -- parts
+
+    def _new(
+        self,
+        ns: str,
+        text: str,
+        title: str | None,
+        source: str | None,
+        metadata: Mapping[str, Any] | None,
+        id: str | None,
+        ttl: float | timedelta | None,
+    ) -> Document:
+        check_text(text, "text")
+        if not text.strip():
+            raise InvalidValue("a document needs text")
+        if title is not None:
+            check_text(title, "title", limit=10_000)
+        fields = dict(metadata or {})
+        encode_json(fields, "metadata")
+        now, at = self._core.now(), self._core.at()
+        return Document(
+            org=self._core.org,
+            ns=ns,
+            id=_id(source, id),
+            title=title,
+            source=source,
+            metadata=fields,
+            text=text,
+            digest=_digest(text),
+            actor=self._core.scope.actor,
+            created_at=at,
+            updated_at=at,
+            expires_at=self._core.expiry(ttl, now),
+        )
+
+    def _chunks(self, document: Document) -> dict[str, Chunk]:
+        chunks: dict[str, Chunk] = {}
+        for position, piece in enumerate(chunk(document.text, self._core.shared.counter.count)):
+            part = _part(piece, chunks)
+            chunks[part] = Chunk(
+                org=document.org,
+                ns=document.ns,
+                document=document.id,
+                part=part,
+                position=position,
+                text=piece.text,
+                heading=piece.heading,
+                start=piece.start,
+                stop=piece.stop,
+                tokens=piece.tokens,
+                created_at=document.updated_at,
+            )
+        return chunks
+
+    def _moves(self, had: list[Chunk], has: dict[str, Chunk]) -> list[Change]:
+        """What to write: new chunks, chunks that moved; and those that are gone, with their index entries."""
+        before = {piece.part: piece for piece in had}
+        changes: list[Change] = [
+            Put(piece)
+            for part, piece in has.items()
+            if part not in before or msgspec.structs.replace(piece, created_at=before[part].created_at) != before[part]
+        ]
+        for part, piece in before.items():
+            if part not in has:
+                entry = (piece.org, piece.ns, "document", piece.document, piece.id)
+                changes += [Delete(Chunk, piece.row_key), Delete(Entry, entry)]
+        return changes
+
+    # Last: the name hides the builtin for annotations below it.
+    async def list(
+        self,
+        ns: str | Namespace,
+        *,
+        where: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> list[Document]:
+        """Documents of a namespace in the order of their ids; `after` an id, for the next page."""
+        return await self._core.scan(
+            Document,
+            self._core.scope.namespace(ns),
+            where=parse_filter(where),
+            limit=checked_limit(limit),
+            after=None if after is None else (after,),
+        )
+
+
+def removal(org: str, ns: str, id: str) -> list[Change]:
+    """What goes with a document."""
+    return [
+        DeleteRange(Chunk, (org, ns, id)),
+        DeleteRange(Entry, (org, ns, "document", id)),
+        Delete(Job, (org, "index", ns, f"document:{id}")),
+    ]
+
+
+def _id(source: str | None, id: str | None) -> str:
+    if id is not None:
+        return check_name(id, "document id")
+    if source is None:
+        return new_id()
+    return hashlib.blake2b(check_name(source, "source").encode(), digest_size=12).hexdigest()
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _part(piece: Piece, taken: dict[str, Chunk]) -> str:
+    made = _digest(f"{piece.heading or ''}\x00{piece.text}")[:16]
+    part, again = made, 1
+    while part in taken:
+        again += 1
+        part = f"{made}-{again}"
+    return part
+
+
+def _same(old: Document, new: Document) -> bool:
+    return (old.digest, old.title, old.source, fingerprint_json(old.metadata)) == (
+        new.digest,
+        new.title,
+        new.source,
+        fingerprint_json(new.metadata),
+    )

@@ -1,0 +1,293 @@
+"""Learnings: what was learned of a user, kept once, strengthened by repetition and weakened by correction.
+
+Confidence moves by these rules:
+
+- said again, or `reinforce`: a fifth of the way to 1 (`c + 0.2 · (1 - c)`), from the higher of the two confidences;
+- `weaken`: down by three tenths (`0.7 · c`);
+- a correction halves every learning it contradicts: one it names (`corrects=`), and those about the same thing, which
+  is when they share at least half of the content words of the shorter one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue, NotFound
+from ..records import Entry, Job, Learning, Link, Tombstone
+from ..stores.base import Change, Delete, Expect, Put
+from ..values import check_name, check_text
+from .audit import audit
+from .core import Core
+from .facts import checked_limit, index_job
+from .keyed import pending
+
+TYPES = ("preference", "pattern", "correction")
+MAX_CONTENT = 10_000
+REINFORCE = 0.2
+WEAKEN = 0.7
+CORRECT = 0.5
+SAME_THING = 0.5
+# Said of almost anything: sharing one of these says nothing about sharing a subject.
+_GENERIC = frozenset(
+    {
+        *(
+            "like",
+            "love",
+            "prefer",
+            "want",
+            "need",
+            "use",
+            "hate",
+            "call",
+            "alway",
+            "never",
+            "user",
+            "pleas",
+            "instead",
+        ),
+        *("rather", "actual", "mean", "say", "said", "wrong"),
+    }
+)
+
+
+class Learnings:
+    """What was learned of the user this handle is for, or of the one named."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def add(
+        self,
+        content: str,
+        *,
+        type: str = "preference",
+        confidence: float = 0.5,
+        source: str | None = None,
+        corrects: str | None = None,
+        user: str | None = None,
+    ) -> Learning:
+        """Keep a learning; the same content again (whatever its case, width or spacing) reinforces the one there is.
+
+        One that was deleted does not come back from a derivation: it is given back with status `rejected`.
+        """
+        new = self._new(content, type, confidence, source, self._ns(user))
+
+        async def attempt() -> Learning:
+            if self._core.scope.actor != "user" and await self._refused(new):
+                return msgspec.structs.replace(new, status="rejected")
+            known, old = await self._read(new.ns, new.id)
+            learning = new if old is None else _again(old, new)
+            changes = self._changes(learning, None if known else old, known, "add" if old is None else "reinforce")
+            if type == "correction":
+                changes += await self._contradicted(learning, corrects)
+            results = await self._core.apply(*changes)
+            stored = results[0 if known else 1]
+            return msgspec.structs.replace(
+                learning, version=stored.version, created_at=stored.created_at or learning.created_at
+            )
+
+        done: Learning = await self._core.retry(attempt)
+        return done
+
+    async def get(self, id: str, *, user: str | None = None) -> Learning | None:
+        """One learning, by its id."""
+        return (await self._read(self._ns(user), check_name(id, "learning id")))[1]
+
+    async def reinforce(self, id: str, *, user: str | None = None) -> Learning:
+        """It held again: more confidence."""
+        return await self._move(id, user, "reinforce", lambda c: c + REINFORCE * (1 - c))
+
+    async def weaken(self, id: str, *, user: str | None = None) -> Learning:
+        """It did not hold: less confidence."""
+        return await self._move(id, user, "weaken", lambda c: WEAKEN * c)
+
+    async def used(self, ids: Iterable[str], *, user: str | None = None) -> int:
+        """Count a use of each: it was put into a context. How many there were."""
+        ns = self._ns(user)
+        wanted = [check_name(id, "learning id") for id in dict.fromkeys(ids)]
+
+        async def attempt() -> int:
+            found = [row for row in await self._core.get_many(Learning, [(ns, id) for id in wanted]) if row]
+            at = self._core.at()
+            changes: list[Change] = [Expect(Learning, row.row_key, row.version) for row in found]
+            changes += [
+                Put(msgspec.structs.replace(row, usage_count=row.usage_count + 1, last_used=at)) for row in found
+            ]
+            if changes:
+                await self._core.apply(*changes)
+            return len(found)
+
+        counted: int = await self._core.retry(attempt)
+        return counted
+
+    async def delete(self, id: str, *, user: str | None = None) -> bool:
+        """Remove a learning, and keep a fingerprint so that it is not derived again; whether there was one."""
+        ns = self._ns(user)
+        _, old = await self._read(ns, check_name(id, "learning id"))
+        if old is None:
+            return False
+        links = await self._core.scan(Link, f"{ns}/{id}", index="by_target")
+        await self._core.apply(
+            Delete(Learning, old.row_key),
+            Delete(Entry, (self._core.org, ns, "learning", "", id)),
+            Delete(Job, (self._core.org, "index", ns, f"learning:{id}")),
+            *(Delete(Link, link.row_key) for link in links),
+            Put(
+                Tombstone(
+                    org=self._core.org,
+                    kind="learning",
+                    fingerprint=_fingerprint(ns, id),
+                    actor=self._core.scope.actor,
+                    created_at=self._core.at(),
+                )
+            ),
+            audit(self._core, "delete", "learning", f"{ns}/{id}"),
+        )
+        return True
+
+    # -- parts
+
+    def _ns(self, user: str | None) -> str:
+        return f"user:{self._core.scope.subject(user)}"
+
+    def _new(self, content: str, type: str, confidence: float, source: str | None, ns: str) -> Learning:
+        check_text(content, "content", limit=MAX_CONTENT)
+        if not fold(content):
+            raise InvalidValue("a learning needs content")
+        if type not in TYPES:
+            raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
+        if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+            raise InvalidValue("confidence must be a number from 0 to 1")
+        at, scope = self._core.at(), self._core.scope
+        return Learning(
+            org=scope.org,
+            ns=ns,
+            id=learning_id(content),
+            content=content,
+            type=type,
+            confidence=float(confidence),
+            sources=() if source is None else (check_name(source, "source"),),
+            actor=scope.actor,
+            trust="user" if scope.actor in ("user", "import") else scope.actor,
+            created_at=at,
+            updated_at=at,
+        )
+
+    async def _read(self, ns: str, id: str) -> tuple[bool, Learning | None]:
+        """Whether this batch wrote it already, and the learning."""
+        known, row = pending(self._core, Learning, (self._core.org, ns, id))
+        return (True, row) if known else (False, await self._core.get(Learning, ns, id))
+
+    async def _refused(self, new: Learning) -> bool:
+        keys = [("learning", _fingerprint(new.ns, new.id)), *(("source", _fingerprint(s)) for s in new.sources)]
+        return any(await self._core.get_many(Tombstone, keys))
+
+    def _changes(self, learning: Learning, old: Learning | None, known: bool, action: str) -> list[Change]:
+        """The learning, its lineage, its trace and the job that makes it findable: committed together."""
+        at = learning.updated_at
+        changes: list[Change] = [
+            Put(learning),
+            Put(index_job(learning.org, learning.ns, f"learning:{learning.id}", at)),
+            audit(self._core, action, "learning", f"{learning.ns}/{learning.id}", (learning.sources or (None,))[-1]),
+        ]
+        changes += [
+            Put(
+                Link(
+                    org=learning.org,
+                    source=source,
+                    kind="learning",
+                    target=f"{learning.ns}/{learning.id}",
+                    created_at=at,
+                ),
+                absent=True,
+            )
+            for source in learning.sources
+        ]
+        if known:
+            return changes
+        return [Expect(Learning, learning.row_key, 0 if old is None else old.version), *changes]
+
+    async def _contradicted(self, correction: Learning, named: str | None) -> list[Change]:
+        subject = content_terms(correction.content)
+        changes: list[Change] = []
+        for row in await self._core.scan(Learning, correction.ns):
+            if row.id == correction.id or not (row.id == named or _same_thing(subject, content_terms(row.content))):
+                continue
+            lowered = msgspec.structs.replace(
+                row, confidence=CORRECT * row.confidence, updated_at=correction.updated_at
+            )
+            changes += self._changes(lowered, row, False, "correct")
+        return changes
+
+    async def _move(self, id: str, user: str | None, action: str, rule: Any) -> Learning:
+        ns = self._ns(user)
+        check_name(id, "learning id")
+
+        async def attempt() -> Learning:
+            known, old = await self._read(ns, id)
+            if old is None:
+                raise NotFound("no such learning of this user", learning=id)
+            moved = msgspec.structs.replace(old, confidence=rule(old.confidence), updated_at=self._core.at())
+            results = await self._core.apply(*self._changes(moved, None if known else old, known, action))
+            return msgspec.structs.replace(moved, version=results[0 if known else 1].version)
+
+        done: Learning = await self._core.retry(attempt)
+        return done
+
+    # Last: the name hides the builtin for annotations below it.
+    async def list(
+        self,
+        *,
+        min_confidence: float = 0.7,
+        type: str | None = None,
+        limit: int | None = 5,
+        user: str | None = None,
+    ) -> list[Learning]:
+        """The learnings over the floor, most used first, then the surest, then the newest."""
+        if type is not None and type not in TYPES:
+            raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
+        rows = await self._core.scan(Learning, self._ns(user))
+        kept = [row for row in rows if row.confidence >= min_confidence and type in (None, row.type)]
+        kept.sort(key=lambda row: (-row.usage_count, -row.confidence, -row.updated_at.timestamp(), row.id))
+        return kept[: checked_limit(limit)]
+
+
+def fold(content: str) -> str:
+    """Content without differences of case, width, composition and spacing, in any script."""
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", content).casefold()).split())
+
+
+def learning_id(content: str) -> str:
+    """The id of a learning with this content."""
+    return hashlib.blake2b(fold(content).encode(), digest_size=12).hexdigest()
+
+
+def content_terms(content: str) -> frozenset[str]:
+    """What a learning is about: its stemmed words, without those said of almost anything."""
+    from ..recall.analyze import tokens
+
+    return frozenset(term for term in tokens(content) if term not in _GENERIC)
+
+
+def _same_thing(one: frozenset[str], other: frozenset[str]) -> bool:
+    shorter = min(len(one), len(other))
+    return shorter > 0 and len(one & other) >= SAME_THING * shorter
+
+
+def _again(old: Learning, new: Learning) -> Learning:
+    confidence = max(old.confidence, new.confidence)
+    return msgspec.structs.replace(
+        old,
+        confidence=confidence + REINFORCE * (1 - confidence),
+        sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
+        updated_at=new.updated_at,
+    )
+
+
+def _fingerprint(*parts: str) -> str:
+    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
