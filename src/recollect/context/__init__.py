@@ -2,10 +2,15 @@
 
 from .assemble import Assembly
 from .budget import TokenBudget
-from .compress import compress
+from .builder import PromptBuilder
+from .compress import compress, maybe_compress
 from .context import Context
+from .fence import MemoryItem
+from .fold import Fold, plan_fold, write_fold
+from .manifest import Manifest
 from .measure import count_message, count_tools
 from .policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from .summaries import summarize
 from .tokens import open_counter
 from .units import Unit, units
 
@@ -15,7 +20,11 @@ __all__ = [
     "Context",
     "ElideToolResults",
     "Fifo",
+    "Fold",
     "Importance",
+    "Manifest",
+    "MemoryItem",
+    "PromptBuilder",
     "SlidingWindow",
     "Summarize",
     "TokenBudget",
@@ -24,6 +33,10 @@ __all__ = [
     "compress",
     "count_message",
     "count_tools",
+    "maybe_compress",
     "open_counter",
+    "plan_fold",
+    "summarize",
     "units",
+    "write_fold",
 ]

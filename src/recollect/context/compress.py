@@ -6,12 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
+from ..errors import BudgetError
 from ..messages import Message, as_message
 from .assemble import Assembly
-from .budget import TokenBudget
+from .budget import TokenBudget, as_budget
 from .context import Context
-from .plan import Policy, Searcher, Summarizer
-from .units import INSTRUCTIONS
+from .fence import render_summary
+from .measure import REQUEST_TOKENS, count_message
+from .plan import Aid, Policy, Searcher, Summarizer, fit
+from .policies import Summarize
+from .summaries import summary_tokens
+from .tokens import open_counter
+from .units import INSTRUCTIONS, Unit, group
+
+_ACKNOWLEDGED = "Understood. I will go on from there."
 
 
 def compress(
@@ -83,3 +91,61 @@ def _any_pinned(listed: Sequence[Any]) -> bool:
         return any(map(dict.__contains__, listed, repeat("pinned")))
     except TypeError:
         return any(item.pinned if isinstance(item, Message) else "pinned" in item for item in listed)
+
+
+def maybe_compress(
+    messages: Iterable[Any],
+    *,
+    budget: TokenBudget | int | str = 150_000,
+    threshold: float = 0.8,
+    keep: int = 4,
+    summarize: Any = None,
+    counter: Any = None,
+) -> list[Any]:
+    """The same list while it is under `threshold` of the budget; else a summary pair and the last `keep` units.
+
+    `summarize` is a function (messages, previous, max_tokens) → text, or a model with `complete`. The summary stands
+    first as a user's message and an assistant's answer, after the system messages; what is pinned stays.
+    """
+    most, measure = as_budget(budget), open_counter(counter)
+    given = list(messages)
+    read = [as_message(item) for item in given]
+    start = _instructions(read)
+    found, _ = group(read[start:], measure)
+    system = sum(count_message(message, measure) for message in read[:start])
+    total = system + REQUEST_TOKENS + sum(unit.tokens for unit in found)
+    if total <= threshold * most.request_tokens or len(found) < 2:
+        return given
+    previous = _earlier_summary(found)
+    newest = found[-1]
+    room = most.request_tokens - system - REQUEST_TOKENS - newest.tokens - summary_tokens(_ACKNOWLEDGED, measure)
+    older = found[2:-1] if previous else found[:-1]
+    aid = Aid(measure, "", previous, None, None, 1, newest.tokens)
+    plan = fit(Summarize(threshold=threshold, keep=keep, model=summarize).plan(older, room, aid), room, "did not fit")
+    if plan.tokens > room or room < 0:
+        sections = {"system": system, "input": newest.tokens, "pinned": plan.tokens}
+        raise BudgetError("what must be kept does not fit", sections=sections, budget_tokens=most.request_tokens)
+    origin = {id(message): item for message, item in zip(read, given, strict=True)}
+    kept = [
+        origin.get(id(message), message.anthropic() if message.shape == "anthropic" else message.openai())
+        for unit in (*plan.keep, newest)
+        for message in unit.messages
+    ]
+    pair = _pair(plan.digest.text if plan.digest else previous)
+    return [*given[:start], *pair, *kept]
+
+
+def _pair(summary: str | None) -> list[dict[str, Any]]:
+    if not summary:
+        return []
+    answer = {"role": "assistant", "content": _ACKNOWLEDGED}
+    return [{"role": "user", "content": render_summary(summary)}, answer]
+
+
+def _earlier_summary(found: Sequence[Unit]) -> str | None:
+    """The text of the summary pair that an earlier call put first."""
+    if len(found) < 3 or found[1].text != _ACKNOWLEDGED:
+        return None
+    start, end = render_summary("|").split("|")
+    text = found[0].text
+    return text[len(start) : -len(end)] if text.startswith(start) and text.endswith(end) else None

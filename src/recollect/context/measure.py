@@ -55,12 +55,22 @@ def count_message(message: Message, counter: Counter | None = None) -> int:
     """What one message costs in a request, whichever shape it is sent in."""
     counter = counter or open_counter()
     content = message.content
-    tokens = MESSAGE_TOKENS + (counter.count(content) if type(content) is str else count_content(content, counter))
+    tokens = MESSAGE_TOKENS + counter.count(content) if type(content) is str else _count_parts(content, counter)
     if message.name is not None:
         tokens += NAME_TOKENS + counter.count(message.name)
     if message.extra:
         tokens += _count_extra(message.extra, counter)
     return tokens
+
+
+def _count_parts(content: Any, counter: Counter) -> int:
+    """Content and what stands around it; a message of results alone has nothing around it but theirs."""
+    results = isinstance(content, list) and content and all(_is_result(block) for block in content)
+    return (0 if results else MESSAGE_TOKENS) + count_content(content, counter)
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "tool_result"
 
 
 def count_content(content: Any, counter: Counter) -> int:
@@ -209,7 +219,7 @@ def measure_openai(messages: Sequence[Mapping[str, Any]], tools: Any = None, cou
     tokens = REQUEST_TOKENS + count_tools(tools, counter)
     for message in messages:
         extra = {name: value for name, value in message.items() if name not in _OWN_FIELDS}
-        tokens += MESSAGE_TOKENS + count_content(message.get("content"), counter) + _count_extra(extra, counter)
+        tokens += _count_parts(message.get("content"), counter) + _count_extra(extra, counter)
         if message.get("name") is not None:
             tokens += NAME_TOKENS + counter.count(message["name"])
     return tokens
@@ -221,7 +231,7 @@ def measure_anthropic(request: Mapping[str, Any], counter: Counter | None = None
     tokens = REQUEST_TOKENS + count_tools(_unmarked(request.get("tools")), counter)
     if request.get("system"):
         tokens += MESSAGE_TOKENS + count_content(request["system"], counter)
-    return tokens + sum(MESSAGE_TOKENS + count_content(m["content"], counter) for m in request["messages"])
+    return tokens + sum(_count_parts(message["content"], counter) for message in request["messages"])
 
 
 def _unmarked(tools: Any) -> list[Any]:

@@ -278,7 +278,9 @@ def elide(unit: Unit, limit: int, aid: Aid) -> Unit:
     )
     if all(new is old for new, old in zip(messages, unit.messages, strict=True)):
         return unit
-    tokens = sum(stored_tokens(message, aid.counter) for message in messages)
+    saved = sum(stored_tokens(message, aid.counter) for message in unit.messages)
+    saved -= sum(stored_tokens(message, aid.counter) for message in messages)
+    tokens = unit.tokens - saved
     return msgspec.structs.replace(unit, messages=messages, tokens=tokens) if tokens < unit.tokens else unit
 
 

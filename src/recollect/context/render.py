@@ -10,7 +10,7 @@ import msgspec
 
 from ..messages import Message, text_of
 from .measure import compact_json
-from .units import INSTRUCTIONS
+from .units import INSTRUCTIONS, SYSTEM_NOTE
 
 _ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 _PLACEHOLDER = re.compile(r"\{(system|memory|context|tools|history|input|user|scratchpad)\}")
@@ -78,7 +78,7 @@ def anthropic_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 def _blocks(message: Message) -> tuple[str, list[Any]]:
     if message.role in INSTRUCTIONS:
-        return "user", [{"type": "text", "text": f"System note: {message.text}"}]
+        return "user", [{"type": "text", "text": SYSTEM_NOTE}, {"type": "text", "text": message.text}]
     made = _functions(message).anthropic()
     content = made.get("content", "")
     if isinstance(content, str):
@@ -120,11 +120,12 @@ def _renamed(blocks: list[dict[str, Any]], names: dict[str, str], seen: set[str]
     out: list[dict[str, Any]] = []
     for block in blocks:
         if block["type"] == "tool_use":
-            new = base = _ID_CHARACTERS.sub("_", str(block.get("id", ""))) or "call"
-            number = 1
-            while new in seen:
-                number += 1
-                new = f"{base}_{number}"
+            new = _ID_CHARACTERS.sub("_", str(block.get("id", "")))
+            number = len(seen)
+            while new in seen or new != block.get("id"):
+                new, number = f"t{number}", number + 1
+                if new not in seen:
+                    break
             seen.add(new)
             names[str(block.get("id", ""))] = new
             block = block if block.get("id") == new else {**block, "id": new}

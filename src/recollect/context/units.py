@@ -18,6 +18,8 @@ from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
 NO_RESULT = "(no result: the call was interrupted)"
 EMPTY = "(empty message)"
+SYSTEM_NOTE = "System note:"
+"""Stands before a system message in the middle of a conversation where the provider has no place for one."""
 SYNTHETIC = "recollect.synthetic"
 ATTACHED = "recollect.context"
 """Key in a message's metadata: what was recalled for it, as it was sent."""
@@ -128,6 +130,11 @@ class Grouper:
             # What was recalled for this turn stands before it, in the same bytes as when it was first sent.
             messages = (attached_message(messages[0]), *messages)
         tokens = sum(stored_tokens(message, self.counter) for message in messages)
+        if exchange:
+            # A provider may need another id for a call: one token more, in the call and in its result.
+            tokens += 2 * len(messages[0].tool_calls)
+        elif messages[0].role in INSTRUCTIONS:
+            tokens += self.counter.count(SYSTEM_NOTE)
         return Unit(messages, tokens, position, any(m.pinned for m in messages), exchange, last)
 
     def _release(self) -> list[Unit]:

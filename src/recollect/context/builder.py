@@ -1,0 +1,116 @@
+"""PromptBuilder: a request put together by hand, section by section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import UsageError
+from ..messages import Message, as_message
+from .assemble import Assembly
+from .budget import TokenBudget, as_budget
+from .context import Context
+from .fence import MemoryItem, as_items
+from .plan import Policy, Searcher, Summarizer
+
+_UNLIMITED = 1 << 40
+
+
+class PromptBuilder:
+    """Adds sections in any order; `build` puts them in the standard one, within the budget."""
+
+    def __init__(
+        self,
+        budget: TokenBudget | int | str | None = None,
+        *,
+        policy: Policy | None = None,
+        counter: Any = None,
+        layout: str = "standard",
+        summarize: Summarizer | None = None,
+        search: Searcher | None = None,
+    ) -> None:
+        self._budget = as_budget(_UNLIMITED if budget is None else budget)
+        self._options: dict[str, Any] = {"policy": policy, "counter": counter, "layout": layout}
+        self._options |= {"summarize": summarize, "search": search}
+        self._system: list[Any] = []
+        self._items: list[MemoryItem] = []
+        self._tools: list[Any] = []
+        self._history: list[Message] = []
+        self._history_tokens: int | None = None
+        self._summary: str | None = None
+        self._input: list[Message] = []
+        self._notes: list[Any] = []
+
+    def add_system(self, prompt: Any) -> PromptBuilder:
+        """Text, a system message, or several."""
+        self._system.extend([prompt] if isinstance(prompt, str | Mapping | Message) else prompt)
+        return self
+
+    def add_context(self, items: Any, *, source: str | None = None, trust: str | None = None) -> PromptBuilder:
+        """Retrieved context and memory, best first: text, hits, facts or dicts with `text`."""
+        for item in as_items(items):
+            self._items.append(
+                MemoryItem(item.text, item.kind, source or item.source, trust or item.trust, item.created_at)
+            )
+        return self
+
+    def add_tools(self, tools: Iterable[Any]) -> PromptBuilder:
+        """Tool definitions in either shape."""
+        self._tools.extend(tools)
+        return self
+
+    def add_history(
+        self,
+        messages: Iterable[Any],
+        max_tokens: int | None = None,
+        *,
+        policy: Policy | None = None,
+        summary: str | None = None,
+    ) -> PromptBuilder:
+        """Earlier messages, oldest first, and the summary of what came before them."""
+        if max_tokens is not None and (isinstance(max_tokens, bool) or max_tokens < 0):
+            raise UsageError("max_tokens must be a whole number, zero or more")
+        self._history.extend(as_message(message) for message in messages)
+        if max_tokens is not None:
+            self._history_tokens = max_tokens
+        if policy is not None:
+            self._options["policy"] = policy
+        self._summary = summary or self._summary
+        return self
+
+    def add_user(self, message: Any) -> PromptBuilder:
+        """The current input: text, a message, or several (the results of tool calls, say)."""
+        listed = [message] if isinstance(message, str | Mapping | Message) else message
+        self._input.extend(as_message(item) for item in listed)
+        return self
+
+    def add_scratchpad(self, notes: Any) -> PromptBuilder:
+        """Working notes, put last."""
+        if notes:
+            self._notes.append(notes)
+        return self
+
+    def build(self) -> Context:
+        """The request, within the budget and valid, or BudgetError."""
+        assembly = Assembly(
+            budget=self._ceilings(),
+            system=self._system,
+            memory=self._items,
+            tools=self._tools,
+            input=self._input or None,
+            scratchpad=self._notes[0] if len(self._notes) == 1 else "\n\n".join(map(str, self._notes)),
+            summary=self._summary,
+            **self._options,
+        )
+        newest_first = self._history[::-1]
+        assembly.read_all(newest_first, position=len(newest_first) - 1)
+        return assembly.finish()
+
+    def _ceilings(self) -> TokenBudget:
+        budget, most = self._budget, self._history_tokens
+        if most is None:
+            return budget
+        ceiling = most if budget.history is None else min(most, budget.history)
+        return TokenBudget(
+            budget.total, budget.system, budget.memory, budget.tools, ceiling, budget.input, budget.output_reserve
+        )

@@ -1,0 +1,105 @@
+"""Folding a stored thread: which messages a summary should stand for next, and when.
+
+Hysteresis keeps the provider's cache warm: nothing is folded until the view takes `compact_at` of the room, then enough
+is folded to bring it down to `compact_to`. Between two folds each request starts with the bytes of the one before.
+A fold is a decision, not a deed: the caller writes the summary first, and only then reads on from behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..errors import UsageError
+from ..messages import Message
+from .plan import Digest
+from .summaries import SMALLEST_SUMMARY, Completer, extractive, summarize, summary_tokens
+from .tokens import Counter, open_counter
+from .units import Unit
+
+COMPACT_AT, COMPACT_TO = 0.8, 0.5
+SUMMARY_SHARE = 0.4
+"""The part of `compact_to` that the summary itself may take."""
+
+
+class Fold(msgspec.Struct, frozen=True):
+    """A range of a thread that one summary should stand for."""
+
+    first: int
+    last: int
+    """Positions of the first and last message folded; a view starts behind `last`."""
+    messages: tuple[Message, ...]
+    """What is summarised, oldest first; pinned messages of the range are not among them."""
+    pinned: tuple[Message, ...]
+    """Pinned messages of the range, with their exchanges: they stay in every later view."""
+    tokens: int
+    """What the folded messages and the previous summary took."""
+    max_tokens: int
+    """Most tokens of the new summary's text."""
+    previous: str | None = None
+
+
+def plan_fold(
+    units: Sequence[Unit],
+    room_tokens: int,
+    *,
+    previous: str | None = None,
+    counter: Counter | None = None,
+    compact_at: float = COMPACT_AT,
+    compact_to: float = COMPACT_TO,
+    keep: int = 2,
+) -> Fold | None:
+    """The next fold of a thread's unfolded units, or None while they take less than `compact_at` of the room."""
+    if not 0 < compact_to < compact_at <= 1:
+        raise UsageError("compact_to must be above 0 and below compact_at, which is at most 1")
+    counter = counter or open_counter()
+    before = summary_tokens(previous, counter) if previous else 0
+    total = before + sum(unit.tokens for unit in units)
+    if total <= compact_at * room_tokens:
+        return None
+    share = int(compact_to * room_tokens * SUMMARY_SHARE)
+    cut = _cut(units, int(compact_to * room_tokens) - share, keep)
+    folded = [unit for unit in units[:cut] if not unit.pinned]
+    if not folded:
+        return None
+    tokens = before + sum(unit.tokens for unit in folded)
+    most = min(share, tokens - 1) - summary_tokens("", counter)
+    if most < SMALLEST_SUMMARY:
+        return None
+    return Fold(
+        units[0].position,
+        max(unit.last for unit in units[:cut]),
+        tuple(message for unit in folded for message in unit.messages),
+        tuple(message for unit in units[:cut] if unit.pinned for message in unit.messages),
+        tokens,
+        most,
+        previous,
+    )
+
+
+def _cut(units: Sequence[Unit], target_tokens: int, keep: int) -> int:
+    """How many of the oldest units go, so that the rest takes at most the target and starts with a user's turn."""
+    cut = len(units)
+    tail = 0
+    while cut > 0 and (tail + units[cut - 1].tokens <= target_tokens or len(units) - cut < keep):
+        cut -= 1
+        tail += units[cut].tokens
+    turn = next((place for place in range(cut, len(units) - keep) if units[place].role == "user"), cut)
+    return turn if turn - cut <= 8 else cut
+
+
+async def write_fold(fold: Fold, *, model: Completer | None = None, counter: Counter | None = None) -> Digest | None:
+    """The digest that stands for a fold; None where no shorter text does, and then nothing is folded.
+
+    Without a model this never suspends.
+    """
+    counter = counter or open_counter()
+    digest = None
+    if model is not None:
+        digest = await summarize(model, fold.previous, fold.messages, fold.max_tokens, counter=counter)
+    if digest is None:
+        digest = extractive(fold.messages, fold.previous, fold.max_tokens, counter)
+    if digest is None or summary_tokens(digest.text, counter) >= fold.tokens:
+        return None
+    return digest

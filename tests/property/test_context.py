@@ -1,0 +1,286 @@
+"""Random threads × budgets × policies × counters: within budget, nothing orphaned, pinned kept, same bytes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.context import (
+    Chain,
+    ElideToolResults,
+    Fifo,
+    Importance,
+    SlidingWindow,
+    Summarize,
+    TokenBudget,
+    VectorSwap,
+    compress,
+    open_counter,
+)
+from recollect.context.measure import measure_anthropic, measure_openai
+from recollect.context.units import group
+from recollect.context.validate import anthropic_problems, openai_problems
+from recollect.errors import BudgetError
+
+EXAMPLES = int(os.environ.get("RECOLLECT_CONTEXT_EXAMPLES", "1200"))
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+SENTENCE = "The invoice of Ada was 42 euros, so we decided to use Postgres. 数据库连接失败 [1, 2] <b>x</b> naïve 🙂 "
+WORDS = SENTENCE.split(" ")
+GIANT = " ".join(WORDS * 120)
+TOOLS = [{"type": "function", "function": {"name": "look", "description": "Looks", "parameters": {"type": "object"}}}]
+
+
+def call(identity: str, name: str = "look", arguments: str = '{"q": "x", "n": 3}') -> dict[str, Any]:
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def calls(*identities: str, content: str | None = None) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, "tool_calls": [call(identity) for identity in identities]}
+
+
+def result(identity: str, content: Any = "found it") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": identity, "content": content}
+
+
+def use(identity: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": identity, "name": "look", "input": {"q": "ünï", "deep": [1, {"a": None}]}}
+
+
+def used(identity: str, content: Any = "found it") -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": identity, "content": content}
+
+
+def words(number: int) -> str:
+    size = number * 7 % 23 + 1
+    return " ".join(WORDS[(number + place) % len(WORDS)] for place in range(size)) + f" #{number}"
+
+
+def image() -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+
+
+def anthropic_image() -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+
+
+def user(content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content, **more}
+
+
+def assistant(content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, **more}
+
+
+def text_block(number: int) -> dict[str, Any]:
+    return {"type": "text", "text": words(number)}
+
+
+THOUGHT = {"type": "thinking", "thinking": "Let me think about this.", "signature": "c2ln"}
+# Each kind is a function from a number to the messages it stands for.
+KINDS: dict[str, Any] = {
+    "user": lambda n: [user(words(n))],
+    "assistant": lambda n: [assistant(words(n))],
+    "pair": lambda n: [user(words(n)), assistant(words(n + 1))],
+    "named": lambda n: [user(words(n), name="Ada")],
+    "parts": lambda n: [user([text_block(n), image()])],
+    "picture": lambda n: [user([anthropic_image(), text_block(n)])],
+    "only picture": lambda n: [user([image()])],
+    "system": lambda n: [{"role": "system", "content": words(n)}],
+    "developer": lambda n: [{"role": "developer", "content": words(n)}],
+    "empty user": lambda n: [user("")],
+    "blank user": lambda n: [user(" \n\t")],
+    "empty parts": lambda n: [user([])],
+    "blank parts": lambda n: [user([{"type": "text", "text": ""}, text_block(n)])],
+    "no content": lambda n: [{"role": "assistant"}],
+    "none content": lambda n: [assistant(None)],
+    "empty calls": lambda n: [assistant(words(n), tool_calls=[])],
+    "refusal": lambda n: [assistant(None, refusal="I cannot do that.")],
+    "thinking only": lambda n: [assistant([THOUGHT])],
+    "thinking": lambda n: [assistant([THOUGHT, text_block(n)])],
+    "giant user": lambda n: [user(f"{GIANT} #{n}")],
+    "giant assistant": lambda n: [assistant(f"{GIANT} #{n}")],
+    "exchange": lambda n: [calls(f"c{n}"), result(f"c{n}", words(n))],
+    "parallel": lambda n: [calls(f"c{n}a", f"c{n}b", content=words(n)), result(f"c{n}a"), result(f"c{n}b", words(n))],
+    "reversed": lambda n: [calls(f"c{n}a", f"c{n}b"), result(f"c{n}b"), result(f"c{n}a", None)],
+    "missing one": lambda n: [calls(f"c{n}a", f"c{n}b"), result(f"c{n}b")],
+    "interleaved": lambda n: [calls(f"c{n}a"), calls(f"c{n}b"), result(f"c{n}a"), result(f"c{n}b")],
+    "late result": lambda n: [calls(f"c{n}"), user(words(n)), result(f"c{n}", "late")],
+    "early result": lambda n: [result(f"c{n}"), calls(f"c{n}")],
+    "same ids": lambda n: [calls("same", "same"), result("same", "one"), result("same", "two")],
+    "reused id": lambda n: [calls("call_0"), result("call_0", words(n))],
+    "no id": lambda n: [calls(""), result("")],
+    "twice": lambda n: [calls(f"c{n}"), result(f"c{n}", "one"), result(f"c{n}", "two")],
+    "bad arguments": lambda n: [assistant("", tool_calls=[call(f"c{n}", arguments="{oops")]), result(f"c{n}")],
+    "list arguments": lambda n: [assistant(None, tool_calls=[call(f"c{n}", arguments="[1]")]), result(f"c{n}")],
+    "custom": lambda n: [
+        assistant(None, tool_calls=[{"id": f"c{n}", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}]),
+        result(f"c{n}"),
+    ],
+    "open call": lambda n: [calls(f"c{n}")],
+    "orphan": lambda n: [result(f"nowhere{n}", words(n))],
+    "giant result": lambda n: [calls(f"c{n}"), result(f"c{n}", f"{GIANT} #{n}")],
+    "tool parts": lambda n: [calls(f"c{n}"), result(f"c{n}", [text_block(n), text_block(n + 1)])],
+    "use": lambda n: [assistant([THOUGHT, text_block(n), use(f"u{n}")]), user([used(f"u{n}", words(n))])],
+    "uses": lambda n: [
+        assistant([use(f"u{n}a"), use(f"u{n}b")]),
+        user([used(f"u{n}b", [text_block(n)]), used(f"u{n}a"), text_block(n)]),
+    ],
+    "uses apart": lambda n: [
+        assistant([use(f"u{n}a"), use(f"u{n}b")]),
+        user([used(f"u{n}b"), text_block(n)]),
+        user([used(f"u{n}a")]),
+    ],
+    "use and picture": lambda n: [assistant([use(f"u{n}")]), user([used(f"u{n}", [anthropic_image()])])],
+    "use without result": lambda n: [assistant([THOUGHT, use(f"u{n}")]), user(words(n))],
+    "use orphan": lambda n: [user([used(f"nowhere{n}"), text_block(n)])],
+    "use odd id": lambda n: [assistant([use(f"u:{n}.")]), user([used(f"u:{n}.")])],
+    "server tool": lambda n: [
+        assistant([{"type": "server_tool_use", "id": f"s{n}", "name": "web", "input": {"q": 1}}, text_block(n)])
+    ],
+    "redacted": lambda n: [assistant([{"type": "redacted_thinking", "data": "abcd" * 20}, text_block(n)])],
+    "function": lambda n: [
+        assistant(None, function_call={"name": "old", "arguments": "{}"}),
+        {"role": "function", "name": "old", "content": words(n)},
+    ],
+    "surrogate": lambda n: [user(f"broken \ud83d text {n}")],
+    "control tokens": lambda n: [user(f"<|endoftext|> <|im_start|>system {n}")],
+    "pinned": lambda n: [user(f"PINNED-{n}. {words(n)}", pinned=True)],
+    "pinned exchange": lambda n: [calls(f"p{n}"), {**result(f"p{n}", f"PINNED-{n}"), "pinned": True}],
+    "pinned empty": lambda n: [user("", pinned=True)],
+    "important": lambda n: [user(words(n), importance=0.9)],
+    "plain text": lambda n: [f"just text {n}"],
+}
+POLICIES: dict[str, Any] = {
+    "default": None,
+    "fifo": Fifo(5),
+    "sliding": SlidingWindow(),
+    "sliding 300": SlidingWindow(300),
+    "summarize": Summarize(),
+    "summarize half": Summarize(threshold=0.5, fraction=0.5),
+    "swap": VectorSwap(keep=3, k=2),
+    "importance": Importance(),
+    "longest": Importance(lambda unit: float(unit.tokens)),
+    "elide": ElideToolResults(50),
+    "elide default": ElideToolResults(),
+    "chain": Chain(ElideToolResults(100), Summarize(), SlidingWindow()),
+    "chain fifo": Chain(Fifo(8), Importance()),
+}
+BUDGETS = st.one_of(
+    st.integers(1, 60), st.integers(60, 600), st.integers(600, 6_000), st.sampled_from([8_000, 30_000, 200_000])
+)
+
+
+def thread_of(kinds: list[str]) -> list[Any]:
+    return [message for number, kind in enumerate(kinds) for message in KINDS[kind](number)]
+
+
+def orphans(messages: list[dict[str, Any]]) -> list[str]:
+    """Written apart from the product's validator: each call answered right after it, each result asked for."""
+    wrong: list[str] = []
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            if message["tool_call_id"] in waiting:
+                waiting.remove(message["tool_call_id"])
+            else:
+                wrong.append("result without call")
+            continue
+        if waiting:
+            wrong.append("call without result")
+        waiting = [one["id"] for one in message.get("tool_calls") or ()]
+    return wrong + (["call without result"] if waiting else [])
+
+
+def check(thread: list[Any], budget: TokenBudget, policy: Any, counter: Any, **options: Any) -> None:
+    try:
+        context = compress(thread, budget=budget, policy=policy, counter=counter, **options)
+    except BudgetError as error:
+        assert error.sections
+        return
+    messages, request = context.messages(), context.anthropic()
+    assert context.tokens <= budget.request_tokens
+    assert measure_openai(messages, context.openai().get("tools"), counter) <= context.tokens
+    assert measure_anthropic(request, counter) <= context.tokens
+    assert orphans(messages) == []
+    assert openai_problems(messages) == []
+    assert anthropic_problems(request) == []
+    sent = "\n".join(str(message.get("content")) for message in messages)
+    for item in thread:
+        if isinstance(item, dict) and item.get("pinned") and item["content"]:
+            assert item["content"] in sent
+    again = compress(thread, budget=budget, policy=policy, counter=counter, **options)
+    assert dump(again.messages()) == dump(messages)
+    assert dump(again.anthropic()) == dump(request)
+    assert sum(report.tokens for report in context.manifest.sections) == context.tokens
+    assert context.explain() == again.explain()
+
+
+def dump(value: Any) -> str:  # surrogates cannot be written as JSON
+    return repr(value)
+
+
+COUNTERS = {"o200k_base": open_counter("o200k_base"), "estimate": open_counter("estimate")}
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@given(
+    kinds=st.lists(st.sampled_from(sorted(KINDS)), max_size=14),
+    total=BUDGETS,
+    policy=st.sampled_from(sorted(POLICIES)),
+    counter=st.sampled_from(sorted(COUNTERS)),
+    layout=st.sampled_from(["standard", "cached"]),
+    extras=st.booleans(),
+)
+def test_every_request_fits_and_is_valid_or_says_what_does_not_fit(
+    kinds: list[str], total: int, policy: str, counter: str, layout: str, extras: bool
+) -> None:
+    options: dict[str, Any] = {"layout": layout}
+    budget = TokenBudget(total)
+    if extras:
+        options |= {
+            "system": "Be brief.",
+            "memory": ["Ada likes tea.", words(3)],
+            "tools": TOOLS,
+            "scratchpad": "step 2",
+        }
+        budget = TokenBudget(total, memory=total // 3, history=total // 2 + 1, output_reserve=total // 5)
+    check(thread_of(kinds), budget, POLICIES[policy], COUNTERS[counter], **options)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_each_kind_alone_is_sent_whole_when_there_is_room(kind: str) -> None:
+    thread = [*KINDS[kind](1), user("And then?")]
+    for counter in COUNTERS.values():
+        check(thread, TokenBudget(100_000), None, counter)
+        check([user("First."), *thread], TokenBudget(100_000), Summarize(threshold=0.01, keep=1), counter)
+
+
+def test_a_positional_trim_is_caught_by_the_validators() -> None:
+    """The planted bug: keep the last n messages, whatever they are."""
+    kinds = ["user", "parallel", "exchange", "assistant"]
+    thread = [message for number in range(20) for message in KINDS[kinds[number % len(kinds)]](number)]
+    trimmed = [thread[-keep:] for keep in range(1, len(thread))]
+    caught = [bool(openai_problems(messages)) for messages in trimmed]
+    assert sum(caught) >= len(trimmed) // 4
+    assert caught == [bool(orphans(messages)) for messages in trimmed]
+    assert openai_problems(compress(thread, budget=400).messages()) == []
+
+
+def test_units_lose_nothing_but_what_they_report() -> None:
+    thread = thread_of(sorted(KINDS))
+    found, repairs = group(thread, COUNTERS["o200k_base"])
+    assert [unit.position for unit in found] == sorted(unit.position for unit in found)
+    reasons = {repair.reason for repair in repairs}
+    assert reasons == {
+        "empty message",
+        "tool result without its call",
+        "second result of a call",
+        "call without a result closed",
+        "tool result moved next to its call",
+    }
+    assert all(isinstance(msgspec.to_builtins(repair), dict) for repair in repairs)
