@@ -353,23 +353,31 @@ class AuditEvent(Record, frozen=True, kw_only=True):
 
 
 class Entry(Record, frozen=True, kw_only=True):
-    """One findable thing: its analysed terms and its vector, for recall; `parent` is its thread or document."""
+    """One findable thing as recall sees it: its analysed terms and its vector, never its text.
 
-    table = Table("entries", ("org", "ns", "kind", "parent", "id"))
+    `parent` is its thread or document. `stamp` counts the index batches of a namespace, so that a process that has
+    some of them in RAM reads only the new ones.
+    """
+
+    table = Table(
+        "entries",
+        ("org", "ns", "kind", "parent", "id"),
+        indexes={"by_stamp": ("org", "ns", "stamp", "kind", "parent", "id")},
+    )
     ns: str
     kind: str
     parent: str = ""
     id: str
     seq: int = 0
-    text: str
+    stamp: int = 0
     terms: str
     context_terms: str = ""
+    signals: bytes = b""
     role: str | None = None
     speaker: str | None = None
     trust: str = "user"
     confidence: float = 1.0
     uses: int = 0
-    tokens: int = 0
     metadata: dict[str, Any] = {}
     source: str | None = None
     embedder: str | None = None

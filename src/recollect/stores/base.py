@@ -14,7 +14,7 @@ import msgspec
 
 from ..filters import Filter
 from ..messages import Message
-from ..records import Job, Key, Record, StateEntry
+from ..records import Entry, Job, Key, Record, StateEntry
 
 R = TypeVar("R", bound=Record)
 
@@ -158,6 +158,43 @@ class Claims(Protocol):
 
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
+        ...
+
+
+@runtime_checkable
+class SearchesText(Protocol):
+    """Has a text index over the terms of entries. Terms are our own, already analysed; they are never query syntax.
+
+    A store without this power is searched through an index in the process, fed by `scan(Entry, index="by_stamp")`.
+    """
+
+    async def search_text(
+        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, kinds: Sequence[str] | None = None
+    ) -> list[Entry]:
+        """Live entries of a namespace that hold any of the terms (own or context), best first as the engine ranks."""
+        ...
+
+    async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
+        """In how many entries of the namespace each term is, own or context."""
+        ...
+
+
+@runtime_checkable
+class SearchesVectors(Protocol):
+    """Finds near vectors by itself. A store without this power is searched over a matrix in the process."""
+
+    async def search_vector(
+        self,
+        org: str,
+        ns: str,
+        embedder: str,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        now: int,
+        kinds: Sequence[str] | None = None,
+    ) -> list[tuple[Entry, float]]:
+        """Live entries of a namespace made by this embedder, nearest first, with their cosine."""
         ...
 
 

@@ -296,15 +296,15 @@ CREATE TABLE recollect.entries (
   parent text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
   seq bigint NOT NULL,
-  text text NOT NULL,
+  stamp bigint NOT NULL,
   terms text NOT NULL,
   context_terms text NOT NULL,
+  signals bytea NOT NULL,
   role text,
   speaker text,
   trust text NOT NULL,
   confidence double precision NOT NULL,
   uses bigint NOT NULL,
-  tokens bigint NOT NULL,
   metadata text,
   source text,
   embedder text,
@@ -313,6 +313,7 @@ CREATE TABLE recollect.entries (
   expires_at bigint,
   PRIMARY KEY (org, ns, kind, parent, id)
 );
+CREATE INDEX entries_by_stamp ON recollect.entries (org, ns, stamp, kind, parent, id);
 CREATE INDEX entries_expiry ON recollect.entries (org, expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE TABLE recollect.messages (

@@ -99,15 +99,15 @@ CREATE TABLE entries (
   parent TEXT NOT NULL,
   id TEXT NOT NULL,
   seq INTEGER NOT NULL,
-  text TEXT NOT NULL,
+  stamp INTEGER NOT NULL,
   terms TEXT NOT NULL,
   context_terms TEXT NOT NULL,
+  signals BLOB NOT NULL,
   role TEXT,
   speaker TEXT,
   trust TEXT NOT NULL,
   confidence REAL NOT NULL,
   uses INTEGER NOT NULL,
-  tokens INTEGER NOT NULL,
   metadata TEXT,
   source TEXT,
   embedder TEXT,
@@ -116,6 +116,7 @@ CREATE TABLE entries (
   expires_at INTEGER,
   PRIMARY KEY (org, ns, kind, parent, id)
 );
+CREATE UNIQUE INDEX entries_by_stamp ON entries (org, ns, stamp, kind, parent, id);
 CREATE INDEX entries_expiry ON entries (expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE TABLE fact_versions (
