@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
@@ -102,7 +102,7 @@ def _tonight(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
 
 def _relative(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
     """Last week, this month, next year."""
-    grain: Grain = match[2].lower()  # type: ignore[assignment]
+    grain = cast("Grain", match[2].lower())
     step = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0}.get(match[1].lower(), 1)
     return _plain(period(shift(now.replace(day=1) if grain == "month" else now, step, grain), grain), grain)
 
@@ -124,7 +124,7 @@ def _distance(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | No
         return None
     unit = match[match.lastindex or 0].lower()
     back = words.endswith(("ago", "back", "earlier"))
-    grain: Grain = "day" if unit in ("week", "weekend") else unit
+    grain = cast("Grain", "day" if unit in ("week", "weekend") else unit)
     moment = shift(now, -count if back else count, unit)
     return _plain(period(moment, grain), grain, approximate=grain not in ("minute", "hour") and unit != "day")
 
@@ -153,12 +153,11 @@ def _weekday_of_week(match: re.Match[str], now: datetime, prefer: Prefer) -> Fou
 
 def _near(now: datetime, month: int, day: int, prefer: Prefer, grain: Grain) -> Found:
     """A month and day in the year that `prefer` points to."""
-    base = month_start(now)
-    years = (now.year, now.year - 1 if prefer == "past" else now.year + 1)
-    for year in years:
-        start, end = period(base.replace(year=year, month=month, day=day), grain)
-        if (prefer == "past" and start <= now) or (prefer == "future" and end > now):
-            break
+    start, end = period(month_start(now).replace(month=month, day=day), grain)
+    if prefer == "past" and start > now:
+        start, end = period(month_start(now).replace(year=now.year - 1, month=month, day=day), grain)
+    elif prefer == "future" and end <= now:
+        start, end = period(month_start(now).replace(year=now.year + 1, month=month, day=day), grain)
     return start, end, grain, False, grain == "day"
 
 
