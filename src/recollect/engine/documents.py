@@ -110,7 +110,7 @@ class Documents:
         return Document(
             org=self._core.org,
             ns=ns,
-            id=_id(source, id),
+            id=_id(ns, source, id),
             title=title,
             source=source,
             metadata=fields,
@@ -183,12 +183,12 @@ def removal(org: str, ns: str, id: str) -> list[Change]:
     ]
 
 
-def _id(source: str | None, id: str | None) -> str:
+def _id(ns: str, source: str | None, id: str | None) -> str:
     if id is not None:
         return check_name(id, "document id")
     if source is None:
         return new_id()
-    return hashlib.blake2b(check_name(source, "source").encode(), digest_size=12).hexdigest()
+    return hashlib.blake2b(f"{ns}\x00{check_name(source, 'source')}".encode(), digest_size=12).hexdigest()
 
 
 def _digest(text: str) -> str:

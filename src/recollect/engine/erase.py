@@ -1,0 +1,323 @@
+"""What goes when something is forgotten: the rows of each kind of thing, and of everything derived from it.
+
+Derived rows go before their source, and each `apply` leaves the store consistent, so that an erasure broken off anywhere
+is finished by running it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+
+from ..messages import Message, message_id
+from ..records import (
+    AuditEvent,
+    CachedEntity,
+    CheckpointStep,
+    Chunk,
+    Document,
+    Entry,
+    Fact,
+    FactVersion,
+    Job,
+    Learning,
+    Link,
+    Mark,
+    Receipt,
+    Record,
+    StateEntry,
+    Summary,
+    Task,
+    Thread,
+    Tombstone,
+    WorkingDocument,
+)
+from ..stores.base import Change, Delete, DeleteRange, Put
+from ..values import fingerprint_json
+from .core import Core
+from .documents import removal
+from .facts import Facts, index_job
+from .filtered import same
+from .lineage import namespaced
+
+PAGE = 200
+MAX_NEEDLES = 200
+NEEDLE_LENGTH = 16
+
+
+def fingerprint(*parts: str) -> str:
+    """What is kept of a forgotten id: enough to know it again, nothing to read."""
+    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
+
+
+class Eraser:
+    """Removes things from one org's rows, and counts what went."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._org = core.org
+        self.counts: Counter[str] = Counter()
+        self.tombstones = 0
+        self.needles: set[bytes] = set()
+
+    # -- the things one can name
+
+    async def user(self, user: str) -> None:
+        """Everything under a user's namespace, and all that was derived from it elsewhere."""
+        ns = f"user:{user}"
+        for thread in await self._core.scan(Thread, ns, index="by_ns"):
+            await self.thread(thread)
+        for fact in await self._core.scan(Fact, ns):
+            await self.fact(fact.ns, fact.key)
+        for learning in await self._core.scan(Learning, ns):
+            await self.learning(learning)
+        for document in await self._core.scan(Document, ns):
+            await self.document(document)
+        for task in await self._core.scan(Task, ns, index="by_ns"):
+            await self._apply(*self._task(task))
+        for entity in await self._core.scan(CachedEntity, where=same("id", user)):
+            await self._apply(Delete(CachedEntity, entity.row_key))
+        await self._namespace(ns, user)
+
+    async def thread(self, thread: Thread) -> None:
+        """A thread, its messages and all that was derived from them."""
+        id, ns = thread.id, thread.ns
+        await self._remember(await self._core.scan(Message, id, limit=PAGE))
+        await self._derived(_of(id, await self._core.scan(Link, starts=f"{id}#")))
+        self._core.shared.threads.pop((self._org, id), None)
+        await self._apply(
+            Put(self._tombstone("source", id)),
+            DeleteRange(Summary, (self._org, id)),
+            DeleteRange(Receipt, (self._org, id)),
+            DeleteRange(Entry, (self._org, ns, "message", id)),
+            DeleteRange(Entry, (self._org, ns, "summary", id)),
+            *(Delete(Mark, mark.row_key) for mark in await self._core.scan(Mark, where=same("item", f"thread:{id}"))),
+            *(Delete(Job, job.row_key) for job in await self._jobs(f"thread:{id}")),
+            DeleteRange(Message, (self._org, id)),
+            Delete(Thread, (self._org, id)),
+        )
+        await self._trail(id, f"{id}#")
+
+    async def message(self, thread: Thread, seq: int) -> None:
+        """One message, what was derived from it, and the summaries that cover it; its neighbours are indexed again."""
+        id = f"{thread.id}#{seq}"
+        found = await self._core.get(Message, thread.id, seq)
+        await self._remember([found] if found else [])
+        await self._derived(await self._core.scan(Link, id))
+        covering = [row for row in await self._core.scan(Summary, thread.id) if row.first <= seq <= row.last]
+        await self._derived([link for row in covering for link in await self._core.scan(Link, row.id)])
+        changes: list[Change] = [Put(self._tombstone("source", id))]
+        for row in covering:
+            changes += [
+                Delete(Summary, row.row_key),
+                Delete(Entry, (self._org, thread.ns, "summary", thread.id, row.id)),
+            ]
+        # A message is indexed together with its neighbours: their entries hold words of it too.
+        near = [f"{thread.id}#{place}" for place in range(max(1, seq - 3), seq + 4)]
+        changes += [Delete(Entry, (self._org, thread.ns, "message", thread.id, place)) for place in near]
+        changes += await self._rewound(thread, seq)
+        await self._apply(*changes, Delete(Message, (self._org, thread.id, seq)))
+        await self._trail(id, None)
+
+    async def fact(self, ns: str, key: str) -> None:
+        """A fact, every version it had, and what was derived from it."""
+        id = f"{ns}/{key}"
+        rows: list[Fact] = [*await self._core.scan(FactVersion, ns, key)]
+        current = await self._core.get(Fact, ns, key)
+        rows += [current] if current is not None else []
+        await self._remember(rows)
+        await self._derived(await self._core.scan(Link, id))
+        await self._apply(
+            *(Put(self._value_tombstone(row)) for row in rows),
+            *(Delete(Link, link.row_key) for link in await self._core.scan(Link, id, index="by_target")),
+            Delete(Entry, (self._org, ns, "fact", "", id)),
+            Delete(Job, (self._org, "index", ns, f"fact:{key}")),
+            DeleteRange(FactVersion, (self._org, ns, key)),
+            Delete(Fact, (self._org, ns, key)),
+        )
+        await self._trail(id, None)
+
+    async def learning(self, learning: Learning) -> None:
+        """A learning and what was derived from it."""
+        id = f"{learning.ns}/{learning.id}"
+        await self._remember([learning])
+        await self._derived(await self._core.scan(Link, id))
+        await self._apply(
+            Put(self._tombstone("learning", learning.ns, learning.id)),
+            *(Delete(Link, link.row_key) for link in await self._core.scan(Link, id, index="by_target")),
+            Delete(Entry, (self._org, learning.ns, "learning", "", learning.id)),
+            Delete(Job, (self._org, "index", learning.ns, f"learning:{learning.id}")),
+            Delete(Learning, learning.row_key),
+        )
+        await self._trail(id, None)
+
+    async def document(self, document: Document) -> None:
+        """A document, its chunks and what was derived from them."""
+        await self._remember([document])
+        await self._derived(_of(document.id, await self._core.scan(Link, starts=f"{document.id}#")))
+        await self._derived(await self._core.scan(Link, f"{document.ns}/{document.id}"))
+        await self._apply(
+            Put(self._tombstone("source", document.source or document.id)),
+            *removal(self._org, document.ns, document.id),
+            Delete(Document, document.row_key),
+        )
+        await self._trail(f"{document.ns}/{document.id}", None)
+
+    async def source(self, source: str) -> None:
+        """All that came from one source: what was derived from it, and documents and messages that name it."""
+        may_touch = self._core.scope.may_touch
+        await self._derived(await self._core.scan(Link, source))
+        for document in await self._core.scan(Document, where=same("source", source)):
+            if may_touch(document.ns):
+                await self.document(document)
+        for thread in await self._core.scan(Thread):
+            if may_touch(thread.ns):
+                for message in await self._core.scan(Message, thread.id, where=same("source", source)):
+                    await self.message(thread, message.seq)
+        await self._apply(Put(self._tombstone("source", source)))
+
+    # -- parts
+
+    async def _derived(self, links: Sequence[Link]) -> None:
+        """Remove what links lead to, then the links themselves."""
+        for link in links:
+            if link.kind == "fact":
+                for ns, key in await self._linked_facts(link):
+                    await self.fact(ns, key)
+            elif link.kind == "learning":
+                ns, _, id = link.target.rpartition("/")
+                found = await self._core.get(Learning, ns, id) if self._core.scope.may_touch(ns) else None
+                if found is not None:
+                    await self.learning(found)
+            elif link.kind == "summary":
+                await self._summary(link.target)
+            await self._apply(Delete(Link, link.row_key))
+
+    async def _linked_facts(self, link: Link) -> list[tuple[str, str]]:
+        """The fact a link leads to; where slashes leave several readings, those that name the link's source."""
+        readings = [(ns, key) for ns, key in namespaced(link.target) if key and self._core.scope.may_touch(ns)]
+        if len(readings) < 2:
+            return readings
+        return [(ns, key) for ns, key in readings if await self._came_from(ns, key, link.source)]
+
+    async def _came_from(self, ns: str, key: str, source: str) -> bool:
+        current = await self._core.get(Fact, ns, key)
+        rows = [*await self._core.scan(FactVersion, ns, key), *([current] if current else [])]
+        return any(source in row.sources for row in rows)
+
+    async def _under(self, id: str, thing: str) -> bool:
+        """Whether an id that begins like a thing's is really of that thing: names may hold `/` and `#` themselves."""
+        if id.rpartition("#")[0] == thing:
+            return True
+        for ns, key in namespaced(id):
+            other = ns != thing and key
+            if other and (await self._core.get(Fact, ns, key) or await self._core.get(Learning, ns, key)):
+                return False
+        return id.startswith(f"{thing}/")
+
+    async def _summary(self, id: str) -> None:
+        thread, _, span = id.rpartition("#")
+        last = span.rpartition("-")[2]
+        found = await self._core.get(Summary, thread, int(last)) if last.isdecimal() else None
+        if found is not None:
+            await self._derived(await self._core.scan(Link, id))
+            entry = (self._org, found.ns, "summary", thread, id)
+            await self._apply(Delete(Entry, entry), Delete(Summary, found.row_key))
+
+    async def _rewound(self, thread: Thread, seq: int) -> list[Change]:
+        mark = await self._core.get(Mark, "index", f"thread:{thread.id}")
+        if mark is None:
+            return []
+        back = min(mark.position, max(0, seq - 4))
+        changed = Mark(
+            org=self._org,
+            name=mark.name,
+            item=mark.item,
+            position=back,
+            detail=mark.detail,
+            updated_at=self._core.at(),
+        )
+        return [Put(changed), Put(index_job(self._org, thread.ns, mark.item, self._core.at()))]
+
+    def _task(self, task: Task) -> list[Change]:
+        return [DeleteRange(CheckpointStep, (self._org, task.task_id)), Delete(Task, task.row_key)]
+
+    async def _namespace(self, ns: str, user: str) -> None:
+        """What is left under the namespace itself, of kinds that nothing points to."""
+        kinds: tuple[type[Record], ...] = (FactVersion, Fact, Learning, StateEntry, Chunk, Document, Entry)
+        jobs = [job for job in await self._core.scan(Job, where=same("ns", ns)) if job.queue != "forget"]
+        await self._apply(
+            *(DeleteRange(kind, (self._org, ns)) for kind in kinds),
+            DeleteRange(WorkingDocument, (self._org, user)),
+            *(Delete(Job, job.row_key) for job in jobs),
+        )
+        for link in await self._core.scan(Link, index="by_target", starts=f"{ns}/"):
+            if await self._under(link.target, ns):
+                await self._apply(Delete(Link, link.row_key))
+        for link in await self._core.scan(Link, starts=f"{ns}/"):
+            if await self._under(link.source, ns):
+                await self._apply(Delete(Link, link.row_key))
+        await self._trail(ns, f"{ns}/")
+        for event in await self._core.scan(AuditEvent, where=same("user", user)):
+            await self._apply(Delete(AuditEvent, event.row_key))
+
+    async def _trail(self, subject: str, starts: str | None) -> None:
+        """Audit events name what they are about: those of a forgotten thing go. That it was forgotten is added later."""
+        events = await self._core.scan(AuditEvent, subject, index="by_subject")
+        if starts is not None:
+            under = await self._core.scan(AuditEvent, index="by_subject", starts=starts)
+            events += [event for event in under if await self._under(event.subject, subject)]
+        for start in range(0, len(events), PAGE):
+            await self._apply(*(Delete(AuditEvent, event.row_key) for event in events[start : start + PAGE]))
+
+    async def _jobs(self, item: str) -> list[Job]:
+        return await self._core.scan(Job, where=same("item", item))
+
+    def _tombstone(self, kind: str, *parts: str) -> Tombstone:
+        self.tombstones += 1
+        return Tombstone(
+            org=self._org,
+            kind=kind,
+            fingerprint=fingerprint(*parts),
+            actor=self._core.scope.actor,
+            created_at=self._core.at(),
+        )
+
+    def _value_tombstone(self, fact: Fact) -> Tombstone:
+        """The mark that `facts` looks for before a derived value is written."""
+        self.tombstones += 1
+        return Tombstone(
+            org=self._org,
+            kind="fact",
+            fingerprint=Facts._fingerprint(fact, None),
+            actor=self._core.scope.actor,
+            created_at=self._core.at(),
+        )
+
+    async def _remember(self, rows: Sequence[Record]) -> None:
+        """Keep a few telling pieces of what goes, in RAM, to look for in the files afterwards."""
+        for row in rows:
+            text = row.text if isinstance(row, Message | Document) else getattr(row, "content", None)
+            if text is None and isinstance(row, Fact):
+                text = fingerprint_json(row.value).decode().strip('"')
+            if text and len(text) >= NEEDLE_LENGTH and len(self.needles) < MAX_NEEDLES:
+                self.needles.add(text[:64].encode())
+
+    async def _apply(self, *changes: Change) -> None:
+        results = await self._core.apply(*changes)
+        for change, result in zip(changes, results, strict=True):
+            if isinstance(change, Delete | DeleteRange) and result:
+                self.counts[change.kind.table.name] += int(result)
+
+
+def _of(thing: str, links: Sequence[Link]) -> list[Link]:
+    """Links from parts of a thing (`thing#part`), not from parts of one whose name only begins so."""
+    return [link for link in links if link.source.rpartition("#")[0] == thing]
+
+
+async def thread_of(core: Core, id: str) -> tuple[Thread | None, int]:
+    """The thread a message id is of, where this scope may touch it."""
+    thread, seq = message_id(id)
+    found = await core.get(Thread, thread)
+    return (found if found is not None and core.scope.may_touch(found.ns) else None), seq

@@ -1,0 +1,182 @@
+"""Forgetting: a thing goes, with everything derived from it, in every table; on request from the files too.
+
+What is to be forgotten is written down first, as a job. A process that dies half-way leaves the job, and `resume`
+(which every forgetting begins with) finishes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..errors import NotFound, Unsupported, UsageError
+from ..messages import message_id
+from ..records import Fact, Job, Key, Thread
+from ..stores.base import Delete, Put, Scrubs
+from ..values import check_name, decode_json, encode_json
+from .audit import audit
+from .core import Core
+from .erase import Eraser, fingerprint, thread_of
+from .lineage import namespaced
+
+QUEUE = "forget"
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """What a forgetting removed: rows by table, and what the files were found to hold afterwards."""
+
+    kind: str
+    counts: dict[str, int]
+    tombstones: int
+    physical: bool = False
+    verified: bool | None = None
+    """Whether no piece of it was found in the files; None where they were not looked at."""
+    found: list[str] = []
+    """Files in which a piece was still found."""
+
+    @property
+    def total(self) -> int:
+        """How many rows went."""
+        return sum(self.counts.values())
+
+
+class Forgetting:
+    """Forgets users, threads, messages, facts and sources."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def forget(
+        self,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        message: str | None = None,
+        fact: str | tuple[str, str] | Fact | None = None,
+        source: str | None = None,
+        physical: bool = False,
+    ) -> Erasure:
+        """Remove one thing and everything derived from it; `physical` removes it from the store's files as well.
+
+        A fact is named by itself, by `(namespace, key)` or by `"namespace/key"`.
+        """
+        if self._core.batch is not None:
+            raise UsageError("forgetting cannot wait for a batch; call it on the memory itself")
+        if physical and not isinstance(self._core.store, Scrubs):
+            raise Unsupported(f"the {self._core.store.name} store cannot remove deleted bytes from its files")
+        given = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
+        named = {kind: value for kind, value in given.items() if value is not None}
+        if len(named) != 1:
+            raise UsageError("say one thing to forget: user=, thread=, message=, fact= or source=")
+        kind, value = next(iter(named.items()))
+        await self.resume()
+        id = await self._checked(kind, value)
+        job = self._job(kind, id, physical)
+        await self._core.apply(Put(job))
+        return await self._erase(job.row_key, kind, id, physical)
+
+    async def resume(self) -> list[Erasure]:
+        """Finish what an earlier process began to forget."""
+        done = []
+        for job in await self._core.scan(Job, QUEUE):
+            payload = job.payload
+            if self._core.scope.may_touch(job.ns):
+                done.append(await self._erase(job.row_key, payload["kind"], payload["id"], payload["physical"]))
+        return done
+
+    async def forgotten(self, *sources: str) -> bool:
+        """Whether one of these sources (messages, threads, documents) was forgotten: nothing may be derived from it."""
+        from ..records import Tombstone
+
+        ids = [id for source in sources for id in (source, source.rpartition("#")[0]) if id]
+        return any(await self._core.get_many(Tombstone, [("source", fingerprint(id)) for id in ids]))
+
+    async def _checked(self, kind: str, value: Any) -> str:
+        """The id of what is to go, as text; it must be in this scope."""
+        if kind == "user":
+            return self._core.scope.subject(value)
+        if kind == "fact":
+            return encode_json(await self._fact(value))
+        id = check_name(value if isinstance(value, str) else getattr(value, "id", value), kind)
+        if kind == "source":
+            return id
+        if kind == "message":
+            message_id(id)
+        found = await self._core.get(Thread, id if kind == "thread" else message_id(id)[0])
+        if found is None or not self._core.scope.may_touch(found.ns):
+            raise NotFound(f"no such {kind} to forget", **{kind: id})
+        return id
+
+    async def _fact(self, value: Any) -> tuple[str, str]:
+        if isinstance(value, Fact):
+            value = (value.ns, value.key)
+        if isinstance(value, tuple) and len(value) == 2:
+            return self._core.scope.namespace(value[0]), check_name(value[1], "fact key")
+        readings = [reading for reading in namespaced(value) if reading[1]] if isinstance(value, str) else []
+        if len(readings) > 1:
+            readings = [reading for reading in readings if await self._core.get(Fact, *reading)]
+        if len(readings) != 1:
+            raise UsageError("name the fact by itself, by (namespace, key) or by 'namespace/key'")
+        return self._core.scope.namespace(readings[0][0]), readings[0][1]
+
+    def _job(self, kind: str, id: str, physical: bool) -> Job:
+        at = self._core.at()
+        return Job(
+            org=self._core.org,
+            queue=QUEUE,
+            ns=self._core.scope.own(),
+            item=f"{kind}:{fingerprint(id)}",
+            run_at=at,
+            payload={"kind": kind, "id": id, "physical": physical},
+            created_at=at,
+            updated_at=at,
+        )
+
+    async def _erase(self, job: Key, kind: str, id: str, physical: bool) -> Erasure:
+        eraser = Eraser(self._core)
+        await self._remove(eraser, kind, id)
+        counts = dict(sorted(eraser.counts.items()))
+        # A fingerprint: that something was forgotten stays known, what it was does not.
+        event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
+        if kind == "user":
+            event = Put(msgspec.structs.replace(event.record, user=None))
+        await self._core.apply(Delete(Job, job), event)
+        found: list[str] | None = None
+        if physical:
+            found = await self._scrubbed(eraser)
+        return Erasure(
+            kind,
+            counts,
+            eraser.tombstones,
+            physical,
+            None if found is None else not found,
+            found or [],
+        )
+
+    async def _remove(self, eraser: Eraser, kind: str, id: str) -> None:
+        if kind == "user":
+            await eraser.user(id)
+        elif kind == "source":
+            await eraser.source(id)
+        elif kind == "fact":
+            ns, key = decode_json(id)
+            await eraser.fact(ns, key)
+        elif kind == "message":
+            thread, seq = await thread_of(self._core, id)
+            if thread is not None:
+                await eraser.message(thread, seq)
+        else:
+            found = await self._core.get(Thread, id)
+            if found is not None:
+                await eraser.thread(found)
+
+    async def _scrubbed(self, eraser: Eraser) -> list[str] | None:
+        """Scrub the files, then look for pieces of what went; None where the store has no files to look at."""
+        store: Any = self._core.store
+        await store.scrub()
+        look = getattr(store, "verify_absent", None)
+        if look is None:
+            return None
+        found: list[str] = await look(sorted(eraser.needles))
+        return found

@@ -1,0 +1,104 @@
+"""Provenance: where something came from, walked back to the messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import NotFound
+from ..messages import Message
+from ..records import Record, Summary
+from .core import Core
+from .lineage import find, reference, sources_of
+
+MAX_STEPS = 1000
+
+
+class WhyStep(msgspec.Struct, frozen=True):
+    """One thing on the way back; `depth` 1 is a direct source. `present` is false for one that is no longer there."""
+
+    kind: str
+    id: str
+    depth: int
+    actor: str | None = None
+    trust: str | None = None
+    created_at: datetime | None = None
+    present: bool = True
+    message: Message | None = None
+
+
+class Why(msgspec.Struct, frozen=True):
+    """Where an item came from: every step back, nearest first, down to the messages."""
+
+    kind: str
+    item: str
+    actor: str | None
+    created_at: datetime | None
+    sources: list[WhyStep]
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages it all began with."""
+        return [step.message for step in self.sources if step.message is not None]
+
+
+class Provenance:
+    """Answers why."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def why(self, item: Any) -> Why:
+        """The sources of a fact, learning, summary, hit or id, back to messages."""
+        record = await find(self._core, item)
+        if record is None:
+            raise NotFound("there is no such item in this scope")
+        kind, id = reference(record)
+        steps: list[WhyStep] = []
+        seen = {id}
+        level = [record]
+        for depth in range(1, 32):
+            level = await self._back(level, depth, steps, seen)
+            if not level or len(steps) >= MAX_STEPS:
+                break
+        return Why(kind, id, getattr(record, "actor", None), getattr(record, "created_at", None), steps)
+
+    async def _back(self, level: list[Record], depth: int, steps: list[WhyStep], seen: set[str]) -> list[Record]:
+        """Add the sources of one level to the steps; they are the next level."""
+        found: list[Record] = []
+        for record in level:
+            for id in await self._sources(record):
+                if id in seen or len(steps) >= MAX_STEPS:
+                    continue
+                seen.add(id)
+                source = await find(self._core, id)
+                steps.append(_step(id, source, depth))
+                if source is not None and not isinstance(source, Message):
+                    found.append(source)
+        return found
+
+    async def _sources(self, record: Record) -> list[str]:
+        named = await sources_of(self._core, record)
+        if not isinstance(record, Summary):
+            return named
+        rows = await self._core.scan(
+            Message, record.thread, after=(record.first - 1,), before=(record.last + 1,), limit=MAX_STEPS
+        )
+        return [*named, *(message.id for message in rows)]
+
+
+def _step(id: str, record: Record | None, depth: int) -> WhyStep:
+    if record is None:
+        return WhyStep("unknown", id, depth, present=False)
+    message = record if isinstance(record, Message) else None
+    return WhyStep(
+        reference(record)[0],
+        id,
+        depth,
+        actor=message.role if message else getattr(record, "actor", None),
+        trust=message.trust_level if message else getattr(record, "trust", None),
+        created_at=getattr(record, "created_at", None),
+        message=message,
+    )
