@@ -72,7 +72,7 @@ class Dice:
         if throw < 0.53:
             return self._drop_thread()
         reads = (self._get, self._get_many, self._scan, self._scan, self._starting, self._indexed, self._claim)
-        return self._purge() if throw > 0.96 else self._one(reads)()  # type: ignore[no-any-return]
+        return self._purge() if throw > 0.96 else self._one(reads)()
 
     # -- changes
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import apsw
 
@@ -26,6 +25,8 @@ from ...errors import (
 
 T = TypeVar("T")
 APPLICATION_ID = 0x5265636F  # "Reco"
+_HEADER_BYTES, _MARK_AT = 100, 68
+"""Of the SQLite file format: how long its header is, and where in it the application id lies."""
 BUSY_SECONDS = 60.0
 BALLAST_BYTES = 1 << 20
 _MIGRATIONS = "recollect.stores.sqlite.migrations"
@@ -104,7 +105,7 @@ class Connections:
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
             "PRAGMA wal_autocheckpoint = 2000"
-        )
+        ).fetchall()  # apsw runs a statement when the rows of the one before it have been read
         return connection
 
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
@@ -231,16 +232,14 @@ def _refuse_strangers(path: str) -> None:
         return
     name = os.path.basename(path)
     try:
-        # Immutable: no lock, no journal, no -shm file beside a stranger's database.
-        look = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-        try:
-            mark = look.pragma("application_id")
-        finally:
-            look.close()
-    except (apsw.NotADBError, apsw.CorruptError) as cause:
-        raise SchemaError(f"{name!r} is not a Recollect file; choose another path") from cause
-    except apsw.Error as cause:
+        # The header alone, not through SQLite: after a power cut the pages behind it may wait in the WAL.
+        with open(path, "rb") as file:
+            head = file.read(_HEADER_BYTES)
+    except OSError as cause:
         raise StoreUnavailable(f"{name!r} cannot be read ({type(cause).__name__})") from cause
+    if not head.startswith(b"SQLite format 3\0"):
+        raise SchemaError(f"{name!r} is not a Recollect file; choose another path")
+    mark = int.from_bytes(head[_MARK_AT : _MARK_AT + 4], "big")
     if mark != APPLICATION_ID and not os.path.exists(path + "-journal"):
         raise SchemaError(f"{name!r} is a SQLite database of another program; choose another path")
 
