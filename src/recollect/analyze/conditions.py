@@ -10,6 +10,8 @@ from recollect.analyze import words
 from recollect.analyze.records import Effect, Function
 from recollect.analyze.world import World
 
+_KEPT = ("stored", "returned", "model", "replaced")
+_SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrite|commit)", re.I)
 _STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|index|persist|flush)", re.I)
 
 
@@ -37,12 +39,13 @@ def strong_subject(case: Case) -> bool:
 
 def kept_somewhere(case: Case) -> bool:
     """The result is stored, returned or sent to a model."""
-    return case.effect.flow.partition(":")[0] in ("stored", "returned", "model")
+    kind, _, name = case.effect.flow.partition(":")
+    return kind in _KEPT or (kind == "passed" and bool(_SAVE_NAME.match(name)))
 
 
 def goes_somewhere(case: Case) -> bool:
     """The result is not only read."""
-    return case.effect.flow.partition(":")[0] in ("stored", "returned", "model")
+    return case.effect.flow.partition(":")[0] in _KEPT
 
 
 def goes_to_context(case: Case) -> bool:
@@ -134,7 +137,9 @@ def stops_or_backwards(case: Case) -> bool:
 def gives_messages(case: Case) -> bool:
     """What the loop gathered, or a message list, leaves the function."""
     flow = case.effect.flow
-    if "gathers" in case.effect.marks and flow in ("returned", "stored", "model"):
+    if "gathers" in case.effect.marks and flow in _KEPT:
+        return True
+    if "removes_messages" in case.function.marks:
         return True
     if case.effect.kind == "slice":
         return "gives_messages" in case.function.marks
@@ -151,12 +156,24 @@ def binary_search(case: Case) -> bool:
     return "binary_search" in case.function.marks
 
 
+def for_summary(case: Case) -> bool:
+    """The function or the list it gathers only prepares what a summary is made of."""
+    found = set(words.words(case.function.name))
+    return "for_summary" in case.effect.marks or bool(found & {"summary", "summarize", "summarise", "summarization"})
+
+
+def named_for_trimming(case: Case) -> bool:
+    """The function says it shortens, and it does slice."""
+    found = set(words.words(case.function.name))
+    return bool(found & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"})
+
+
 def lists_or_copies(case: Case) -> bool:
     """The function is a listing, a clone, an export or a rendering for people."""
     found = words.words(case.function.name)
     return bool(found) and (
         found[0] in ("list", "print", "show", "display", "log", "dump", "export", "search", "preview", "debug")
-        or bool(set(found) & {"clone", "fork", "export", "paginate", "telemetry", "preview"})
+        or bool(set(found) & {"clone", "fork", "export", "paginate", "telemetry", "preview", "cache", "caching", "cacheable"})
     )
 
 
@@ -171,8 +188,8 @@ def keeps_variable_tail(case: Case) -> bool:
 
 
 def back_into_itself(case: Case) -> bool:
-    """The slice is assigned to the list it was cut from."""
-    return "back_into_itself" in case.effect.marks
+    """The slice is assigned to the list it was cut from, or takes the place of a stored message list."""
+    return "back_into_itself" in case.effect.marks or case.effect.flow == "replaced"
 
 
 def cut_by_token_helper(case: Case) -> bool:
@@ -196,8 +213,8 @@ def count_guarded(case: Case) -> bool:
 
 
 def slices_in_function(case: Case) -> bool:
-    """The function also slices the message list."""
-    return any(e.kind == "slice" and e.likeness >= 2 for e in case.function.effects)
+    """The function also slices a list by a variable bound."""
+    return "slices" in case.function.marks
 
 
 def removed_go_to_vectors(case: Case) -> bool:
@@ -211,15 +228,62 @@ def removed_go_to_vectors(case: Case) -> bool:
     return any(f.key in case.world.vector_depth for f in targets) and len(targets) <= 24
 
 
+def popped_go_to_vectors(case: Case) -> bool:
+    """A popped message is an argument of a save call that reaches a vector store."""
+    names = {m.partition(":")[2] for m in case.effect.marks if m.startswith("into:")}
+    return any(
+        names & set(call.args) and _STORE_NAME.match(call.name) and target.key in case.world.vector_depth
+        for call, target in case.world.callees.get(case.function.key, [])
+    )
+
+
+def summary_named(case: Case) -> bool:
+    """The function's own name speaks of summarising."""
+    return bool(words.SUMMARY.search(case.function.name))
+
+
+def gives_messages_at_all(case: Case) -> bool:
+    """A message list leaves the function."""
+    return "gives_messages" in case.function.marks
+
+
+def memory_place(case: Case) -> bool:
+    """The file or class is about memory, sessions or history."""
+    found = set(words.words(case.function.path)) | set(words.words(case.function.owner))
+    return bool(found & (words.PLACES | {"session", "sessions"}))
+
+
+def reads(case: Case) -> bool:
+    """The function reads: get, load, recent, fetch, retrieve."""
+    found = words.words(case.function.name)
+    return bool(set(found[:2]) & {"get", "aget", "load", "read", "recent", "fetch", "retrieve", "select", "last", "latest"})
+
+
 def refills(case: Case) -> bool:
     """The function puts messages back after clearing."""
     return any(e.kind in ("refill", "rebuild") for e in case.function.effects)
 
 
 def explicit_entry(case: Case) -> bool:
-    """The function is a command or a public method named for clearing."""
+    """The function is a command named for clearing."""
     found = set(words.words(case.function.name))
-    return bool(found & {"clear", "reset", "new", "drop", "forget", "wipe", "delete", "clean"})
+    place = set(words.words(case.function.path.rpartition("/")[2])) | set(words.words(case.function.symbol))
+    return bool(found & {"clear", "reset", "new", "drop", "forget", "wipe", "delete", "clean"}) and bool(
+        place & {"command", "commands", "cmd", "slash", "cli", "repl"}
+    )
+
+
+def dedup_words(case: Case) -> bool:
+    """Names in the function speak of outdated or duplicate content."""
+    return "dedup_words" in case.function.marks
+
+
+def shortens_for_model(case: Case) -> bool:
+    """What is shortened is a tool's result, an observation, a command's output or a message."""
+    found = set(words.words(case.function.symbol)) | {w for p in case.function.params for w in words.words(p.name)}
+    named = set(words.words(case.function.name)) & {"truncate", "limit", "shorten", "clip", "trim", "mask", "elide", "cap"}
+    what = found & {"tool", "result", "results", "output", "observation", "content", "message", "command", "response"}
+    return bool(named) and bool(what) and bool(case.function.guards)
 
 
 def aside_place(case: Case) -> bool:
@@ -237,8 +301,8 @@ CONDITIONS: dict[str, Condition] = {
     for c in (
         message_list, strong_subject, kept_somewhere, goes_somewhere, goes_to_context, summary_evidence, with_summary,
         no_summary_value, model_here, no_model_here, model_near, model_near_or_beside, prompt_ranks, score_words,
-        token_guard_in_function, cuts, cuts_slice, stops_or_backwards, gives_messages, splits, binary_search, lists_or_copies, keeps_tail,
+        token_guard_in_function, cuts, cuts_slice, stops_or_backwards, gives_messages, splits, binary_search, for_summary, named_for_trimming, lists_or_copies, keeps_tail,
         keeps_variable_tail, back_into_itself, cut_by_token_helper, token_guarded, count_guarded, slices_in_function,
-        removed_go_to_vectors, refills, explicit_entry, aside_place, answers_yes_or_no,
+        removed_go_to_vectors, refills, explicit_entry, dedup_words, shortens_for_model, popped_go_to_vectors, summary_named, gives_messages_at_all, memory_place, reads, aside_place, answers_yes_or_no,
     )
 }  # fmt: skip

@@ -12,8 +12,13 @@ from recollect.analyze.syntax import Node, arguments, dotted, last_name, spelled
 
 _REMOVED = re.compile(
     r"^(\w*_)?(forgotten|removed?|dropped|pruned|evicted|discarded|deleted|archived|summari[sz]ed)_?\w*"
-    r"(ids?|Ids?|messages|events|Messages|Events)$"
+    r"(ids?|Ids?|messages|events|Messages|Events)$|^(messages|events|msgs|turns)_?(Removed|Dropped|removed|dropped)$"
 )
+_NEWEST_ROWS = re.compile(r"order\s+by\s.*\bdesc\b.*\blimit\s*(\?|:|%|\$|$|\{)", re.I | re.S)
+_ROWS_OF = re.compile(r"\b(\w*messages?|\w*history|\w*conversations?|\w*turns|\w*events)\b", re.I)
+_HIDDEN = re.compile(r"masked|omitted|truncated|redacted|elided|cleared|removed", re.I)
+_CUT = re.compile(r"truncated|head|tail|preview|prefix", re.I)
+_NOTICE = re.compile(r"notice|marker|ellipsis|suffix|truncat.*(message|text|note)", re.I)
 _CLEARING = frozenset("clear reset delete_messages clear_messages clear_memory clear_history reset_messages "
                       "clear_chat_history reset_history delete_all clearmessages clearhistory".split())  # fmt: skip
 _REFILLING = frozenset(
@@ -21,7 +26,7 @@ _REFILLING = frozenset(
     "write_records save add_user_message add_ai_message append_message record_message replace_messages set_history "
     "sethistory addmessage addhistory update aadd_messages aset put_messages".split()
 )
-_STORING = frozenset("add put aput store save upsert insert write archive persist add_texts add_documents aadd".split())
+_PUTTING = frozenset("put store save write write_text write_bytes upload writeFile set".split())
 
 
 class Reader:
@@ -34,6 +39,11 @@ class Reader:
         self.found: list[Effect] = []
         self.model_names = self._model_names()
         self.summary_names = self._summary_names()
+        self.shortened_names = {
+            n.kids[0].text
+            for n in scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "name" and self.marker(n.kids[1]) == "shortened"
+        }
 
     def read(self) -> list[Effect]:
         """All effects, in source order."""
@@ -53,9 +63,17 @@ class Reader:
                     self._loop(node)
                 case "comp":
                     self._filter(node)
+                case "str" | "fstr":
+                    if _NEWEST_ROWS.search(node.text) and _ROWS_OF.search(node.text):
+                        self._add("query_limit", node, node, 2, "returned")
+                case "bin":
+                    self._shortened(node)
                 case "dict":
+                    self._copied_content(node)
+                    self._provider(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
                     self._removal(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
         self._clear_and_refill()
+        self._offload()
         self.found.sort(key=lambda e: (e.line, e.kind))
         return self.found
 
@@ -192,18 +210,35 @@ class Reader:
         if callee.kind == "attr":
             owner = callee.kids[0]
             likeness = self.scope.likeness(owner)
-            if low in ("pop", "popleft", "splice", "remove", "popitem") and likeness:
+            if low == "splice" and likeness and len(node.kids) > 3:
+                told = any(self._tells_summary(k, self.summary_names) for k in node.kids[3:])
+                self._add("rebuild", node, owner, likeness, "replaced", *(["summary_value"] if told else []))
+            elif low in ("pop", "popleft", "splice", "remove", "popitem") and likeness:
                 self._pop(node, owner, low, likeness)
             elif low == "sort":
                 self._sort(node, owner)
+            elif low in ("append", "insert", "unshift") and likeness > 1 and self._tells_summary(node.kids[-1], set()):
+                self._add("summary_put", node, owner, likeness, self._fate(owner), "summary_value")
+            elif low == "limit":
+                self._query(node)
         elif low in ("sorted", "nlargest", "nsmallest"):
             self._sort(node, node.kids[-1] if low != "sorted" else node.kids[min(1, len(node.kids) - 1)])
         if low == "deque":
             self._deque(node)
         keywords = [(k, v) for k, v in arguments(node) if k]
         self._removal(node, keywords)
-        if low == "removemessage":
+        self._provider(node, keywords)
+        if name == "RemoveMessage":
             self._add("removal", node, node, 2, "returned")
+
+    def _query(self, node: Node) -> None:
+        """`select(...).order_by(x.desc()).limit(n)`: the newest n rows."""
+        newest = bound = False
+        for item in walk(node):
+            newest = newest or (item.kind in ("name", "attr") and item.text in ("desc", "descending"))
+            bound = bound or (item.kind == "attr" and item.text in ("order_by", "orderBy", "sort"))
+        if newest and bound and len(node.kids) == 2 and node.kids[1].kind in ("name", "attr"):
+            self._add("query_limit", node, node, 2, "returned")
 
     def _pop(self, node: Node, owner: Node, name: str, likeness: int) -> None:
         first = node.kids[1] if len(node.kids) > 1 else None
@@ -212,6 +247,9 @@ class Reader:
         marks = ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
         if first is None and name == "pop":
             marks.append("newest")
+        around = self.scope.parent(node)
+        if around is not None and around.kind == "assign" and around.kids[0].kind == "name":
+            marks.append(f"into:{around.kids[0].text}")
         onward = self.scope.flow(node)
         self._add(kind, node, owner, likeness, onward if onward.startswith("passed") else "stored", *marks)
 
@@ -234,9 +272,9 @@ class Reader:
                 self._add("bounded_deque", node, around.kids[0], likeness, "stored")
 
     def _removal(self, node: Node, keywords: list[tuple[str, Node]]) -> None:
-        removed = [k for k, _ in keywords if _REMOVED.match(k)]
+        removed = [k for k, v in keywords if _REMOVED.match(k) and v.kind not in ("num", "const")]
         if removed:
-            marks = ["with_summary"] if any("summary" in words.words(k) for k, _ in keywords) else []
+            marks = ["with_summary"] if any("summary" in words.words(k) and v.kind not in ("str", "const") for k, v in keywords) else []
             self._add("removal", node, node.kids[0] if node.kids else node, 2, self.scope.flow(node), *marks)
 
     # --- replacement ------------------------------------------------------------------------------------------
@@ -244,6 +282,12 @@ class Reader:
     def _assign(self, node: Node) -> None:
         target, value = node.kids[0], node.kids[1]
         self._content(node, target, value)
+        if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self.marker(value) == "shortened":
+            self._add("content", node, target.kids[0], 2, "stored", "shortened")
+        if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self._tells(value):
+            owner = target.kids[0]
+            self._add("rebuild", node, owner, 2, self._fate(owner), *self._tells(value))
+            return
         if target.kind == "slice":
             likeness = self.scope.likeness(target.kids[0])
         elif target.kind in ("attr", "index", "name"):
@@ -254,7 +298,7 @@ class Reader:
             if target.kind == "attr" and target.text == "length":
                 self._add("clear", node, target.kids[0], self.scope.likeness(target.kids[0]), "stored")
             return
-        flow = "stored" if target.kind != "name" else self.scope._named(target.text, 0, set())
+        flow = "replaced" if target.kind != "name" else self.scope.fate(target.text)
         self._replacement(node, target, value, likeness, flow)
 
     def _returned(self, node: Node) -> None:
@@ -284,6 +328,12 @@ class Reader:
                 self._add("rebuild", node, target, max(likeness, 1 + self.scope.place), flow, *marks)
         elif likeness and persisted and self._from_model(value) and value.kind in ("name", "call", "attr"):
             self._add("rebuild", node, target, likeness, flow, "model_value")
+
+    def _tells(self, value: Node) -> list[str]:
+        marks = ["model_value"] if self._from_model(value) else []
+        if self._tells_summary(value, self.summary_names):
+            marks.append("summary_value")
+        return marks if value.kind in ("dict", "call", "name") else []
 
     def _is_kept(self, part: Node) -> bool:
         inner = part.kids[0] if part.kind == "spread" else part
@@ -315,12 +365,48 @@ class Reader:
             field = target.kids[1].text
         owner = target.kids[0] if target.kids else target
         root = dotted(owner).split(".")[0]
+        if target.kind == "name" and target.text in ("result", "output", "observation", "content"):
+            if value.kind in ("str", "fstr") and _HIDDEN.search(value.text):
+                self._add("content", node, target, 2, "stored", "marker")
+            return
         if field not in ("content", "text", "output", "result", "parts", "value", "response", "data"):
             return
         if root in self.scope.elements or self.scope.likeness(owner) > 0 or words.words(root)[-1:] == ("message",):
             mark = self.marker(value)
             if mark:
                 self._add("content", node, target, 2, "stored", mark)
+
+    def _copied_content(self, node: Node) -> None:
+        """`{ ...block, content: shortened }`: a copy of a message whose content was cut."""
+        if not any(k.kind == "spread" for k in node.kids):
+            return
+        for pair in node.kids:
+            if pair.kind == "pair" and pair.text in ("content", "text", "output", "result", "parts") and pair.kids:
+                value = pair.kids[0]
+                if self.marker(value) or (value.kind == "name" and value.text in self.shortened_names):
+                    self._add("content", pair, value, 2, self.scope.flow(node), "copied")
+                    return
+
+    def _shortened(self, node: Node) -> None:
+        """A text built of a head, a marker and perhaps a tail."""
+        if node.text != "+" or (around := self.scope.parent(node)) is None or around.kind == "bin":
+            return
+        pieces = _flat(node)
+        cut = [p for p in pieces if p.kind == "slice" or (p.kind == "name" and _CUT.search(p.text))]
+        says = [
+            p for p in pieces
+            if (p.kind in ("str", "fstr") and words.MARKER.search(p.text))
+            or (p.kind in ("name", "attr") and _NOTICE.search(p.text))
+        ]  # fmt: skip
+        if cut and says:
+            self._add("shortened", node, cut[0], 0, self.scope.flow(node))
+
+    def _provider(self, node: Node, keywords: list[tuple[str, Node]]) -> None:
+        for key, value in keywords:
+            if key in ("context_management", "contextManagement") and value.kind in ("dict", "list"):
+                self._add("provider", node, value, 1, "model")
+            elif key == "truncation" and value.kind == "str" and value.text == "auto":
+                self._add("provider", node, value, 1, "model")
 
     def marker(self, value: Node) -> str:
         """How a value shortens: `marker` for a notice, `shortened` for a call that truncates, or nothing."""
@@ -373,7 +459,7 @@ class Reader:
         return None
 
     def _fate(self, owner: Node) -> str:
-        return "stored" if owner.kind != "name" else self.scope._named(owner.text, 0, set())
+        return "replaced" if owner.kind != "name" else self.scope.fate(owner.text)
 
     def _fill_loop(self, node: Node) -> None:
         """A loop that adds up tokens and stops at a limit: a window chosen by size."""
@@ -399,6 +485,8 @@ class Reader:
         if node.kind == "while" and self.scope.speaks_of_tokens(node.kids[0]):
             tokens = stops = True
         if not (adds and tokens) or not (stops or gathered):
+            if gathered and stops and self._counts_down(body) and self._is_backwards(node, iterable, body):
+                self._count_fill(gathered[-1])
             return
         subject = self._loop_subject(iterable, body)
         if subject is None:
@@ -414,11 +502,30 @@ class Reader:
             owner = item.kids[0].kids[0] if item.kids[0].kind == "attr" else item.kids[0]
             fate = "stored" if owner.kind == "attr" else fate
             if owner.kind == "name":
-                verdict = self.scope._named(owner.text, 0, set())
+                verdict = self.scope.fate(owner.text)
                 fate = verdict if fate == "read" else fate
+            if "summar" in owner.text.lower():
+                marks.append("for_summary")
         if gathered:
             marks.append("gathers")
         self._add("token_fill", line, subject, self.scope.likeness(subject), fate, *marks)
+
+    def _counts_down(self, body: Node) -> bool:
+        """Does the loop stop at a number of messages or turns?"""
+        for item in walk(body):
+            if item.kind == "cmp":
+                found = {w for k in walk(item) if k.kind in ("name", "attr") for w in words.words(k.text)}
+                if found & {"turn", "turns", "count", "rounds", "messages"} and found & (
+                    words.LIMITS | {"available", "num", "n", "keep", "size", "count"}
+                ):
+                    return True
+        return False
+
+    def _count_fill(self, gathered: Node) -> None:
+        owner = gathered.kids[0].kids[0] if gathered.kids[0].kind == "attr" else gathered.kids[0]
+        likeness = self.scope.likeness(owner)
+        if likeness > 1:
+            self._add("count_fill", gathered, owner, likeness, self._fate(owner), "in_loop")
 
     def _loop_subject(self, iterable: Node, body: Node) -> Node | None:
         best: Node | None = None
@@ -484,6 +591,20 @@ class Reader:
 
     # --- clear and refill -------------------------------------------------------------------------------------
 
+    def _offload(self) -> None:
+        """A result written to a store, with a preview or reference put where it was."""
+        names = {n.text.lower() for n in self.scope.nodes if n.kind in ("name", "attr")}
+        left = any({"preview", "placeholder", "reference", "references"} & set(words.words(n)) for n in names)
+        tools = any({"tool", "result", "results"} & set(words.words(n)) for n in names)
+        if not (left and tools):
+            return
+        for node in self.scope.nodes:
+            if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in _PUTTING:
+                owner = set(words.words(dotted(node.kids[0].kids[0])))
+                if owner & {"storage", "store", "artifact", "artifacts", "files", "fs", "offload", "blob", "backend"}:
+                    self._add("offload", node, node.kids[0].kids[0], 1, "stored")
+                    return
+
     def _clear_and_refill(self) -> None:
         cleared: tuple[Node, Node] | None = None
         for node in self.scope.nodes:
@@ -516,6 +637,12 @@ def _leading_minus(node: Node) -> Node | None:
     while current.kind == "bin" and current.text in ("*", "-", "+"):
         current = current.kids[0]
     return current if current.kind == "un" and current.text == "-" else None
+
+
+def _flat(node: Node) -> list[Node]:
+    if node.kind == "bin" and node.text == "+":
+        return [p for k in node.kids for p in _flat(k)]
+    return [node]
 
 
 def _keeps(part: Node) -> bool:

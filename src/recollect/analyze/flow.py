@@ -148,7 +148,7 @@ class Scope:
         return self.parents.get(id(node))
 
     def flow(self, node: Node, depth: int = 0, seen: set[str] | None = None) -> str:
-        """Where a list value ends: returned, stored, model, prompt, passed:NAME, or read."""
+        """Where a list value ends: returned, replaced (a message list), stored, model, prompt, passed:NAME, or read."""
         seen = set() if seen is None else seen
         current = node
         for _ in range(12):
@@ -193,10 +193,15 @@ class Scope:
             return "read"
         target = around.kids[0]
         if target.kind in ("attr", "index", "slice"):
-            return "stored"
+            place = target.kids[0] if target.kind == "slice" else target
+            return "replaced" if self.likeness(place) > 1 else "stored"
         if target.kind == "list":
             return "read"
         return self._named(target.text, depth, seen)
+
+    def fate(self, name: str) -> str:
+        """Where the value held by a local name ends."""
+        return self._named(name, 0, set())
 
     def _named(self, name: str, depth: int, seen: set[str]) -> str:
         if depth > 5 or name in seen:
@@ -251,7 +256,7 @@ class Scope:
         return best
 
 
-_RANK = {"read": 0, "passed": 1, "prompt": 2, "stored": 3, "model": 4, "returned": 5}
+_RANK = {"read": 0, "passed": 1, "prompt": 2, "stored": 3, "model": 4, "returned": 5, "replaced": 6}
 
 
 def better(left: str, right: str) -> str:

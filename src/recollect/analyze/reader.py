@@ -144,8 +144,8 @@ def _function(
             _call(node, record, guards, marks, scope)
         elif node.kind == "handler" and node.text:
             record.exceptions.append(node.text)
-        elif node.kind in ("bin", "fstr"):
-            _shortening(node, marks)
+        elif node.kind == "slice" and any(k.kind not in ("none", "num") for k in node.kids[1:]):
+            marks.add("slices")
         elif node.kind == "return" and node.kids and _gives_messages(node.kids[0], scope):
             marks.add("gives_messages")
         elif node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1:
@@ -179,6 +179,9 @@ def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: 
     if words.is_model_call(callee) and not callee.endswith(".create.bind"):
         record.model_calls.append(call)
     low = call.name.lower()
+    if low.startswith(("remove", "delete", "drop", "prune", "evict", "archive")) and node.kids[0].kind == "attr":
+        if scope.likeness(node.kids[0].kids[0]) > 1 or "messages" in words.words(call.name):
+            marks.add("removes_messages")
     receiver = {w for w in words.words(call.owner)}
     if receiver & _VECTOR:
         if low in _VECTOR_ADD:
@@ -187,27 +190,6 @@ def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: 
             marks.add("vector_query")
     elif low in ("add_texts", "add_documents", "upsert_vectors"):
         marks.add("vector_add")
-
-
-def _shortening(node: Node, marks: set[str]) -> None:
-    """A text built as head + marker (+ tail)."""
-    if node.kind == "bin" and node.text == "+":
-        pieces = _flat(node)
-        cut = [p for p in pieces if p.kind == "slice"]
-        says = any(p.kind in ("str", "fstr") and words.MARKER.search(p.text) for p in pieces) or any(
-            p.kind in ("name", "attr") and {"marker", "notice", "suffix", "message", "ellipsis"} & set(words.words(p.text))
-            for p in pieces
-        )
-        if cut and says:
-            marks.add("head_marker_tail")
-    elif node.kind == "fstr" and any(k.kind == "slice" for k in node.kids) and words.MARKER.search(node.text):
-        marks.add("head_marker_tail")
-
-
-def _flat(node: Node) -> list[Node]:
-    if node.kind == "bin" and node.text == "+":
-        return [p for k in node.kids for p in _flat(k)]
-    return [node]
 
 
 def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
@@ -222,6 +204,8 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
         if node.kind in ("name", "attr", "kw"):
             if words.SUMMARY.search(node.text):
                 identifiers += 1
+            if {"outdated", "duplicate", "duplicates", "dedup", "stale", "superseded"} & set(words.words(node.text)):
+                marks.add("dedup_words")
             if {"ranked", "ranking", "rank", "importance", "priority"} & set(words.words(node.text)):
                 ranks = True
         elif node.kind in ("str", "fstr"):

@@ -73,7 +73,10 @@ def name_likeness(name: str) -> int:
             break
     if not found or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
-    if found[-1] in STRONG:
+    if found[-1] in STRONG or (
+        found[-1] in ("list", "array", "queue", "buffer", "store", "log", "window")
+        and set(found[:-1]) & {"message", "msg", "chat", "conversation", "history"}
+    ):
         return 2
     if any(w in STRONG for w in found):
         return 0 if found[-1] in _SPOILERS else 1
@@ -131,12 +134,19 @@ _CLIENT_VERBS = frozenset(
 )
 
 
+_MODEL_SHAPE = re.compile(
+    r"^_?a?(async_)?(get|create|generate|send|request|call|invoke|fetch|stream|run|query)_?(streaming_|stream_)?"
+    r"(chat|llm|language_?model|model|assistant|text)_?(message_?|completion_?)?(contents?|completions?|response|reply|message)s?$",
+    re.I,
+)
+
+
 @lru_cache(maxsize=65536)
 def is_model_call(callee: str) -> bool:
     """Does a dotted callee look like a call of a language model, or of an agent that wraps one?"""
     parts = callee.split(".")
     name = parts[-1].lower()
-    if name in _MODEL_STRONG:
+    if name in _MODEL_STRONG or (len(parts) > 1 and _MODEL_SHAPE.match(name)):
         return True
     owner = words(parts[-2]) if len(parts) > 1 else ()
     last = owner[-1] if owner else ""

@@ -82,6 +82,7 @@ class World:
             return free[:4]
         hint = set(words.words(owner.rpartition(".")[2])) - {"self"}
         matching = [f for f in candidates if f.owner and hint & _stems(f.owner)]
+        matching.sort(key=lambda f: -len(hint & _stems(f.owner)))
         if name.lower() in _GENERIC:
             return matching[:6]
         return (matching or (candidates if len(candidates) <= 6 else []))[:6]
