@@ -16,6 +16,11 @@ _HOMES = {
     "scope": ("Namespace", "Scope"),
     "records": ("Fact", "Thread", "Summary", "Learning", "Document", "StateEntry", "AuditEvent"),
     "engine.threads": ("MessageReceipt",),
+    "engine.tasks": ("Checkpoint",),
+    "engine.working": ("Working", "WorkingUser", "Page", "Action", "PlanStep"),
+    "engine.profile": ("UserProfile",),
+    "engine.forget": ("Erasure",),
+    "engine.provenance": ("Why",),
     "errors": (
         "RecollectError", "UsageError", "InvalidNamespace", "InvalidFilter", "InvalidValue", "TooLarge", "Unsupported",
         "NotFound", "Conflict", "BudgetError", "StoreError", "StoreUnavailable", "StoreTimeout", "CorruptRecord",
@@ -42,7 +47,16 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from .engine.forget import Erasure as Erasure
+    from .engine.profile import UserProfile as UserProfile
+    from .engine.provenance import Why as Why
+    from .engine.tasks import Checkpoint as Checkpoint
     from .engine.threads import MessageReceipt as MessageReceipt
+    from .engine.working import Action as Action
+    from .engine.working import Page as Page
+    from .engine.working import PlanStep as PlanStep
+    from .engine.working import Working as Working
+    from .engine.working import WorkingUser as WorkingUser
     from .errors import *  # noqa: F403
     from .memory import AsyncMemory as AsyncMemory
     from .memory import Memory as Memory

@@ -7,10 +7,21 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from . import blocking
+from .engine.audit import Audit
 from .engine.core import Core, Shared
+from .engine.documents import Documents
+from .engine.entities import Entities
 from .engine.facts import Facts
+from .engine.forget import Erasure, Forgetting
+from .engine.learnings import Learnings
+from .engine.portable import Portable, Progress, Transfer
+from .engine.profile import Profile
+from .engine.provenance import Provenance, Why
 from .engine.state import State
+from .engine.tasks import Tasks
 from .engine.threads import Threads
+from .engine.working import Working, WorkingMemory
+from .records import Fact
 from .runtime import AsyncRuntime, BlockingRuntime, Runtime, run_blocking
 from .scope import Scope
 from .stores.opening import open_store
@@ -42,13 +53,23 @@ class AsyncMemory:
     ) -> None:
         scope = Scope(org, user, actor, root=org == "default")
         parts = {"embedder": embedder, "model": model, "counter": counter}
-        self._bind(_open(AsyncRuntime(), url, hot, scope, durability, clock, **parts))
+        self._bind(_open(AsyncRuntime(), url, hot, scope, durability, clock, **parts, batch=AsyncMemory._over))
 
     def _bind(self, core: Core) -> None:
         self._core = core
         self.facts = Facts(core)
         self.threads = Threads(core)
         self.state = State(core)
+        self.learnings = Learnings(core)
+        self.profile = Profile(core)
+        self.working: WorkingMemory[Working] = WorkingMemory(core)
+        self.entities = Entities(core)
+        self.documents = Documents(core)
+        self.tasks = Tasks(core)
+        self.audit = Audit(core)
+        self._forgetting = Forgetting(core)
+        self._provenance = Provenance(core)
+        self._portable = Portable(core)
 
     @classmethod
     def _over(cls, core: Core) -> Self:
@@ -73,6 +94,33 @@ class AsyncMemory:
     def batch(self) -> AsyncBatch:
         """Collects changes of any kind and commits them together at the end of the `async with` block, or not at all."""
         return AsyncBatch(self)
+
+    async def forget(
+        self,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        message: str | None = None,
+        fact: str | tuple[str, str] | Fact | None = None,
+        source: str | None = None,
+        physical: bool = False,
+    ) -> Erasure:
+        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well."""
+        return await self._forgetting.forget(
+            user=user, thread=thread, message=message, fact=fact, source=source, physical=physical
+        )
+
+    async def why(self, item: Any) -> Why:
+        """Where a fact, learning, summary, hit or id came from, back to the messages."""
+        return await self._provenance.why(item)
+
+    async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Write every row of this org to a file of JSON lines."""
+        return await self._portable.export(path, progress=progress)
+
+    async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
+        return await self._portable.import_(path, progress=progress)
 
     async def close(self) -> None:
         """Finish what is under way and let go of the store."""
@@ -125,7 +173,7 @@ class Memory:
     ) -> None:
         scope = Scope(org, user, actor, root=org == "default")
         parts = {"embedder": embedder, "model": model, "counter": counter}
-        self._bind(_open(BlockingRuntime(), url, hot, scope, durability, clock, **parts))
+        self._bind(_open(BlockingRuntime(), url, hot, scope, durability, clock, **parts, batch=Memory._over))
         run_blocking(self._core.shared.open())
 
     def _bind(self, core: Core) -> None:
@@ -134,6 +182,13 @@ class Memory:
         self.facts = blocking.Facts(self._twin.facts)
         self.threads = blocking.Threads(self._twin.threads)
         self.state = blocking.State(self._twin.state)
+        self.learnings = blocking.Learnings(self._twin.learnings)
+        self.profile = blocking.Profile(self._twin.profile)
+        self.working: blocking.WorkingMemory[Working] = blocking.WorkingMemory(self._twin.working)
+        self.entities = blocking.Entities(self._twin.entities)
+        self.documents = blocking.Documents(self._twin.documents)
+        self.tasks = blocking.Tasks(self._twin.tasks)
+        self.audit = blocking.Audit(self._twin.audit)
 
     @classmethod
     def _over(cls, core: Core) -> Self:
@@ -158,6 +213,33 @@ class Memory:
     def batch(self) -> Batch:
         """Collects changes of any kind and commits them together at the end of the `with` block, or not at all."""
         return Batch(self)
+
+    def forget(
+        self,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        message: str | None = None,
+        fact: str | tuple[str, str] | Fact | None = None,
+        source: str | None = None,
+        physical: bool = False,
+    ) -> Erasure:
+        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well."""
+        return run_blocking(
+            self._twin.forget(user=user, thread=thread, message=message, fact=fact, source=source, physical=physical)
+        )
+
+    def why(self, item: Any) -> Why:
+        """Where a fact, learning, summary, hit or id came from, back to the messages."""
+        return run_blocking(self._twin.why(item))
+
+    def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Write every row of this org to a file of JSON lines."""
+        return run_blocking(self._twin.export(path, progress=progress))
+
+    def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
+        return run_blocking(self._twin.import_(path, progress=progress))
 
     def close(self) -> None:
         """Finish what is under way and let go of the store."""

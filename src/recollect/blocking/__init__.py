@@ -1,7 +1,26 @@
-"""The blocking twins of the engine's nouns: the same methods, stepped to their end. One line each, nothing decided here."""
+"""The blocking twins of the engine's nouns: the same methods, stepped to their end. One line each."""
 
+from .audit import Audit
+from .documents import Documents
+from .entities import Entities
 from .facts import Facts
+from .learnings import Learnings
+from .profile import Profile
 from .state import State
+from .tasks import TaskRun, Tasks
 from .threads import Threads
+from .working import WorkingMemory
 
-__all__ = ["Facts", "State", "Threads"]
+__all__ = [
+    "Audit",
+    "Documents",
+    "Entities",
+    "Facts",
+    "Learnings",
+    "Profile",
+    "State",
+    "TaskRun",
+    "Tasks",
+    "Threads",
+    "WorkingMemory",
+]

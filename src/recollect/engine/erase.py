@@ -1,6 +1,6 @@
 """What goes when something is forgotten: the rows of each kind of thing, and of everything derived from it.
 
-Derived rows go before their source, and each `apply` leaves the store consistent, so that an erasure broken off anywhere
+Derived rows go before their source, and each `apply` leaves the store consistent, so that an erasure broken off
 is finished by running it again.
 """
 
@@ -263,7 +263,7 @@ class Eraser:
             await self._apply(Delete(AuditEvent, event.row_key))
 
     async def _trail(self, subject: str, starts: str | None) -> None:
-        """Audit events name what they are about: those of a forgotten thing go. That it was forgotten is added later."""
+        """Audit events name what they are about: those of a forgotten thing go with it."""
         events = await self._core.scan(AuditEvent, subject, index="by_subject")
         if starts is not None:
             under = await self._core.scan(AuditEvent, index="by_subject", starts=starts)

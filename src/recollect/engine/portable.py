@@ -1,0 +1,267 @@
+"""Export and import: JSON lines that hold every row of an org, the same bytes from every store.
+
+The first line says what the file is; then comes a line per row, by table and key, each with a checksum; the last line
+says how many there were. An import reads the whole file once before it writes anything, so that a damaged file names
+its line and changes nothing; then it writes in batches and remembers how far it came, so that it can be broken off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from ..errors import CorruptRecord, SchemaError, UsageError
+from ..messages import Message
+from ..records import (
+    AuditEvent,
+    CachedEntity,
+    CheckpointStep,
+    Chunk,
+    Document,
+    Entry,
+    Fact,
+    FactVersion,
+    Job,
+    Learning,
+    Link,
+    Mark,
+    Receipt,
+    Record,
+    StateEntry,
+    Summary,
+    Task,
+    Thread,
+    Tombstone,
+    WorkingDocument,
+)
+from ..stores.base import Change, Delete, Load, Put
+from ..stores.codec import codec
+from .core import Core
+
+FORMAT = 1
+PAGE = 500
+IMPORT_MARK = "import"
+KINDS: tuple[type[Record], ...] = (
+    Thread,
+    Message,
+    Receipt,
+    Summary,
+    Fact,
+    FactVersion,
+    StateEntry,
+    Learning,
+    WorkingDocument,
+    CachedEntity,
+    Document,
+    Chunk,
+    Task,
+    CheckpointStep,
+    Link,
+    Tombstone,
+    AuditEvent,
+    Mark,
+    Job,
+    Entry,
+)
+"""Every kind of row, in the order they are written."""
+_BY_TABLE = {kind.table.name: kind for kind in KINDS}
+
+Progress = Callable[[int, int | None], None]
+"""Called with the rows done and, where it is known, how many there are."""
+
+
+class Transfer(msgspec.Struct, frozen=True):
+    """What an export wrote or an import loaded: rows by table."""
+
+    rows: int
+    counts: dict[str, int]
+    resumed_at: int = 0
+    """Rows an earlier, broken-off import of the same file had loaded."""
+
+
+class _Header(msgspec.Struct, frozen=True):
+    recollect: str
+    format: int
+
+
+class _Line(msgspec.Struct, frozen=True):
+    table: str
+    crc: int
+    row: msgspec.Raw
+
+
+class _End(msgspec.Struct, frozen=True):
+    rows: int
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Portable:
+    """Moves an org between stores."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Write every live row of this org to a file, which is complete or not there at all."""
+        self._check_scope()
+        target = Path(path)
+        part = target.with_name(f"{target.name}.part")
+        counts: Counter[str] = Counter()
+        offload = self._core.runtime.offload
+        file: BinaryIO = await offload(_create, part)
+        try:
+            await offload(file.write, _encode(_Header("export", FORMAT)) + b"\n")
+            for kind in KINDS:
+                async for rows in self._pages(kind):
+                    await offload(file.write, b"".join(map(_line, rows)))
+                    counts[kind.table.name] += len(rows)
+                    if progress is not None:
+                        progress(counts.total(), None)
+            await offload(file.write, _encode(_End(counts.total())) + b"\n")
+            await offload(_finish, file, part, target)
+        except BaseException:
+            file.close()
+            part.unlink(missing_ok=True)
+            raise
+        return Transfer(counts.total(), dict(sorted(counts.items())))
+
+    async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Load a file that `export` wrote, into this org; rows that are there already are overwritten."""
+        self._check_scope()
+        source = Path(path)
+        offload = self._core.runtime.offload
+        total, digest, counts = await offload(_validate, source)
+        mark = await self._core.get(Mark, IMPORT_MARK, digest)
+        start = done = 0 if mark is None else mark.position
+        rows = _rows(source, skip=start)
+        while batch := await offload(lambda: list(islice(rows, PAGE))):
+            done += len(batch)
+            await self._core.apply(*self._loads(batch), self._mark(digest, done))
+            if progress is not None:
+                progress(done, total)
+        await self._core.apply(Delete(Mark, (self._core.org, IMPORT_MARK, digest)))
+        self._core.shared.threads.clear()
+        return Transfer(total, counts, resumed_at=start)
+
+    def _check_scope(self) -> None:
+        if self._core.scope.user is not None:
+            raise UsageError("this handle is for one user; export and import with a handle on the whole org")
+        if self._core.batch is not None:
+            raise UsageError("export and import cannot be part of a batch")
+
+    async def _pages(self, kind: type[Record]) -> Any:
+        after = None
+        while True:
+            rows = await self._core.scan(kind, after=after, limit=PAGE)
+            kept = [row for row in rows if not (isinstance(row, Mark) and row.name == IMPORT_MARK)]
+            if kept:
+                yield kept
+            if len(rows) < PAGE:
+                return
+            after = rows[-1].row_key[1:]
+
+    def _loads(self, batch: list[Record]) -> Iterator[Change]:
+        for record in batch:
+            yield Load(msgspec.structs.replace(record, org=self._core.org))
+
+    def _mark(self, digest: str, done: int) -> Put:
+        at = self._core.at()
+        return Put(Mark(org=self._core.org, name=IMPORT_MARK, item=digest, position=done, updated_at=at))
+
+
+def _create(path: Path) -> BinaryIO:
+    # What was remembered is private: only the owner may read it.
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+
+
+def _finish(file: BinaryIO, part: Path, target: Path) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+    part.replace(target)
+
+
+def _line(record: Record) -> bytes:
+    fields = msgspec.to_builtins(record)
+    # The org is the handle's on both sides: a file can be loaded into any.
+    del fields["org"]
+    row = _encode(fields)
+    return _encode(_Line(record.table.name, zlib.crc32(row), msgspec.Raw(row))) + b"\n"
+
+
+def _validate(path: Path) -> tuple[int, str, dict[str, int]]:
+    """Read all of a file and refuse it at the first line that is not as it was written."""
+    digest = hashlib.blake2b(digest_size=16)
+    counts: Counter[str] = Counter()
+    end: int | None = None
+    with path.open("rb") as file:
+        _check_header(file.readline(), digest)
+        for number, line in enumerate(file, 2):
+            digest.update(line)
+            if end is not None:
+                raise _damaged(number, "there is more after the last line")
+            if line.startswith(b'{"rows":'):
+                end = _decoded(number, line, _End).rows
+                if end != counts.total():
+                    raise _damaged(number, f"it says {end} rows, and there are {counts.total()}")
+            else:
+                counts[_record(number, line).table.name] += 1
+    if end is None:
+        raise _damaged(counts.total() + 2, "the file ends before its last line")
+    return end, digest.hexdigest(), dict(sorted(counts.items()))
+
+
+def _check_header(line: bytes, digest: Any) -> None:
+    digest.update(line)
+    header = _decoded(1, line, _Header)
+    if header.recollect != "export":
+        raise _damaged(1, "this is not an export of Recollect")
+    if header.format > FORMAT:
+        raise SchemaError(f"the file has format {header.format}, and this version reads up to {FORMAT}; upgrade first")
+
+
+def _rows(path: Path, skip: int) -> Iterator[Record]:
+    with path.open("rb") as file:
+        file.readline()
+        for number, line in enumerate(file, 2):
+            if line.startswith(b'{"rows":'):
+                return
+            if number - 2 >= skip:
+                yield _record(number, line)
+
+
+def _record(number: int, line: bytes) -> Record:
+    wrapped = _decoded(number, line, _Line)
+    kind = _BY_TABLE.get(wrapped.table)
+    if kind is None:
+        raise _damaged(number, "its table is unknown")
+    row = bytes(wrapped.row)
+    if zlib.crc32(row) != wrapped.crc:
+        raise _damaged(number, "it does not match its checksum")
+    record: Record = _decoded(number, row, kind)
+    try:
+        codec(kind).encode(record)
+    except (ValueError, TypeError) as cause:
+        raise _damaged(number, "it holds a value that cannot be kept") from cause
+    return record
+
+
+def _decoded(number: int, data: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
+        raise _damaged(number, "it cannot be read") from cause
+
+
+def _damaged(number: int, why: str) -> CorruptRecord:
+    return CorruptRecord(f"line {number} of the file is damaged: {why}; nothing was imported", line=number)
