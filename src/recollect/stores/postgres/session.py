@@ -1,10 +1,9 @@
-"""Units of work: each in the name of one org, under the application's role, within the timeouts, and retried where safe."""
+"""Units of work: each in the name of one org, under the application's role, in time, and retried where that is safe."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from ...errors import (
     CorruptRecord,
@@ -74,8 +73,7 @@ class Session:
         while True:
             tries += 1
             try:
-                async with self.pool.link() as link:
-                    return await self.pool.exchange(link, list(steps))
+                return await self._once(steps)
             except Failed as failed:
                 if failed.state in OURS:
                     raise
@@ -93,6 +91,25 @@ class Session:
                 if time.monotonic() > until:
                     raise UnknownOutcome(f"the reply was lost, then {away}") from away
                 await self._runtime.sleep(0.05)
+
+    async def _once(self, steps: Sequence[Step]) -> list[Reply]:
+        pool = self.pool
+        link = await pool.take()
+        try:
+            return await pool.exchange(link, steps)
+        finally:
+            pool.give(link)
+
+    async def script(self, sql: str, patience: float) -> None:
+        """A text of several statements, as the connecting user; raises Failed or Lost."""
+        link = await self.pool.take()
+        try:
+            await self.pool.script(link, sql, patience)
+        except Failed:
+            link.broken = True  # what it began is still open
+            raise
+        finally:
+            self.pool.give(link)
 
     def _lost(self, lost: Lost, unsure: bool, repeatable: bool) -> RecollectError:
         place = self.options.place
@@ -115,7 +132,9 @@ class Session:
         if state in ("3F000", "42P01", "42883", "42703"):
             return SchemaError("tables are missing or of another version; run: recollect migrate")
         if state == "42501":
-            return SchemaError("the database user lacks rights; grant it recollect_app (and recollect_worker to workers)")
+            return SchemaError(
+                "the database user lacks rights; grant it recollect_app, and recollect_worker to workers"
+            )
         if state.startswith(("XX001", "XX002")):
             return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
         if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
@@ -127,5 +146,3 @@ def _worth_repeating(failed: Failed) -> bool:
     """Nothing was done, and doing it again may well work."""
     stale_plan = failed.state == "0A000" and "cached plan" in failed.message
     return failed.state in _COLLISIONS or stale_plan or (failed.fatal and failed.state.startswith("57P"))
-
-

@@ -8,14 +8,12 @@ from typing import NamedTuple
 from ...messages import Message
 from ...records import Job, Record
 from ..codec import codec
-
-_SEALED = {Message: ("seq", "expires_at", "created_at")}
-_SEALED_ELSE = ("version", "created_at")
+from .seals import sealed
 
 
 class Writes(NamedTuple):
-    """The fixed writing statements of one table. Parameters: the row (`put_cells` of it, for all but `load`), the checksum
-    of evidence, and the time where `ensure` and `fresh` need it."""
+    """The fixed writing statements of one table. Parameters: the row (`put_cells` of it, for all but `load`), the
+    checksum of evidence, and the time where `ensure` and `fresh` need it."""
 
     put: bytes
     ensure: bytes
@@ -35,15 +33,6 @@ def quoted(names: tuple[str, ...]) -> str:
 def table(kind: type[Record]) -> str:
     """The table of a record."""
     return f'recollect."{kind.table.name}"'
-
-
-@cache
-def sealed(kind: type[Record]) -> tuple[str, ...]:
-    """The columns that the server knows best, folded into the checksum there; none where there is no checksum."""
-    if not kind.table.checksum:
-        return ()
-    names = _SEALED.get(kind, _SEALED_ELSE)
-    return tuple(name for name in names if name in codec(kind).place)
 
 
 @cache
@@ -149,7 +138,7 @@ def _seal_of(kind: type[Record], crc: str, values: dict[str, str]) -> str:
 
 
 def _sealing(crc: str, parts: list[str]) -> str:
-    return f"recollect.seal({crc}, {', '.join((parts + ['NULL', 'NULL', 'NULL'])[:3])})"
+    return f"recollect.seal({crc}, {', '.join([*parts, 'NULL', 'NULL', 'NULL'][:3])})"
 
 
 def _type(kind: type[Record], name: str) -> str:
@@ -198,7 +187,8 @@ def get_many_sql(kind: type[Record]) -> bytes:
 class Shape(NamedTuple):
     """Which bounds a scan has; each shape is one statement."""
 
-    index: str | None
+    along: str | None
+    """The index it follows; None is the key."""
     prefix: int
     after: int = 0
     before: int = 0
@@ -211,7 +201,7 @@ class Shape(NamedTuple):
 @cache
 def scan_sql(kind: type[Record], shape: Shape) -> bytes:
     """A scan; parameters are prefix, after, before, starts, the time where rows expire, the limit."""
-    order = order_of(kind, shape.index)
+    order = order_of(kind, shape.along)
     parts, place = _bounds(order, shape)
     alive = _alive(kind, place)
     place += bool(alive)

@@ -10,11 +10,12 @@ from ...filters import Filter, document_of, matches
 from ...records import Job, Key, Record
 from ...runtime import Runtime
 from ..base import Change, R
-from ..codec import Row, codec, decoded, verify
+from ..codec import codec
 from . import statements as sql
-from .changes import bare, plan, refusal
+from .changes import plan, refusal
 from .options import options_of
 from .schema import prepare
+from .seals import reader
 from .session import Session
 from .wire import Failed, Step, array_cell, cell
 
@@ -73,7 +74,7 @@ class PostgresStore:
         if "expires_at" in codec(kind).place:
             cells.append(b"%d" % now)
         rows = (await self._session.read(str(key[0]), Step(sql.get_sql(kind), cells))).rows()
-        return _record(kind, rows[0]) if rows else None
+        return reader(kind)(rows)[0] if rows else None
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """The live rows under several keys, in their order."""
@@ -85,8 +86,9 @@ class PostgresStore:
             cells = [array_cell([keys[place][i] for place in places]) for i in range(len(kind.table.key))]
             if "expires_at" in codec(kind).place:
                 cells.append(b"%d" % now)
-            for n, *row in (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows():
-                found[places[n - 1]] = _record(kind, tuple(row))
+            rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows()
+            for (n, *_), record in zip(rows, reader(kind)([row[1:] for row in rows]), strict=True):
+                found[places[n - 1]] = record
         return found
 
     async def scan(
@@ -143,7 +145,7 @@ class PostgresStore:
             steps = [self._session.writing(org), Step(sql.claim_sql(), [*cells, cell(org)])]
         # A claim whose reply was lost is leased to nobody who knows: its lease runs out, so asking again is safe.
         replies = await self._session.run(steps, repeatable=True)
-        jobs: list[Job] = [_record(Job, row) for row in replies[1].rows()]
+        jobs: list[Job] = reader(Job)(replies[1].rows())
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
     async def orgs(self) -> list[str]:
@@ -181,9 +183,7 @@ class PostgresStore:
             size = min(size * 2, 4096)
 
     async def _page(self, org: str, bounds: _Bounds, limit: int | None) -> list[Any]:
-        step = bounds.step(limit)
-        kind = bounds.kind
-        return [_record(kind, row) for row in (await self._session.read(org, step)).rows()]
+        return reader(bounds.kind)((await self._session.read(org, bounds.step(limit))).rows())
 
 
 class _Bounds:
@@ -200,7 +200,7 @@ class _Bounds:
         reverse: bool,
         now: int,
     ) -> None:
-        self.kind = kind
+        self.kind: type[Record] = kind
         self._index, self._prefix, self._after, self._before = index, prefix, after, before
         self._starts, self._reverse, self._now = starts, reverse, now
 
@@ -228,30 +228,7 @@ class _Bounds:
         place = codec(self.kind).place
         last = tuple(row[place[name]] for name in order[len(self._prefix) :])
         after, before = (self._after, last) if self._reverse else (last, self._before)
-        return _Bounds(
-            self.kind, self._index, self._prefix, after, before, self._starts, self._reverse, self._now
-        )
-
-
-def _record(kind: type[Any], row: Row) -> Any:
-    if kind.table.checksum:
-        stored, row = row[-1], row[:-1]
-        places = codec(kind).place
-        seal = _seal(*(row[places[name]] for name in sql.sealed(kind)))
-        verify(kind, bare(kind, row), stored ^ seal)
-    return decoded(kind, row)
-
-
-def _seal(*parts: int | None) -> int:
-    """The same as recollect.seal() of the first migration, for a CRC of 0."""
-    padded = [*parts, None, None, None][:3]
-    a, b, c = (_fold(part) for part in padded)
-    return a ^ ((b * 3) & 0xFFFFFFFF) ^ ((c * 5) & 0xFFFFFFFF)
-
-
-def _fold(x: int | None) -> int:
-    x = -1 if x is None else x
-    return ((x & 0x7FFFFFFF) * 2654435761 + ((x >> 31) & 0xFFFFFFFF) * 40503) & 0xFFFFFFFF
+        return _Bounds(self.kind, self._index, self._prefix, after, before, self._starts, self._reverse, self._now)
 
 
 def _order_key(order: tuple[str, ...]) -> Any:

@@ -1,8 +1,8 @@
 """One unit of work on the wire: every statement sent at once, one Sync, every reply read.
 
-A pipeline without BEGIN is one transaction, committed by its Sync: so a unit of work costs one round trip, and a failing
-statement undoes all before it. This talks to libpq through psycopg's `pq`, because the cursors above it cost more than
-the server does.
+A pipeline without BEGIN is one transaction, committed by its Sync: so a unit of work costs one round trip, and a
+failing statement undoes all before it. This talks to libpq through psycopg's `pq`: its cursors cost more than the
+server does.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ class Reply:
 
     __slots__ = ("_result", "_transformer")
 
-    def __init__(self, result: Any, transformer: Transformer) -> None:
+    def __init__(self, result: Any, transformer: Any) -> None:
         self._result = result
         self._transformer = transformer
 
     def rows(self) -> list[tuple[Any, ...]]:
         """All rows, as Python values."""
         self._transformer.set_pgresult(self._result)
-        return self._transformer.load_rows(0, self._result.ntuples, tuple)
+        rows: list[tuple[Any, ...]] = self._transformer.load_rows(0, self._result.ntuples, tuple)
+        return rows
 
     @property
     def count(self) -> int:
@@ -139,7 +140,8 @@ class Link:
         return preparing
 
     def _receive(self, wanted: int | None, patience: float) -> PQGen[list[Any]]:
-        pgconn, results, nothing = self.pgconn, [], 0
+        pgconn, nothing = self.pgconn, 0
+        results: list[Any] = []
         deadline = time.monotonic() + patience
         self.round_trips += 1
         sent = False

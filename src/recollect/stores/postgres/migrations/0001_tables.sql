@@ -346,11 +346,13 @@ ALTER TABLE recollect.marks SET (fillfactor = 80);
 -- Checksums. The client gives the CRC of a row without the numbers that only the server knows (sequence, version,
 -- first creation, expiry of the thread); the server seals them in, so that one round trip is enough to write evidence.
 
-CREATE FUNCTION recollect.fold(x bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ((coalesce(x, -1) & 2147483647) * 2654435761 + ((coalesce(x, -1) >> 31) & 4294967295) * 40503) & 4294967295;
-
-CREATE FUNCTION recollect.seal(crc bigint, a bigint, b bigint, c bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN crc # recollect.fold(a) # ((recollect.fold(b) * 3) & 4294967295) # ((recollect.fold(c) * 5) & 4294967295);
+CREATE FUNCTION recollect.seal(crc bigint, a bigint, b bigint, c bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN crc # ((
+    (coalesce(a, -1) & 2147483647) * 536870909 + ((coalesce(a, -1) >> 31) & 4294967295) * 134217689
+  + (coalesce(b, -1) & 2147483647) * 268435399 + ((coalesce(b, -1) >> 31) & 4294967295) * 67108859
+  + (coalesce(c, -1) & 2147483647) * 402653189 + ((coalesce(c, -1) >> 31) & 4294967295) * 100663319
+) & 4294967295);
 
 -- Changes. Refusals are errors with a state of our own, so that the rest of the transaction is undone with them:
 -- RC001 conflict (detail: the version there is), RC002 no such thread, RC003 replay (detail: first, count),
