@@ -52,13 +52,16 @@ def extract(
 
 
 def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
-    learning = _learning(clause)
-    if learning is not None:
-        yield learning
+    asked = standing_instruction(clause.full, clause.sentence)
+    if asked is not None:
+        yield _as_learning("preference", asked, clause, 0.8)
         return
     if is_unsure(clause.text):
         return
     drafts = list(_drafts(clause, at))
+    if not drafts and habit(clause.text):
+        yield _as_learning("pattern", clause.full, clause, 0.6)
+        return
     if not drafts and clause.correction:
         yield from _corrected(clause, at, known)
         return
@@ -95,15 +98,6 @@ def _fact(draft: Draft, clause: Clause, *, correction: bool = False) -> Extracte
         span=clause.span,
         valid_at=draft.valid_at,
     )
-
-
-def _learning(clause: Clause) -> Extracted | None:
-    asked = standing_instruction(clause.full, clause.sentence)
-    if asked is not None:
-        return _as_learning("preference", asked, clause, 0.8)
-    if habit(clause.text) and not is_unsure(clause.text):
-        return _as_learning("pattern", clause.full, clause, 0.6)
-    return None
 
 
 def _as_learning(kind: LearningType, content: str, clause: Clause, confidence: float) -> Extracted:

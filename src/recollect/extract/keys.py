@@ -21,6 +21,7 @@ KEYS = {
     "role": "job or occupation",
     "employer": "company or institution worked for",
     "team": "team, department or squad",
+    "industry": "field worked in, when no job was named",
     "studies": "field of study",
     "school": "school or university",
     "project": "what the user is building or writing",
@@ -48,6 +49,7 @@ KEYS = {
     "pet.<x>": "name of the dog, cat …; a list when several; true when only known to exist",
     "number.<x>": "a count, or {amount, unit}: kids, budget, shoe_size, team_size …",
     "date.<x>": "ISO 8601 day, minute, month, year or interval of an event; --MM-DD when it recurs",
+    "owns.<x>": "true: has one",
     "my.<x>": "name, make or value of something of the user's: car, laptop, blog …",
 }
 

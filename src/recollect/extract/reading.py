@@ -116,11 +116,11 @@ _OPENING = re.compile(
 )
 _CORRECTION = re.compile(
     r"^(?:(?:no|nope|sorry|oops|whoops|wait|hold on|hang on|my bad|my mistake|apologies|ah|oh|hmm|well|um|and|but|so|ok)[,.!;:—–-]*\s+)*"
-    r"(?:actually|correction|scratch that|strike that|to correct (?:myself|that|you)|let me correct (?:myself|that)|i (?:meant|mean)(?: to say)?"
+    r"(?:actually|correction|scratch that|strike that|to correct (?:myself|that|you)|let me correct (?:myself|that)|i (?:meant|mean|said)(?: to say)?"
     r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re| are) wrong|you got (?:that|it|my \w+) wrong"
     r"|not quite|rather|or rather|i was wrong|wrong|no|nope|sorry|wait|oops)"
-    r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that)\b))(?:(?:i (?:meant|mean)(?: to say)?(?: that)?|it's actually|actually|that)[,:]?\s+)?|"
-    r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean)(?: to say)?(?: that)?[,:]?\s+|^i meant(?: to say)?(?: that)?[,:]?\s+",
+    r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that)\b))(?:(?:i (?:meant|mean|said)(?: to say)?(?: that)?|it's actually|actually|that)[,:]?\s+)?|"
+    r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+|^i meant(?: to say)?(?: that)?[,:]?\s+",
     re.I,
 )
 _REPAIR = re.compile(

@@ -27,11 +27,15 @@ _TRAILING = re.compile(
     re.I,
 )
 _ON_EVERY = re.compile(
-    rf"^(?:whenever|every time|each time|any time|anytime) (?:you|i|we) [^,]{{3,80}}, {_POLITE}(?:always |never |don't |do not )?{_VERB}\b",
+    rf"^(?:(?:whenever|every time|each time|any time|anytime) (?:you|i|we)|when (?:you (?!are|have|get|finish|can|feel)|i (?:ask|say|send|give|write|paste|share|request))\w*) [^,]{{3,80}}, {_POLITE}(?:always |never |don't |do not )?{_VERB}\b",
     re.I,
 )
 _IMPERATIVE = re.compile(
     rf"^{_POLITE}(?:(?:always|never|(?:don't|do not) (?:ever|you ever)) {_VERB}\b(?! (?:mind|again|to this)\b)|(?:don't|do not) ever (?!forget|give|worry)\w+)",
+    re.I,
+)
+_MANNERS = re.compile(
+    r"^(?:please |pls )?(?:(?:don't|do not) (?:call me|address me|apologi[sz]e|ask me|remind me|lecture|suggest|recommend|use (?:\w+ )?(?:emojis?|bullets?|bullet points|markdown|tables|jargon|abbreviations|exclamation|slang|headings|headers|comments|semicolons|contractions|em dashes|passive voice))|(?:address|call) me (?:by|as|with) )",
     re.I,
 )
 _STOP = re.compile(
@@ -42,18 +46,18 @@ _IMPATIENT = re.compile(
     r"\b(?:now|immediately|at once|and (?:just )?(?:give|show|provide|send|do|get|tell|find|present))\b", re.I
 )
 _ANSWERS = re.compile(
-    r"^(?:please |pls )?(?:keep|make) (?:your|the|all|all your|all of your|any) (?:answers?|replies|reply|responses?|explanations?|summaries|messages|code|comments|emails)\b (?!working|running)",
+    r"^(?:please |pls )?(?:keep|make) (?:(?:your|the|all|all your|all of your|any) )?(?:answers?|replies|reply|responses?|explanations?|summaries|messages|code|comments|emails)\b (?!working|running)",
     re.I,
 )
 _PREFER = re.compile(
-    r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strongly|personally|usually|typically|definitely|actually|also|still|do|just) )*(?:prefer(?!red|ence)|always want (?!to be\b)|never want (?!to\b)|want you to (?:always|never|stop|use)|don't (?:ever )?want you to"
+    r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strongly|personally|usually|typically|definitely|actually|also|still|do|just) )*(?:prefer(?!red|ence| not to say| not to answer)|always want (?!to be\b)|never want (?!to\b)|want you to (?:always|never|stop|use)|don't (?:ever )?want you to"
     r"|don't want to (?:see|get|receive|hear)|need you to (?:always|never)|like (?:it when you|it when|when you|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports|summaries)\b))"
     r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use)|like you to (?:always|never))|my preference is\b|my preferred \w+ (?:style|format|way|tone|method)\b)",
     re.I,
 )
 _HABIT = re.compile(
-    r"^(?:i|we) (?:usually|typically|normally|generally|always|often|tend to|mostly|regularly|routinely|never) (?!want\b|need\b|liked?\b|loved?\b|hate\b|prefer\b|forget\b|remember\b|wonder|know\b|knew\b|use\b|work (?:at|for|as)\b"
-    r"|live\b|have to\b|get (?:this|an|the|that)\b|be\b|had\b|been\b|said\b|heard\b|saw\b|got\b|went\b|did\b|felt\b|feel\b|thought\b|understood\b|understand\b|write (?-i:[A-Z])|code in|speak\b|drive a\b|eat\b|drink\b|\w+ed\b|ever\b|would\b|could\b|give up\b)[a-z]+"
+    r"^(?:i|we) (?:usually|typically|normally|generally|always|often|tend to|mostly|regularly|routinely|never) (?!want\b|need\b|forget\b|remember\b|wonder|know\b|knew\b"
+    r"|have to\b|get (?:this|an?|the|that|errors?)\b|be\b|had\b|been\b|said\b|heard\b|saw\b|got\b|went\b|did\b|felt\b|feel\b|thought\b|understood\b|understand\b|\w+ed\b|ever\b|would\b|could\b|give up\b)[a-z]+"
     r"|^(?:every|each|most) (?:morning|evening|night|day|days|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mornings|evenings|weekends)s?,? (?:i|we)\b(?!'ll|'d)"
     r"|^on (?:mon|tues|wednes|thurs|fri|satur|sun|week)days,? (?:i|we)\b(?!'ll|'d)|^on weekends,? (?:i|we)\b"
     r"|^(?:i|we) (?!had|was|were|got|went|used|saw|did|have (?:an?|to)\b|\w+ed\b)[a-z]+ (?!.*\b(?:yesterday|last|ago|maybe)\b).*\b(?:every (?:single )?(?:morning|evening|night|day|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
@@ -77,7 +81,13 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
     # In mid-sentence "always" may go with any subject before it; only the user's own sentences count.
     if not _OWN.match(whole) and not whole.startswith(clause):
         return None
-    if _TRAILING.match(clause) or _IMPERATIVE.match(clause) or _ANSWERS.match(clause) or _PREFER.match(clause):
+    if (
+        _TRAILING.match(clause)
+        or _IMPERATIVE.match(clause)
+        or _ANSWERS.match(clause)
+        or _MANNERS.match(clause)
+        or _PREFER.match(clause)
+    ):
         return clause
     return clause if _STOP.match(clause) and not _IMPATIENT.search(clause) else None
 

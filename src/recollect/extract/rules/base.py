@@ -20,6 +20,11 @@ I_AM = rf"(?:(?:I am|I'm|we're|we are) {ADVERBS})"
 I_HAVE = rf"(?:(?:I|we) {ADVERBS}(?:have(?: got)?|own)|(?:I've|we've) got) "
 MY = r"(?:my|our)"
 
+CATEGORIES = (
+    r"(?:(?:text |code )?editor|ide|shell|terminal|browser|web browser|os|operating system|database|db|search engine|password manager|email client|mail client|note-taking app|notes app|calendar app|task manager"
+    r"|to-?do app|window manager|linux distro|distro|cloud provider|ci|ci system|package manager|web framework|framework|programming language|language|phone|camera|keyboard|version control|issue tracker|build system|test framework|music player|vpn)"
+)
+
 
 class Seen(msgspec.Struct, frozen=True):
     """What a rule may look at besides its match."""

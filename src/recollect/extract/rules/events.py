@@ -20,7 +20,7 @@ _EVENT_STOP = re.compile(
     re.I,
 )
 _DOING_STOP = re.compile(
-    r"^(?:looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping|planning|considering|free|available|busy|going to (?!(?:the )?[A-Z])|doing|using|working|not)\b",
+    r"^(?:turning|looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping|planning|considering|free|available|busy|going to (?!(?:the )?[A-Z])|doing|using|working|not)\b",
     re.I,
 )
 
@@ -134,9 +134,10 @@ _ON = r"(?: due| scheduled| set| booked| planned| moved)?(?: for| to| by| on| at
 RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?P<what>[\w' -]{{2,50}}?){_IS}{_ON} (?P<x>\S.*)", _mine),
     rule(rf"the (?P<what>deadline|due date|date|launch|release|start|end|kick-?off|closing|hearing|appointment|interview|funeral|ceremony|party) (?:for|of) (?:my|our) (?P<of>[\w' -]{{2,40}}?)(?:'s| is| was) (?:on |by |in )?(?P<x>\S.*)", _of_mine),
+    rule(rf"the (?P<what>(?:[\w-]+ ){{0,3}}(?:deadline|due date|launch|release|kick-?off|exam|appointment|interview|conference|wedding|ceremony|hearing|go-live)){_IS}{_ON} (?P<x>\S.*)", _mine),
     rule(rf"(?:{I_HAVE}|I've )(?:an? |my |another |to be at an? )(?P<x>\S.*)", _have),
     rule(r"(?:I|we)(?:'m|'re| am| are|'ll| will|'ve| have)? (?:just |both |finally |going to |gonna )*(?P<verb>graduated|graduating|graduate|got married|getting married|get married|got engaged|retired|retiring|retire|got divorced|gave birth|due)\b(?P<x>.*)", _life),
     rule(rf"{I_AM}(?P<x>[a-z]+ing \S.*)", _doing),
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed|failed|lost|defended|launched|published|founded|started|stopped(?! by)|ran|climbed|finished) (?P<x>\S.*)", _did),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed|failed|lost|defended|got(?= my)|launched|published|founded|started|stopped(?! by)|ran|climbed|finished) (?P<x>\S.*)", _did),
     rule(rf"{MY} (?P<rel>{RELATION}) was born (?:on )?(?P<x>\S.*)", _born),
 )  # fmt: skip

@@ -102,6 +102,8 @@ def _turned(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _birthday(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     found = parse_dates(match["x"], seen.at, prefer="past")
+    if found and found[0].grain == "year" and found[0].text.lower().startswith("in "):
+        yield Draft("birthday", found[0].iso, LIKELY)
     if found and found[0].grain == "day":
         day = found[0].start
         yield Draft("birthday", f"--{day.month:02d}-{day.day:02d}" if found[0].yearless else found[0].iso, SURE)
@@ -132,16 +134,16 @@ def _condition(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _CONDITIONS = {"diabetic": "diabetes", "asthmatic": "asthma", "epileptic": "epilepsy", "dyslexic": "dyslexia", "autistic": "autism", "color-blind": "colour-blind"}  # fmt: skip
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"{MY} (?P<kind>first |given |full |real |legal |last |family )?name(?:'s| is|:)(?: now| actually| really)? (?:called )?(?P<x>\S.*)", _name),
+    rule(rf"{MY} (?P<kind>first |given |full |real |legal |last |family )?name(?:'s| is|:)(?: now| actually| really)? (?:called |spelled |spelt |written |pronounced )?(?P<x>\S.*)", _name),
     rule(rf"{MY} (?:surname|last name|family name|maiden name)(?:'s| is) (?P<x>\S.*)", _surname),
-    rule(r"(?P<kind>)the name(?:'s| is) (?P<x>\S.*)", _name),
+    rule(r"(?P<kind>)(?:the )?name(?:'s| is|:) (?P<x>(?-i:[^\W\d_a-z]).*)", _name),
     rule(r"(?P<kind>)I(?:'ve| have)? (?:just |legally |officially )*changed my name to (?P<x>\S.*)", _name),
     rule(r"(?P<kind>)I(?:'m| am| was) (?:called|named) (?P<x>\S.*)", _name),
     rule(rf"{I_AM}(?P<x>\S.*)", _i_am),
-    rule(r"(?:it's |this is )?(?P<x>\S+(?: \S+)?),? (?:here|speaking)\b", _here),
+    rule(r"(?:it's |this is )?(?P<x>\S+(?: \S+)?),? (?:here|speaking|again)\b", _here),
     rule(r"this is (?P<x>\S+(?: \S+)?),? (?:from|again|here|at)\b", _here),
     rule(r"(?:please |just |you (?:can|may|should) (?:just )?|(?:everyone|everybody|people|friends|my friends|they|most people)(?: usually| just| all)? )*calls? me (?P<x>\S.*)", _nickname),
-    rule(r"I (?:go|usually go|mostly go) by (?P<x>\S.*)", _nickname),
+    rule(r"(?:I (?:go|usually go|mostly go) by|(?:people|friends|most people|everyone) knows? me as) (?P<x>\S.*)", _nickname),
     rule(rf"{MY} nickname(?:'s| is) (?P<x>\S.*)", _nickname),
     rule(r"(?:it's|it is) (?:spelled |written )?(?P<x>\S.*)", _its_name),
     rule(rf"(?:{MY} (?:preferred )?pronouns are|I use|I go by) (?P<x>\w+(?:\s?/\s?\w+){{1,2}}|(?:he and him|she and her|they and them))", _pronouns),

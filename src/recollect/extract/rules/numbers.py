@@ -51,6 +51,9 @@ def _mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = amount(match["x"])
     if re.match(r"[$€£¥]?\s?[\d,.]+\s?(?:[-–:/]|to\b|(?:am|pm)\b|(?:st|nd|rd|th)\b)", match["x"], re.I):
         return  # a range, a time or a date
+    if re.fullmatch(r"(?:lucky|favou?rite) number", what, re.I) and value is not None:
+        yield Draft(f"number.{slug(what)}", value, LIKELY)
+        return
     if value is None or _MY_NUMBER_STOP.search(what) or len(what.split()) > 3 or "'s" in what:
         return
     if isinstance(value, dict) and str(value["unit"]).lower() in (
@@ -94,6 +97,17 @@ def _height(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     return _measured("height", match)
 
 
+def _feet(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("height", {"amount": int(match["ft"]) * 12 + int(match["inch"] or 0), "unit": "in"}, SURE)
+
+
+def _parts(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = count(match["n"])
+    noun = cut(re.split(r"\s+(?:in|at|on|with|from|to|for|and|that|left)\b|,", match["x"])[0], words=2)
+    if value is not None and noun and not _COUNTED_STOP.match(noun) and not _MY_NUMBER_STOP.search(match["what"]):
+        yield Draft(f"number.{slug(match['what'] + ' ' + noun)}", value, LIKELY)
+
+
 def _weight(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     return _measured("weight", match)
 
@@ -109,5 +123,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:I|we) {ADVERBS}(?:earn|make|get paid) (?P<x>[$€£]?\s?\d.*)", _salary),
     rule(rf"(?:{I_AM}|I stand |I measure ){_MEASURE} (?:tall|high)", _height),
     rule(rf"{MY} height is {_MEASURE}", _height),
+    rule(rf"(?:{I_AM}|{MY} height is )(?P<ft>[4-7])(?:'|′| ?ft| ?feet| ?foot)\s?(?P<inch>\d{{1,2}})?\b", _feet),
+    rule(rf"{MY} (?P<what>house|apartment|flat|home|company|office|garden|farm|car|school|class|restaurant|family) has (?P<n>{_NUMBER}) (?P<x>[a-z].*)", _parts),
     rule(rf"(?:I {ADVERBS}weigh|{MY} weight is) (?:about |around )?{_MEASURE}", _weight),
 )  # fmt: skip

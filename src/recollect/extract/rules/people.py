@@ -54,7 +54,9 @@ def _named_relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _spouse(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    name = person(re.sub(rf"^(?:my |an? )(?:{_KIN}|man|woman)?,?\s*(?:named |called )?", "", match["x"]))
+    name = person(
+        re.sub(rf"^(?:my |an? |some ?)(?:{_KIN}|man|woman|guy|girl|one|body)?,?\s*(?:named |called )?", "", match["x"])
+    )
     key = {"married": "spouse", "engaged": "fiance"}.get(match["state"].lower(), "partner")
     if name:
         yield Draft(f"relation.{key}", name, SURE)
@@ -91,6 +93,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?P<state>dating|seeing|going out with|in a relationship with) (?P<x>\S.*)", _spouse),
     rule(r"I (?:now |currently |directly )?(?:report|answer) (?:directly )?to (?P<x>\S.*)", _reports),
     rule(rf"(?:.*\b)?{MY} (?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are|,)? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _pet),
+    rule(rf"(?:.*\b)?and an? (?P<rel>{RELATION})(?:,)? (?:named|called) (?P<x>\S.*)", _named_relation),
+    rule(rf"{I_HAVE}(?:two|three|four|\d) (?:\w+ )?(?P<rel>{PET}s),? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _pet),
     rule(rf"{I_HAVE}(?:an? |one |two |three |\d )?(?:\w+ )?(?P<rel>{PET}s?)(?:,)? (?:named|called|whose names? (?:is|are)) (?P<x>\S.*)", _pet),
     rule(rf"(?:I|we) (?:just |recently )*(?:got|adopted|rescued|bought) an? (?:\w+ )?(?P<rel>{PET})(?:,)? (?:named|called) (?P<x>\S.*)", _pet),
     rule(rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*) is my (?P<rel>{PET})\b", _pet),

@@ -16,7 +16,7 @@ _NOT_PLACES = frozenset(
     " fear constant pst est cet gmt utc cst bst ist edt pdt terror a an the my our this that".split()
 )
 _ANY = datetime(2000, 1, 1, tzinfo=UTC)  # only where a date stands in the text matters
-_ENDS = re.compile(r"\s+(?:with|near|for|since|on|as|at|after|before|from|by|during|working|and (?:work|i|my|we|love|have|am|was|study|commute)|to|between|every|where|about|around|not far|near|next to|\d)\b.*$|\s+in (?:\d{4}|january|february|march|april|may|june|july|august|september|october|november|december)\b.*$", re.I)  # fmt: skip
+_ENDS = re.compile(r"\s+(?:with|near|for|since|on|as|at|after|before|from|by|during|working|and (?:work|raised|grew|live|i|my|we|love|have|am|was|study|commute)|to|between|every|where|about|around|not far|near|next to|\d)\b.*$|\s+in (?:\d{4}|january|february|march|april|may|june|july|august|september|october|november|december)\b.*$", re.I)  # fmt: skip
 
 
 def place(phrase: str) -> str | None:
@@ -66,11 +66,12 @@ def _comes_from(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _is_in(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """I'm in Melbourne: only a proper name, since people are also in meetings, Excel and Sales."""
-    value = organisation(re.sub(r"^the (?=[A-Z])", "", match["x"]))
-    if value and value.lower().split()[0] not in _NOT_PLACES and len(value) > 3 and not value[0].isdigit():
-        rest = match["x"][len(value) :].strip(" ,.")
+    text = re.sub(r"^the (?=[A-Z])", "", match["x"])
+    value = organisation(text)
+    if value and value.lower().split()[0] not in _NOT_PLACES and len(value) > 3 and not re.match(r"\d|UTC|GMT", value):
+        rest = text[len(value) :].strip(" ,.")
         if not re.match(
-            r"(?:team|department|group|meeting|class|channel|mode|for (?:a|the|work|business|holiday)|on (?:business|holiday|vacation)|until|this week|today)\b",
+            r"(?:team|department|group|time ?zone|meeting|class|channel|mode|for (?:a|the|work|business|holiday)|on (?:business|holiday|vacation)|until|this week|today)\b",
             rest,
             re.I,
         ):
@@ -93,10 +94,10 @@ def _address(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _timezone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    yield Draft("timezone", match["x"].rstrip("."), SURE)
+    yield Draft("timezone", re.sub(r" time ?zone$", "", match["x"].rstrip(".")), SURE)
 
 
-_ZONE = r"(?:[A-Z][a-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::\d\d)?)?|(?-i:PST|PDT|PT|EST|EDT|ET|CST|CDT|MST|MDT|CET|CEST|EET|EEST|WET|BST|IST|JST|KST|AEST|AEDT|SGT|HKT|MSK|NZST))\b"
+_ZONE = r"(?:[A-Z][a-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::\d\d)?)?|(?-i:PST|PDT|PT|EST|EDT|ET|CST|CDT|MST|MDT|CET|CEST|EET|EEST|WET|BST|IST|JST|KST|AEST|AEDT|SGT|HKT|MSK|NZST)|(?:Pacific|Eastern|Central|Mountain|Atlantic|Central European|Eastern European|India Standard|Japan Standard) time(?: ?zone)?)(?!\w)"
 
 RULES: tuple[Rule, ...] = (
     rule(rf"(?:I|we) {ADVERBS}(?:live|reside|dwell) (?:(?:alone|together|happily|here|just|right|over|out|up|down|back) )*(?:in|near|outside|at|on) (?P<x>\S.*)", _lives),
@@ -106,7 +107,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:{MY} )?home is (?:now )?(?:in )?(?P<x>(?-i:[A-Z])\S*.*)", _lives),
     rule(rf"{MY} (?:current )?(?:location|city|city of residence)(?:'s| is|:) (?P<x>\S.*)", _lives),
     rule(r"(?:I|we) call (?P<x>\S.*?) home\b", _lives),
-    rule(rf"{I_AM}in (?P<x>\S.*)", _is_in),
+    rule(rf"{I_AM}(?:in|(?:writing|calling|messaging|chatting|typing)(?: to you)? from) (?P<x>\S.*)", _is_in),
     rule(rf"I {ADVERBS}(?:work|commute) (?:in|to|out of) (?P<x>(?-i:[A-Z])\S*.*)", _works),
     rule(rf"{MY} office is (?:in|at) (?P<x>\S.*)", _works),
     rule(rf"{I_AM}from (?P<x>\S.*)", _is_from),

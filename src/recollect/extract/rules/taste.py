@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..keys import slug
 from ..phrases import cut, listed
-from .base import ADVERBS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .base import ADVERBS, CATEGORIES, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
 
 _NOT_LIKED = re.compile(
     r"^(?:it|that|this|these|those|them|him|her|you|your|yours|how|what|where|when|why|which|who|if|to (?:think|know|see|say|be|help|hear|set|keep|give|take|make|thank|ask|have|get|make sure|be able|point|add|use this|order|buy|book|return)|the (?:idea|way|fact|first"
@@ -66,6 +66,15 @@ def _favourite(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"favorite.{slug(what)}", value, SURE)
 
 
+def _go_to(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if not re.fullmatch(CATEGORIES, match["what"], re.I):
+        yield from _favourite(match, seen)
+
+
+def _avoids(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return _liked(match, False)
+
+
 def _diet(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     yield Draft("diet", match["x"].lower(), SURE)
 
@@ -110,6 +119,9 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:I|we) {ADVERBS}(?:love|like|enjoy|adore|dig|prefer to (?=drink|eat))s? (?P<x>\S.*)", _likes),
     rule(rf"{I_AM}(?:an? )?(?:big |huge |massive |real |great |total |lifelong )*(?:fan of|into|fond of|keen on|crazy about|obsessed with|passionate about|addicted to) (?P<x>\S.*)", _likes),
     rule(rf"{I_AM}an? (?:big |huge |real |total )*(?P<x>[a-z]+(?: [a-z]+)?) (?:lover|enthusiast|fanatic|aficionado|nerd|buff|addict)\b", _likes),
+    rule(rf"{MY} (?:go-to|preferred|usual) (?P<what>[\w' -]{{2,30}}?)(?:'s| is| are) (?P<x>\S.*)", _go_to),
+    rule(r"I (?:can't|can not|am not allowed to|shouldn't|must not) (?:eat|have|drink|tolerate|digest) (?P<x>\S.*)", _allergies, negative=True),
+    rule(rf"(?:I|we) {ADVERBS}(?:avoid|stay away from|steer clear of) (?P<x>(?!it|that|this|the\b|doing|going|using|getting|being|\w+ing\b)\S.*)", _avoids),
     rule(rf"{MY} hobbies (?:are|include) (?P<x>\S.*)", _likes),
     rule(rf"{MY} (?:main |biggest |favou?rite )?hobby is (?P<x>\S.*)", _likes),
     rule(rf"(?:I|we) {ADVERBS}(?:hate|dislike|detest|loathe|despise|can't stand|can't bear|cannot stand|don't (?:really |particularly |actually |even )*(?:like|enjoy|love|care for|drink|eat)|do not (?:like|enjoy|drink|eat)|never (?:drink|eat|liked)) (?P<x>\S.*)", _dislikes, negative=True),
@@ -127,5 +139,5 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?:fluent|conversational|proficient) in (?P<x>\S.*)", _languages),
     rule(rf"{MY} (?:native|first|mother) (?:language|tongue)(?:'s| is|:) (?P<x>\w+)", _native),
     rule(rf"{I_AM}an? native (?P<x>\w+) speaker\b", _native),
-    rule(rf"(?:{I_AM}(?:learning|studying|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began|been)(?: to)? (?:learning|learn|studying)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)", _learning),
+    rule(rf"(?:{I_AM}(?:learning|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began|been)(?: to)? (?:learning|learn|studying)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)", _learning),
 )  # fmt: skip

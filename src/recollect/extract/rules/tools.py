@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..keys import slug
 from ..phrases import is_capital, listed, organisation
-from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .base import ADVERBS, CATEGORIES, GUESS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule
 from .people import PET, RELATION
 
 KNOWN = frozenset(
@@ -17,10 +17,6 @@ KNOWN = frozenset(
     " mongodb mongo mysql neovim netlify nextjs next.js nginx nix nixos node nodejs node.js notion npm numpy nvim obsidian ocaml openbsd opera oracle outlook pandas perl photoshop php pnpm poetry postgres"
     " postgresql powershell prometheus puppet pulumi pycharm python pytorch r rabbitmq rails react redis ruby rust safari scala scikit-learn selenium slack snowflake solr spark splunk sql sqlite sqlalchemy svelte"
     " swift tailwind tensorflow terraform tmux trello typescript ts ubuntu unity unreal uv vagrant vercel vim vite vs vscode vue webpack windows wordpress xcode yarn zig zoom zsh zulip".split()
-)
-_CATEGORIES = (
-    r"(?:(?:text |code )?editor|ide|shell|terminal|browser|web browser|os|operating system|database|db|search engine|password manager|email client|mail client|note-taking app|notes app|calendar app|task manager"
-    r"|to-?do app|window manager|linux distro|distro|cloud provider|ci|ci system|package manager|web framework|framework|programming language|language|phone|camera|keyboard|version control|issue tracker|build system|test framework|music player|vpn)"
 )
 _OBJECT_STOP = re.compile(
     r"^(?:it|that|this|these|those|them|my|your|our|the|a|an|his|her|two|one|some|any|both|all|more|less|what|which|how|to|for|as|up|out|only|words?|i|you|same|too|very|public|cash)\b",
@@ -69,7 +65,7 @@ def _cut_tail(text: str) -> str:
 
 def _uses(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     category = re.search(
-        rf"\b(?:as|for) (?:my|our) (?:main |default |primary |daily |go-to |everyday )?(?P<c>{_CATEGORIES})\b",
+        rf"\b(?:as|for) (?:my|our) (?:main |default |primary |daily |go-to |everyday )?(?P<c>{CATEGORIES})\b",
         match["x"],
         re.I,
     )
@@ -89,7 +85,10 @@ def _stopped(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _switched(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     for name in tools_in(match["old"] or ""):
         yield Draft(f"uses.tool.{slug(name)}", False, LIKELY)
-    for name in tools_in(match["x"]):
+    new, _, old = match["x"].partition(" from ")
+    for name in tools_in(old):
+        yield Draft(f"uses.tool.{slug(name)}", False, LIKELY)
+    for name in tools_in(new):
         yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
 
 
@@ -130,8 +129,8 @@ _MY_STOP = re.compile(
 
 def _possession(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     what, value = match["what"].strip(), re.sub(r"^(?:an?|the|called|named) ", "", match["x"].strip(), flags=re.I)
-    if re.fullmatch(rf"{RELATION}|{PET}s?", what, re.I):
-        return  # people.py knows these better
+    if re.fullmatch(rf"{RELATION}|{PET}s?|(?:\w+ )?{CATEGORIES}", what, re.I):
+        return  # other rules know these better
     if (
         _MY_STOP.search(what)
         or "'s" in what
@@ -152,6 +151,19 @@ def _is_weekday_or_month(name: str) -> bool:
     return first in WEEKDAYS or first in MONTHS
 
 
+def _owns(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = organisation(match["x"])
+    if (
+        name
+        and name == match["x"].strip(" .")
+        and not re.match(
+            r"(?:PhD|MBA|BA|MA|BSc|MSc|ADHD|OCD|PTSD|GP|CEO|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b",
+            name,
+        )
+    ):
+        yield Draft(f"owns.{slug(name)}", True, LIKELY)
+
+
 def _drives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = organisation(match["x"])
     if name:
@@ -159,7 +171,7 @@ def _drives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?:I|we) {ADVERBS}(?:use|rely on|code in|program in|develop in|develop with|work with|work in|build with|build in|deploy to|deploy on|deploy with|host on|host everything on|run on|run everything on|write code in|swear by) (?P<x>\S.*)", _uses),
+    rule(rf"(?:I|we) {ADVERBS}(?:use|rely on|(?:code|program|develop|write code|work)(?: mostly| mainly| primarily| usually| exclusively)? (?:in|with)|build with|build in|deploy to|deploy on|deploy with|host on|host everything on|run on|run everything on|write code in|swear by) (?P<x>\S.*)", _uses),
     rule(rf"(?:I|we) {ADVERBS}(?:write|run|code|program) (?P<x>(?!a |an |the |my |to |about |for |in )\S.*)", _uses),
     rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been )(?:using|running|coding in|programming in|relying on|developing in|developing with) (?P<x>\S.*)", _uses),
     rule(rf"(?:I'm|I am|we're|we are) {ADVERBS}(?:on|all in on|all on) (?P<x>(?!the |a |my |it )\S.*)", _uses),
@@ -169,8 +181,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:replaced) (?P<old>\S.*?) (?:with|by) (?P<x>\S.*)", _switched),
     rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:stopped using|quit using|gave up on|given up on|ditched|dropped|abandoned|moved away from|moved off|got rid of|(?:no longer|don't|do not) use(?=.* any ?more)|no longer use|uninstalled) (?P<x>\S.*)", _stopped, negative=True),
     rule(r"(?:I'm|I am|we're|we are) (?:no longer|not) (?:using|on) (?P<x>\S.*?)(?: any ?more)?$", _stopped, negative=True),
-    rule(rf"{MY} (?:main |default |primary |preferred |go-to |favou?rite |current )*(?P<c>{_CATEGORIES})(?: of choice)?(?:'s| is|:)(?: now| still)? (?P<x>\S.*)", _category),
+    rule(rf"{MY} (?:main |default |primary |preferred |go-to |current )*(?P<c>{CATEGORIES})(?: of choice)?(?:'s| is|:)(?: now| still)? (?P<x>\S.*)", _category),
     rule(rf"{I_AM}an? (?:happy |long-time |longtime |heavy |die-hard |daily )*(?P<x>[\w.+#]+(?: [A-Z]\w+)?) (?:user|person|guy|girl|shop|house)\b", _user),
     rule(rf"{MY} (?P<what>[a-z][\w' -]{{1,40}}?)(?:'s| is| are)(?: called| named)? (?P<x>\S.*)", _possession),
+    rule(rf"{I_HAVE}an? (?:old |new |used |second-hand |black |white |red |blue )*(?P<x>(?-i:[A-Z]|[a-z][A-Z]).*)", _owns),
+    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:is|are) (?:written|built|implemented|hosted|deployed|coded|running) (?:in|with|on|using) (?P<x>\S.*)", _uses),
+    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:runs on|run on|uses) (?P<x>\S.*)", _uses),
     rule(rf"(?:I|we) {ADVERBS}(?:drive|ride) (?:an?|my|our) (?P<x>\S.*)", _drives),
 )  # fmt: skip

@@ -67,11 +67,40 @@ def _employer_in(rest: str, seen: Seen) -> Iterable[Draft]:
         yield from _employer(match, seen) if match["how"].lower().endswith("at") else _named_employer(match, seen)
 
 
-def _role(match: re.Match[str], seen: Seen, confidence: float = LIKELY) -> Iterable[Draft]:
+def _role(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     role, rest = _role_phrase(match["x"])
-    if role and _is_role(role):
-        yield Draft("role", role, confidence, _since(rest, seen.at))
-        yield from _employer_in(rest, seen)
+    if not role or not _is_role(role):
+        return
+    yield Draft("role", role, LIKELY, _since(rest, seen.at))
+    found = list(_employer_in(rest, seen))
+    learns = re.search(r"\b(?:student|undergraduate|sophomore|freshman|phd candidate)\b", role, re.I)
+    yield from (
+        Draft("school", item.value, item.confidence) if learns and item.key == "employer" else item for item in found
+    )
+
+
+def _officer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """The CTO of Ledgerly, the owner of a bakery called Crumb."""
+    if not _is_role(match["role"]) or "student" in match["role"].lower():
+        return
+    yield Draft("role", match["role"], LIKELY)
+    named = re.search(r"\b(?:called|named) (?P<n>\S.*)", match["x"] or "")
+    company = organisation(named["n"] if named else match["y"] or "")
+    if company:
+        yield Draft("employer", company, LIKELY)
+
+
+def _industry(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = cut(re.split(r"\s+(?:at|for|in|with|on|as)\b|,", match["x"])[0], words=3)
+    if (
+        value
+        and value[0].islower()
+        and not re.match(
+            r"(?:an?|the|my|our|this|that|shifts?|pairs|teams|groups|silence|progress|person|different|many|several|two|three)\b",
+            value,
+        )
+    ):
+        yield Draft("industry", value, GUESS)
 
 
 def _speaking_as(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -227,6 +256,8 @@ def _project(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"{I_AM}(?:the |an? )?(?P<role>(?:[\w-]+ ){{0,2}}[\w-]+) (?:of|at) (?:(?:an? |my own |our |this )(?P<x>[^,]*(?:called|named) .*)|(?P<y>(?-i:[A-Z]).*))", _officer),
+    rule(rf"I {ADVERBS}work in (?P<x>(?-i:[a-z]).*)", _industry),
     rule(rf"{I_AM}(?:working as )?(?:an?|the|one of the) (?P<x>\S.*)", _role),
     rule(rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)", _role),
     rule(rf"{I_AM}(?P<x>cto|ceo|cfo|coo|head of \w+)\b", _role),
@@ -236,6 +267,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is|:)(?: now)? (?:an? |the |that of an? )?(?P<x>\S.*)", _stated_role),
     rule(rf"{MY} (?:current |day |new )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? |that of an? )?(?P<x>\S.*)", _job_is),
     rule(rf"I(?:'ve| have)? {ADVERBS}(?:got |been |was |am )*(?:promoted to|appointed|hired as|became|become) (?:an? |the |as an? )?(?P<x>\S.*)", _stated_role),
+    rule(r"I(?:'ve| have)? (?:just |recently )*(?:started|got|took|landed|found|have) (?:a|my) (?:new )?(?:job|position|role) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
     rule(r"I was (?:just |recently )?(?:promoted to|appointed|hired as) (?:an? |the )?(?P<x>\S.*)", _stated_role),
     rule(r"as an? (?P<x>[\w -]{3,50})$", _speaking_as),
     rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", _stated_role),
@@ -245,7 +277,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"I {ADVERBS}work (?P<x>for myself)\b", _self_employed),
     rule(rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time) )?(?:at|for|with|over at|here at) (?P<x>\S.*)", _employer),
     rule(rf"(?:{I_AM}|I've been |I have been )(?:working|employed) (?:(?:remotely|part-time|full-time) )?(?:at|by|for|with) (?P<x>\S.*)", _employer),
-    rule(r"I(?:'ve| have)? (?:just |recently |only )*(?:joined|started (?:work(?:ing)? )?(?:at|for|with)|got a job (?:at|with)|took a job (?:at|with)|accepted an? (?:offer|job|position) (?:at|from|with)) (?P<x>\S.*)", _named_employer),
+    rule(r"I(?:'ve| have)? (?:just |recently |only )*(?:joined|started (?:work(?:ing)? )?(?:at|for|with)|(?:got|took|landed|found|started|have) (?:a|my) (?:new |great )?(?:job|position|role) (?:at|with)|accepted an? (?:offer|job|position) (?:at|from|with)) (?P<x>\S.*)", _named_employer),
     rule(r"I(?:'m| am) now (?:at|with) (?P<x>\S.*)", _named_employer),
     rule(rf"{MY} (?:current |new )?(?:employer|company|workplace)(?:'s| is|:)(?: called| now)? (?P<x>\S.*)", _named_employer),
     rule(rf"(?:{I_AM}(?:on|in|with|part of|a member of|from|leading|heading)|I (?:work|am|sit) (?:on|in|with)|I (?:joined|lead|head|run|manage)) the (?P<x>[\w&/ -]{{2,40}}?) (?:team|department|squad|group|division)\b", _team),
