@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import blocking
 from .engine.audit import Audit
@@ -17,6 +19,7 @@ from .engine.learnings import Learnings
 from .engine.portable import Portable, Progress, Transfer
 from .engine.profile import Profile
 from .engine.provenance import Provenance, Why
+from .engine.recall import Recalling, Spaces
 from .engine.state import State
 from .engine.tasks import Tasks
 from .engine.threads import Threads
@@ -25,6 +28,9 @@ from .records import Fact
 from .runtime import AsyncRuntime, BlockingRuntime, Runtime, run_blocking
 from .scope import Scope
 from .stores.opening import open_store
+
+if TYPE_CHECKING:
+    from .recall.hit import Hit
 
 Durability = Literal["full", "normal"]
 Url = str | os.PathLike[str] | None
@@ -70,6 +76,7 @@ class AsyncMemory:
         self._forgetting = Forgetting(core)
         self._provenance = Provenance(core)
         self._portable = Portable(core)
+        self._recalling = Recalling(core)
 
     @classmethod
     def _over(cls, core: Core) -> Self:
@@ -90,6 +97,32 @@ class AsyncMemory:
     def scope(self, *, org: str | None = None, user: str | None = None, actor: str | None = None) -> Self:
         """A narrower handle over the same connection; it can never be widened."""
         return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor)))
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        namespaces: Spaces = None,
+        kinds: Sequence[str] | str | None = None,
+        top_k: int = 10,
+        max_tokens: int | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        where: Mapping[str, Any] | None = None,
+        min_score: float | None = None,
+    ) -> list[Hit]:
+        """The hits that matter most for a query, best first; what was written before the call is found."""
+        return await self._recalling.recall(
+            query,
+            namespaces=namespaces,
+            kinds=kinds,
+            top_k=top_k,
+            max_tokens=max_tokens,
+            after=after,
+            before=before,
+            where=where,
+            min_score=min_score,
+        )
 
     def batch(self) -> AsyncBatch:
         """Collects changes of any kind and commits them together at the end of the `async with` block, or not at all."""
@@ -209,6 +242,34 @@ class Memory:
     def scope(self, *, org: str | None = None, user: str | None = None, actor: str | None = None) -> Self:
         """A narrower handle over the same connection; it can never be widened."""
         return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor)))
+
+    def recall(
+        self,
+        query: str,
+        *,
+        namespaces: Spaces = None,
+        kinds: Sequence[str] | str | None = None,
+        top_k: int = 10,
+        max_tokens: int | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        where: Mapping[str, Any] | None = None,
+        min_score: float | None = None,
+    ) -> list[Hit]:
+        """The hits that matter most for a query, best first; what was written before the call is found."""
+        return run_blocking(
+            self._twin.recall(
+                query,
+                namespaces=namespaces,
+                kinds=kinds,
+                top_k=top_k,
+                max_tokens=max_tokens,
+                after=after,
+                before=before,
+                where=where,
+                min_score=min_score,
+            )
+        )
 
     def batch(self) -> Batch:
         """Collects changes of any kind and commits them together at the end of the `with` block, or not at all."""

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from .errors import SuspendedError, UsageError
 
@@ -175,7 +176,7 @@ class AsyncRuntime:
         return value
 
     def lock(self) -> AbstractAsyncContextManager[Any]:
-        return asyncio.Lock()
+        return _LoopLock()
 
     def home(self) -> object:
         return os.getpid(), asyncio.get_running_loop()
@@ -187,6 +188,19 @@ class AsyncRuntime:
         if self._worker is not None and self._pid == os.getpid():
             self._worker.shutdown(wait=False)
         self._worker = None
+
+
+class _LoopLock:
+    """One asyncio lock per event loop: a memory may be used from a new loop after the old one has gone."""
+
+    def __init__(self) -> None:
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+    async def __aenter__(self) -> None:
+        await self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()).acquire()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self._locks[asyncio.get_running_loop()].release()
 
 
 class _TaskBackground:

@@ -17,6 +17,7 @@ from ..stores.base import Append, Appended, Change, Put, Store, Stored
 
 R = TypeVar("R", bound=Record)
 RETRIES = 40
+KEPT_VECTORS = 3_000_000
 
 
 class Shared:
@@ -32,7 +33,12 @@ class Shared:
         """Namespaces of threads seen: they never change."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append: wakes the in-process worker where there is one."""
+        self.problems: dict[str, str] = {}
+        """The last failure of each plugged-in part, for `doctor`."""
+        self.scopes = Scopes()
+        self.recall_lock = runtime.lock()
         self._counter: Any = None
+        self._embedder: Any = None
         self._clock = clock
         self._opened = False
         self._open_lock = runtime.lock()
@@ -50,6 +56,20 @@ class Shared:
             self._counter = open_counter(self.parts.get("counter"))
         return self._counter
 
+    @property
+    def embedder(self) -> Any:
+        """The embedder as a coroutine surface, made on first use; None where recall is lexical only."""
+        spec = self.parts.get("embedder", "default")
+        if self._embedder is None and spec is not None:
+            from .embedding import Embedding
+
+            self._embedder = Embedding(spec, self.runtime)
+        return self._embedder
+
+    def note(self, part: str, problem: Exception) -> None:
+        """Keep what went wrong with a part: its kind and message carry no content."""
+        self.problems[part] = f"{type(problem).__name__}: {problem}"
+
     async def open(self) -> None:
         """Open the store on first use."""
         if self._opened:
@@ -59,13 +79,37 @@ class Shared:
                 await self.store.open()
                 self._opened = True
 
-
     async def close(self) -> None:
         """Finish the work under way, then close the store; closing twice is fine."""
         if self._opened:
             self._opened = False
             await self.store.close()
         await self.runtime.close()
+
+
+class Scopes:
+    """What this process keeps of namespaces for recall, the least used leaving when there is too much."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Any] = {}
+
+    def get(self, key: tuple[str, str]) -> Any:
+        """What is kept of a namespace, moved to the young end."""
+        scoped = self._kept.pop(key, None)
+        if scoped is not None:
+            self._kept[key] = scoped
+        return scoped
+
+    def put(self, key: tuple[str, str], scoped: Any) -> None:
+        """Keep it, and let the oldest go while too many vectors are held."""
+        self._kept[key] = scoped
+        while len(self._kept) > 1 and sum(len(one.vectors or ()) + 64 for one in self._kept.values()) > KEPT_VECTORS:
+            del self._kept[next(iter(self._kept))]
+
+    def drop(self, org: str) -> None:
+        """Let go of everything of an org: something of it was forgotten."""
+        for key in [key for key in self._kept if key[0] == org]:
+            del self._kept[key]
 
 
 class Core:
@@ -118,7 +162,9 @@ class Core:
     async def commit(self, batch: Core) -> list[Any]:
         """Apply what a batch collected."""
         changes, batch.batch = batch.batch or [], None
-        keyed = [(change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None]
+        keyed = [
+            (change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None
+        ]
         if len(keyed) != len(set(keyed)):
             raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
         return await self.apply(*changes) if changes else []

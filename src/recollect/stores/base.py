@@ -175,7 +175,7 @@ class SearchesText(Protocol):
         ...
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """In how many entries of the namespace each term is, own or context."""
+        """In how many entries of the namespace each term is, in their own text (not their context)."""
         ...
 
 

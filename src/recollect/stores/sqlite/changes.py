@@ -11,10 +11,11 @@ import msgspec
 from ...errors import Conflict, InvalidValue, NotFound
 from ...messages import Message
 from ...ports import to_datetime, to_micros
-from ...records import Job, Receipt, Record, StateEntry
+from ...records import Entry, Job, Receipt, Record, StateEntry
 from ...values import INT_MAX, INT_MIN
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
 from ..codec import Row, checksum, codec
+from .search import add_text
 from .statements import delete_range_sql, statements
 
 _GROW = (
@@ -61,9 +62,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     count, tokens = len(rows), 0
     for message in change.messages:
         tokens += message.tokens or 0
-    grown = cursor.execute(
-        _GROW, (count, tokens, to_micros(change.at), change.org, change.thread, now)
-    ).fetchone()
+    grown = cursor.execute(_GROW, (count, tokens, to_micros(change.at), change.org, change.thread, now)).fetchone()
     if grown is None:
         raise NotFound("no such thread; create it first", thread=change.thread)
     length, expires = grown
@@ -111,6 +110,8 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
         cursor.execute(sql.to_history, key)
     row = _with_version(kind, row, version, created)
     cursor.execute(sql.upsert, row)
+    if kind is Entry:
+        add_text(cursor, change.record)
     return _stored(row, place)
 
 
@@ -169,6 +170,8 @@ def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
 def _load(cursor: apsw.Cursor, change: Load, row: Row, now: int) -> None:
     kind = type(change.record)
     cursor.execute(statements(kind).upsert, _summed(kind, row))
+    if kind is Entry:
+        add_text(cursor, change.record)
 
 
 def _delete(cursor: apsw.Cursor, change: Delete, _: None, now: int) -> bool:

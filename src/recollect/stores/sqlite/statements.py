@@ -35,7 +35,9 @@ def statements(kind: type[Record]) -> Statements:
     return Statements(
         get=f"SELECT {columns} FROM {table.name} WHERE {match}",
         insert=insert,
-        upsert=f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}" if changed else f"{insert} ON CONFLICT DO NOTHING",
+        upsert=f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}"
+        if changed
+        else f"{insert} ON CONFLICT DO NOTHING",
         there=f"SELECT {'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(kept)} FROM {table.name} WHERE {match}" if kept else "",
         to_history=f"INSERT OR REPLACE INTO {table.history} ({columns}) SELECT {columns} FROM {table.name} WHERE {match}",

@@ -10,18 +10,17 @@ import msgspec
 
 from ...errors import StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
-from ...records import Job, Key, Record
+from ...records import Entry, Job, Key, Record
 from ...runtime import Runtime
 from ..base import Change, Delete, DeleteRange, R, live
 from ..codec import Row, checksum, codec, decoded, verify
 from .changes import encode_changes, run_changes
 from .changes import lease as give
 from .connection import Connections
+from .search import search_text, term_counts
 from .statements import column_names, scan_sql, statements, successor
 
-_DUE = (
-    "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} ORDER BY run_at, org, ns, item LIMIT ?"
-)
+_DUE = "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} ORDER BY run_at, org, ns, item LIMIT ?"
 
 
 class SqliteStore:
@@ -91,6 +90,18 @@ class SqliteStore:
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
         return await self._runtime.call(self._orgs)
+
+    async def search_text(
+        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, kinds: Sequence[str] | None = None
+    ) -> list[Entry]:
+        """Live entries of a namespace that hold any of the terms, best first."""
+        return await self._runtime.call(
+            self._connections.read, lambda cursor: search_text(cursor, org, ns, terms, limit, now, kinds)
+        )
+
+    async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
+        """In how many entries of the namespace each term is, in their own text."""
+        return await self._runtime.call(self._connections.read, lambda cursor: term_counts(cursor, org, ns, terms))
 
     async def scrub(self) -> None:
         """Remove deleted bytes from the file and its WAL."""
@@ -171,7 +182,9 @@ class SqliteStore:
 
     def _purge(self, now: int, limit: int) -> dict[str, int]:
         # Looked for without the write lock first: with nothing expired, purging costs a few index look-ups.
-        dead = self._connections.read(lambda cursor: [table for table in expiring_tables() if _any_dead(cursor, table[0], now)])
+        dead = self._connections.read(
+            lambda cursor: [table for table in expiring_tables() if _any_dead(cursor, table[0], now)]
+        )
         if not dead:
             return {}
 

@@ -1,0 +1,287 @@
+"""Making things findable: jobs of the `index` queue become entries, in batches, by a worker or by the next recall.
+
+One apply per batch writes the entries, moves the marks and ends the jobs, so that a crash leaves nothing half indexed.
+The namespace's own mark counts batches (`stamp`) and holds the statistics that ranking needs; expecting its version
+makes two indexers of one namespace take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import Conflict, ModelError
+from ..messages import Message
+from ..ports import to_micros
+from ..records import Chunk, Document, Entry, Fact, Job, Learning, Mark, Summary, Thread
+from ..stores.base import Change, Delete, Expect, Put
+from ..values import encode_json
+from .core import Core
+
+BATCH = 500
+SPEAKERS = 64
+STANDING = 16
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """An entry to be, with the text it is made from."""
+
+    entry: Entry
+    text: str
+
+
+class Plan(msgspec.Struct):
+    """What one job comes to: entries to write, changes that go with them, and whether more is left for another turn."""
+
+    drafts: list[Draft] = msgspec.field(default_factory=list)
+    changes: list[Change] = msgspec.field(default_factory=list)
+    more: bool = False
+
+
+class Indexer:
+    """Turns index jobs into entries."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def catch_up(self, namespaces: Sequence[str]) -> int:
+        """Index what is waiting in these namespaces; how many entries were written."""
+        total = 0
+        for ns in namespaces:
+            while True:
+                jobs = await self._core.scan(Job, "index", ns, limit=BATCH)
+                jobs = [job for job in jobs if job.status != "dead"]
+                if not jobs:
+                    break
+                total += await self.run(ns, jobs)
+        return total
+
+    async def run(self, ns: str, jobs: Sequence[Job]) -> int:
+        """Work through jobs of one namespace, batch by batch."""
+        total, left = 0, list(jobs)
+        while left:
+            plan = Plan()
+            taken: list[Job] = []
+            for job in left:
+                if len(plan.drafts) >= BATCH:
+                    break
+                more = await self._plan(job, plan)
+                if not more:
+                    taken.append(job)
+                else:
+                    break
+            total += await self._commit(ns, plan)
+            left = left[len(taken) :]
+        return total
+
+    async def _plan(self, job: Job, plan: Plan) -> bool:
+        """Add what a job asks for; whether it is left unfinished."""
+        kind, _, item = job.item.partition(":")
+        if kind == "thread":
+            return await self._thread(job, item, plan)
+        if kind == "fact":
+            await self._fact(job, item, plan)
+        elif kind == "learning":
+            await self._learning(job, item, plan)
+        elif kind == "document":
+            await self._document(job, item, plan)
+        elif kind == "summary":
+            await self._summaries(job, item, plan)
+        plan.changes += [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
+        return False
+
+    async def _thread(self, job: Job, id: str, plan: Plan) -> bool:
+        core = self._core
+        thread, mark = await core.get(Thread, id), await core.get(Mark, "index", job.item)
+        if thread is None or thread.ns != job.ns:
+            plan.changes += [Delete(Job, job.row_key)]
+            return False
+        done = mark.position if mark else 0
+        room = BATCH - len(plan.drafts)
+        # One message back: a turn is indexed together with the one before it.
+        found = await core.scan(Message, id, after=(max(done - 1, 0),), limit=room + 1)
+        before = found[0] if found and found[0].seq <= done else None
+        fresh = [message for message in found if message.seq > done][:room]
+        for message in fresh:
+            if draft := _message_draft(thread, message, before):
+                plan.drafts.append(draft)
+            before = message
+        reached = fresh[-1].seq if fresh else thread.length
+        more = reached < thread.length and bool(fresh)
+        position = reached if more else thread.length
+        plan.changes += [
+            Expect(Mark, (core.org, "index", job.item), mark.version if mark else 0),
+            Put(Mark(org=core.org, name="index", item=job.item, position=position, updated_at=core.at())),
+        ]
+        if not more:
+            # An append since we looked keeps the job alive.
+            plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+        return more
+
+    async def _fact(self, job: Job, key: str, plan: Plan) -> None:
+        fact = await self._core.get(Fact, job.ns, key)
+        if fact is None:
+            plan.changes.append(Delete(Entry, (job.org, job.ns, "fact", "", f"{job.ns}/{key}")))
+            return
+        made = _entry(
+            fact, "fact", "", fact.id, role=None, trust=fact.trust, confidence=fact.confidence, source=fact.source,
+            created_at=fact.updated_at, metadata=fact.value if isinstance(fact.value, dict) else {},
+        )  # fmt: skip
+        plan.drafts.append(Draft(made, fact_text(fact)))
+
+    async def _learning(self, job: Job, id: str, plan: Plan) -> None:
+        learning = await self._core.get(Learning, job.ns, id)
+        if learning is None or learning.status != "active":
+            plan.changes.append(Delete(Entry, (job.org, job.ns, "learning", "", id)))
+            return
+        made = _entry(
+            learning, "learning", "", id, role=None, trust=learning.trust, confidence=learning.confidence,
+            uses=learning.usage_count, created_at=learning.updated_at,
+            source=learning.sources[-1] if learning.sources else None,
+        )  # fmt: skip
+        plan.drafts.append(Draft(made, learning.content))
+
+    async def _document(self, job: Job, id: str, plan: Plan) -> None:
+        core = self._core
+        document = await core.get(Document, job.ns, id)
+        chunks = await core.scan(Chunk, job.ns, id) if document is not None else []
+        known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "document", id)}
+        for chunk in chunks:
+            assert document is not None
+            old = known.pop(chunk.id, None)
+            if old is not None and old.seq == chunk.position:
+                continue
+            made = _entry(
+                document, "document", id, chunk.id, seq=chunk.position, role="document", trust=document.trust,
+                source=document.source, created_at=document.updated_at, metadata=document.metadata,
+            )  # fmt: skip
+            heading = f"{document.title or ''} {chunk.heading or ''}".strip()
+            plan.drafts.append(Draft(made, f"{heading}\n{chunk.text}" if heading else chunk.text))
+        plan.changes += [Delete(Entry, entry.row_key) for entry in known.values()]
+
+    async def _summaries(self, job: Job, thread: str, plan: Plan) -> None:
+        core = self._core
+        found = {summary.id: summary for summary in await core.scan(Summary, thread)}
+        known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
+        for id, summary in found.items():
+            if id not in known:
+                made = _entry(
+                    summary, "summary", thread, id, seq=summary.last, role="summary", trust="assistant",
+                    created_at=summary.created_at, source=f"{thread}#{summary.last}",
+                )  # fmt: skip
+                plan.drafts.append(Draft(made, summary.text))
+        plan.changes += [Delete(Entry, entry.row_key) for id, entry in known.items() if id not in found]
+
+    async def _commit(self, ns: str, plan: Plan) -> int:
+        core = self._core
+        scope = await core.get(Mark, "scope", ns)
+        stamp = (scope.position if scope else 0) + 1
+        entries = await self._finished(plan.drafts, stamp)
+        changes: list[Change] = [Expect(Mark, (core.org, "scope", ns), scope.version if scope else 0)]
+        if entries:
+            detail = _grown(scope.detail if scope else None, entries)
+            changes.append(
+                Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=core.at()))
+            )
+        changes += [Put(entry) for entry in entries]
+        try:
+            await core.apply(*changes, *plan.changes)
+        except Conflict:
+            # Someone else indexed, appended or deleted meanwhile: what is left is looked at again.
+            return 0
+        return len(entries)
+
+    async def _finished(self, drafts: Sequence[Draft], stamp: int) -> list[Entry]:
+        """Entries with their terms and, where the embedder answers, their vectors."""
+        if not drafts:
+            return []
+        vectors, name = await self._vectors([draft.text for draft in drafts])
+        return await self._core.runtime.call(_analysed, drafts, vectors, name, stamp)
+
+    async def _vectors(self, texts: Sequence[str]) -> tuple[Any, str | None]:
+        from ..recall.vectors import encode_many
+
+        embedder = self._core.shared.embedder
+        if embedder is None:
+            return None, None
+        try:
+            return encode_many(await embedder.embed(texts)), embedder.name
+        except ModelError as problem:
+            # Found by its words until `recollect process embedder` gives it a vector.
+            self._core.shared.note("embedder", problem)
+            return None, None
+
+
+def _analysed(drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int) -> list[Entry]:
+    from ..recall.analyze import token_string
+    from ..recall.entry import MAX_CONTEXT_TERMS
+    from ..recall.signals import signals
+
+    out = []
+    for i, draft in enumerate(drafts):
+        out.append(
+            msgspec.structs.replace(
+                draft.entry,
+                stamp=stamp,
+                terms=token_string(draft.text),
+                context_terms=" ".join(token_string(draft.entry.context_terms).split(" ")[:MAX_CONTEXT_TERMS]),
+                signals=signals(draft.text),
+                embedder=name,
+                vector=None if vectors is None else vectors[i],
+            )
+        )
+    return out
+
+
+def _message_draft(thread: Thread, message: Message, before: Message | None) -> Draft | None:
+    text = message.text
+    if not text.strip() or message.role in ("system", "developer"):
+        return None
+    made = _entry(
+        message, "message", thread.id, message.id, seq=message.seq, role=message.role, speaker=message.name,
+        trust=message.trust_level, metadata=message.metadata, created_at=message.created_at or thread.created_at,
+        ns=thread.ns, expires_at=message.expires_at,
+    )  # fmt: skip
+    # Carried as plain text until the batch is analysed.
+    return Draft(msgspec.structs.replace(made, context_terms=before.text if before else ""), text)
+
+
+def _entry(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Entry:
+    fields.setdefault("ns", record.ns if hasattr(record, "ns") else "")
+    fields.setdefault("expires_at", getattr(record, "expires_at", None))
+    return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)
+
+
+def _grown(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
+    """The statistics of a namespace with these entries added."""
+    from ..recall.entry import is_assistant
+    from ..recall.signals import NAMES
+
+    standing_at = NAMES.index("standing")
+    old: dict[str, Any] = detail or {}
+    speakers = dict.fromkeys(old.get("speakers", ()))
+    terms, assistant, standing = old.get("terms", 0), old.get("assistant", 0), list(old.get("standing", ()))
+    for entry in entries:
+        terms += entry.terms.count(" ") + 1
+        if is_assistant(entry.role or "", entry.speaker or ""):
+            assistant += 1
+        elif entry.speaker and len(speakers) < SPEAKERS:
+            speakers[entry.speaker] = None
+        if entry.kind == "learning" or entry.signals[standing_at] == 255:
+            standing.append([to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
+    standing = [list(item) for item in dict.fromkeys(tuple(item) for item in standing)]
+    return {
+        "entries": old.get("entries", 0) + len(entries),
+        "terms": terms,
+        "assistant": assistant,
+        "speakers": list(speakers),
+        "standing": sorted(standing, reverse=True)[:STANDING],
+    }
+
+
+def fact_text(fact: Fact) -> str:
+    """A fact as a reader would say it: its key in words, then its value."""
+    name = fact.key.replace("_", " ").replace(".", " ").replace("-", " ")
+    return f"{name}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"

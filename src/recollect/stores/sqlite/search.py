@@ -1,0 +1,71 @@
+"""Text search over FTS5. Terms are ours, coded per namespace; nothing of a query is ever FTS5 syntax."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+
+import apsw
+
+from ...records import Entry
+from ..base import live
+from ..codec import codec
+from .statements import column_names
+
+_COLUMNS = ", ".join(f"e.{name}" for name in column_names(Entry))
+_FIND = (
+    f"SELECT {_COLUMNS} FROM entries_text AS t JOIN entries AS e ON e.rowid = t.rowid "
+    "WHERE entries_text MATCH ? AND e.org = ? AND e.ns = ? {kinds} ORDER BY t.rank LIMIT ?"
+)
+_COUNT = "SELECT doc FROM entries_terms WHERE term = ? AND col = 'terms'"
+_INSERT = "INSERT OR REPLACE INTO entries_text (rowid, terms, context_terms) VALUES (?, ?, ?)"
+_ROWID = "SELECT rowid FROM entries WHERE org = ? AND ns = ? AND kind = ? AND parent = ? AND id = ?"
+
+
+@lru_cache(4096)
+def scope_code(org: str, ns: str) -> str:
+    """Ten letters for a namespace of an org; rows found by it are still checked by their whole key."""
+    return hashlib.blake2b(f"{len(org)}:{org}{ns}".encode(), digest_size=5).hexdigest()
+
+
+@lru_cache(65536)
+def _safe(term: str) -> str:
+    """A term as the ascii tokenizer takes whole: letters and digits as they are, anything else in hex."""
+    return term if term.isascii() and term.isalnum() else f"0x{term.encode().hex()}"
+
+
+def coded(org: str, ns: str, terms: str) -> str:
+    """A string of terms, each under the code of its namespace."""
+    code = scope_code(org, ns)
+    return " ".join([f"{code}{_safe(term)}" for term in terms.split()])
+
+
+def add_text(cursor: apsw.Cursor, entry: Entry) -> None:
+    """Put an entry's terms into the index, in the transaction that writes the entry."""
+    (rowid,) = cursor.execute(_ROWID, entry.row_key).fetchone()
+    own = coded(entry.org, entry.ns, entry.terms)
+    cursor.execute(_INSERT, (rowid, own, coded(entry.org, entry.ns, entry.context_terms)))
+
+
+def search_text(
+    cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str], limit: int, now: int, kinds: Sequence[str] | None
+) -> list[Entry]:
+    """Live entries that hold any of the terms, best first."""
+    if not terms or limit < 1:
+        return []
+    # Each coded term is letters and digits only; quoted all the same.
+    match = " OR ".join(f'"{term}"' for term in coded(org, ns, " ".join(terms)).split())
+    sql = _FIND.format(kinds=f"AND e.kind IN ({', '.join('?' * len(kinds))})" if kinds is not None else "")
+    rows = cursor.execute(sql, [match, org, ns, *(kinds or ()), limit]).fetchall()
+    made, expires = codec(Entry), codec(Entry).place["expires_at"]
+    return [made.decode(row) for row in rows if live(row[expires], now)]
+
+
+def term_counts(cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
+    """In how many entries of the namespace each term is, in their own text."""
+    counts = {}
+    for term in terms:
+        row = cursor.execute(_COUNT, (coded(org, ns, term),)).fetchone()
+        counts[term] = row[0] if row else 0
+    return counts
