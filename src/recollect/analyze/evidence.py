@@ -2,9 +2,233 @@
 
 from __future__ import annotations
 
-from recollect.analyze.records import File
-from recollect.analyze.syntax import Node
+import re
+
+from recollect.analyze import words
+from recollect.analyze.catalog import COUNTERS, NOTE_WORDS, STORAGES, is_module
+from recollect.analyze.records import Evidence, File, Function
+from recollect.analyze.syntax import Node, arguments, dotted, last_name, spelled, walk, walk_all
+
+_USAGE = frozenset(
+    "prompt_tokens completion_tokens input_tokens output_tokens total_tokens promptTokens completionTokens inputTokens "
+    "outputTokens totalTokens prompt_token_count promptTokenCount total_token_count totalTokenCount "
+    "candidates_token_count usage_metadata usageMetadata cache_read_input_tokens".split()
+)
+_COUNT_CALLS = frozenset("count_tokens counttokens acount_tokens count_tokens_async".split())
+_CHAR_RATIO = re.compile(r"CHARS?_?PER_?TOKEN|BYTES?_?PER_?TOKEN|TOKENS?_?PER_?CHAR", re.I)
+_MARKDOWN = re.compile(r"\.mdc?\b")
+_SQLITE_URL = re.compile(r"^sqlite(\+\w+)?:")
 
 
 def collect(root: Node, file: File) -> None:
-    """Add the counting, storage, slot and budget evidence of one file."""
+    """Add the counting, storage and budget evidence of one file."""
+    where = _Where(file)
+    _imports(file, where)
+    for node in walk_all(root):
+        match node.kind:
+            case "call":
+                _call(node, file, where)
+            case "bin":
+                _ratio(node, file, where)
+            case "attr":
+                _usage(node, file, where)
+            case "index":
+                _usage_key(node, file, where)
+            case "str" | "fstr":
+                _text(node, file, where)
+            case "assign":
+                _budget(node, file, where)
+    _pluggable(file)
+    _dictionaries(file)
+
+
+class _Where:
+    """The innermost function around a line."""
+
+    def __init__(self, file: File) -> None:
+        self.spans = sorted(
+            ((f.line, f.end, f.symbol) for f in file.functions if f.name != "<module>"), key=lambda s: (s[0], -s[1])
+        )
+
+    def symbol(self, line: int) -> str:
+        found = "<module>"
+        for start, end, symbol in self.spans:
+            if start > line:
+                break
+            if line <= end:
+                found = symbol
+        return found
+
+
+def _note(target: list[Evidence], value: str, node: Node, where: _Where, why: str) -> None:
+    if not any(e.value == value and e.line == node.line for e in target):
+        target.append(Evidence(value, node.line, where.symbol(node.line), why))
+
+
+def _imports(file: File, where: _Where) -> None:
+    text = " ".join(sorted(file.references))
+    for module, names, line in file.imports:
+        for one in module.split(","):
+            full = one.strip()
+            with_names = [full, *(f"{full}.{n.strip()}" for n in names.split(",") if n.strip().isidentifier())]
+            for counter, prefixes in COUNTERS.items():
+                if any(is_module(m, prefixes) for m in with_names):
+                    file.counting.append(Evidence(counter, line, where.symbol(line), f"imports {full}"))
+            for storage in STORAGES:
+                if any(is_module(m, storage.modules) for m in with_names):
+                    if storage.needs_text and not re.search(rf"\b{storage.needs_text}", text, re.I):
+                        continue
+                    file.storage.append(Evidence(storage.name, line, where.symbol(line), f"imports {full}"))
+
+
+def _call(node: Node, file: File, where: _Where) -> None:
+    callee = dotted(node.kids[0])
+    name = callee.rpartition(".")[2]
+    owner = callee.rpartition(".")[0]
+    low = name.lower()
+    if low in ("token_counter", "encode") and owner.endswith("litellm"):
+        _note(file.counting, "litellm_counter", node, where, callee)
+    elif low == "token_counter" and not owner and any(m.startswith("litellm") for m, _, _ in file.imports):
+        _note(file.counting, "litellm_counter", node, where, callee)
+    elif low in _COUNT_CALLS and _is_provider(owner):
+        _note(file.counting, "provider_count_api", node, where, callee)
+    elif low == "from_pretrained" and "okenizer" in owner:
+        _note(file.counting, "tokenizer_model", node, where, callee)
+    elif low in ("create_pretrained_tokenizer", "apply_chat_template"):
+        _note(file.counting, "tokenizer_model", node, where, callee)
+    elif low in ("encoding_for_model", "get_encoding", "encodingformodel", "getencoding"):
+        _note(file.counting, "tiktoken", node, where, callee)
+    elif low in ("dump", "dumps", "stringify") and owner in ("json", "JSON", "orjson", "ujson", "msgspec.json"):
+        _json_file(node, file, where)
+    elif name in ("StorageContext", "VectorStoreIndex", "load_index_from_storage"):
+        _note(file.storage, "vector_index_files", node, where, callee)
+    elif low in ("client", "resource") and owner.endswith(("boto3", "session", "Session")):
+        for _, value in arguments(node)[:1]:
+            if value.kind == "str" and value.text in ("s3", "dynamodb"):
+                _note(file.storage, value.text, node, where, f"{callee}({value.text!r})")
+
+
+def _is_provider(owner: str) -> bool:
+    parts = owner.split(".")
+    last = words.words(parts[-1])
+    return parts[-1] in ("messages", "models", "beta") or (bool(last) and last[-1] in ("client", "genai", "anthropic"))
+
+
+def _json_file(node: Node, file: File, where: _Where) -> None:
+    """JSON text made in a function that also writes files."""
+    symbol = where.symbol(node.line)
+    for function in file.functions:
+        if function.symbol == symbol and any(
+            c.name in ("open", "write", "write_text", "writeFile", "writeFileSync", "write_bytes", "dump", "rename")
+            or c.name.startswith(("write", "save", "_write"))
+            for c in function.calls
+        ):
+            _note(file.storage, "json_files", node, where, spelled(node, 60))
+            return
+
+
+def _ratio(node: Node, file: File, where: _Where) -> None:
+    """A length divided by characters per token."""
+    if node.text not in ("/", "//", "*"):
+        return
+    left, right = node.kids
+    measures = _measures(left)
+    by_name = right.kind in ("name", "attr") and bool(_CHAR_RATIO.search(right.text))
+    divisor = right.kind == "num" and right.text in ("2", "2.5", "3", "3.2", "3.3", "3.5", "3.6", "3.7", "4", "4.0", "5", "6")
+    factor = right.kind == "num" and right.text in ("0.25", "0.3", "0.33", "0.4", "0.5", "1.3")
+    if node.text == "*" and not factor:
+        lengths = [k for k in walk(node) if k.kind == "call" and last_name(k.kids[0]) == "len"]
+        if len(lengths) >= 2 and any("token" in k.text.lower() for k in walk(node) if k.kind in ("name", "attr")):
+            _note(file.counting, "length_estimate", node, where, spelled(node, 60))
+        return
+    if (measures and (divisor or by_name or factor)) or (by_name and left.kind in ("name", "attr", "call")):
+        symbol = where.symbol(node.line)
+        near = f"{symbol} {file.path.rpartition('/')[2]}"
+        if by_name or "token" in near.lower() or _assigned_tokens(node, file):
+            _note(file.counting, "length_estimate", node, where, spelled(node, 60))
+
+
+def _measures(node: Node) -> bool:
+    return any(
+        (k.kind == "call" and last_name(k.kids[0]) in ("len", "byteLength"))
+        or (k.kind in ("name", "attr") and {"chars", "length", "characters", "bytes"} & set(words.words(k.text)))
+        for k in walk(node)
+    )
+
+
+def _assigned_tokens(node: Node, file: File) -> bool:
+    """Is a name about tokens given its value on this very line?"""
+    return any(line == node.line for line in _token_lines(file))
+
+
+def _token_lines(file: File) -> list[int]:
+    return [e.line for e in file.budget if e.value == "assigned"]
+
+
+def _usage(node: Node, file: File, where: _Where) -> None:
+    if node.text in _USAGE and (node.text.lower().startswith("usage") or "usage" in dotted(node.kids[0]).lower()):
+        _note(file.counting, "api_usage", node, where, spelled(node, 60))
+
+
+def _usage_key(node: Node, file: File, where: _Where) -> None:
+    key = node.kids[1]
+    if key.kind == "str" and key.text in _USAGE and "usage" in spelled(node.kids[0], 80).lower():
+        _note(file.counting, "api_usage", node, where, spelled(node, 60))
+
+
+def _text(node: Node, file: File, where: _Where) -> None:
+    if _SQLITE_URL.match(node.text):
+        _note(file.storage, "sqlite", node, where, repr(node.text[:40]))
+    if len(node.text) < 80 and _MARKDOWN.search(node.text):
+        near = set(words.words(node.text)) | set(words.words(where.symbol(node.line)))
+        near |= set(words.words(file.path.rpartition("/")[2]))
+        if near & NOTE_WORDS and "readme" not in near:
+            _note(file.storage, "markdown_files", node, where, repr(node.text[:40]))
+
+
+def _budget(node: Node, file: File, where: _Where) -> None:
+    """Names about tokens: those measured here, and those that share out a budget."""
+    target, value = node.kids
+    name = last_name(target)
+    found = set(words.words(name))
+    if not found & {"token", "tokens", "budget"}:
+        return
+    _note(file.budget, "assigned", node, where, name)
+    operators = {k.text for k in walk(value) if k.kind == "bin"}
+    shares = {"*", "//", "/", "-"} & operators
+    if shares and found & {"max", "limit", "budget", "available", "threshold", "target", "remaining", "reserved", "window"}:
+        _note(file.budget, "share", node, where, spelled(node, 90))
+
+
+def _pluggable(file: File) -> None:
+    """A token counter that users may pass in."""
+    for function in file.functions:
+        for param in function.params:
+            _maybe_pluggable(file, param.name, param.annotation, function.line, function)
+    for record in file.classes:
+        for name, (annotation, _, line) in record.fields.items():
+            _maybe_pluggable(file, name, annotation, line, None, record.name)
+
+
+def _maybe_pluggable(
+    file: File, name: str, annotation: str, line: int, function: Function | None, owner: str = ""
+) -> None:
+    callable_type = "Callable" in annotation or "=>" in annotation
+    if callable_type and {"token", "tokens", "tokenizer", "tokenize"} & set(words.words(name)):
+        symbol = function.symbol if function is not None else owner
+        file.counting.append(Evidence("pluggable_callable", line, symbol, f"{name}: {annotation[:50]}"))
+
+
+def _dictionaries(file: File) -> None:
+    """A store class that keeps its records in a dictionary."""
+    if file.language != "python":
+        return
+    for record in file.classes:
+        found = set(words.words(record.name))
+        simple = {"in", "memory"} <= found or found & {"simple", "dict", "local", "volatile", "ephemeral"}
+        if not simple or not found & {"store", "storage", "session", "saver", "history", "service", "memory", "repository"}:
+            continue
+        for name, (annotation, value, line) in record.fields.items():
+            if annotation.lower().startswith(("dict", "defaultdict")) or value in ("dict()", "dict({})") or "dict(" in value:
+                file.storage.append(Evidence("python_dict", line, record.name, f"{name}: {annotation or value}"))
+                break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 
-from recollect.analyze import evidence, words
+from recollect.analyze import evidence, slots, words
 from recollect.analyze.effects import Reader
 from recollect.analyze.flow import Scope
 from recollect.analyze.guards import Guards
@@ -150,6 +150,7 @@ def _function(
             marks.add("gives_messages")
         elif node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1:
             marks.add("gives_messages")
+    record.slots = slots.hints(scope, symbol, {c.line for c in record.model_calls})
     _marks(record, scope, marks)
     record.marks = frozenset(marks)
     record.shape = _shape(scope)

@@ -72,6 +72,7 @@ class Function:
     marks: frozenset[str] = frozenset()
     shape: str = ""
     exceptions: list[str] = field(default_factory=list)
+    slots: list[Evidence] = field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -106,6 +107,5 @@ class File:
     references: dict[str, int] = field(default_factory=dict)
     counting: list[Evidence] = field(default_factory=list)
     storage: list[Evidence] = field(default_factory=list)
-    slots: list[Evidence] = field(default_factory=list)
     budget: list[Evidence] = field(default_factory=list)
     constants: dict[str, tuple[str, int]] = field(default_factory=dict)

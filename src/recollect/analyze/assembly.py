@@ -1,0 +1,138 @@
+"""Context assembly: which slots go into the model's context, in which order, by which method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from recollect.analyze import words
+from recollect.analyze.findings import Finding
+from recollect.analyze.records import Evidence, Function
+from recollect.analyze.slots import ORDER
+from recollect.analyze.world import World
+
+# Slots that any chat loop mentions somewhere need to be seen near the loop; these only need to be seen once.
+_RARE = ("examples", "context_files", "reminder", "retrieved_memory")
+
+
+@dataclass(slots=True)
+class Place:
+    """A location with the part it plays."""
+
+    path: str
+    line: int
+    symbol: str
+    role: str
+    why: str
+
+
+@dataclass(slots=True)
+class Assembly:
+    """Order, methods and the code they were read from."""
+
+    order: list[str] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)
+    locations: list[Place] = field(default_factory=list)
+    determined: bool = False
+    slots: dict[str, list[Place]] = field(default_factory=dict)
+
+
+def assembly(world: World, findings: list[Finding]) -> Assembly:
+    """Read the slots from functions around the model calls."""
+    around = _around_model(world)
+    seen: dict[str, list[tuple[Function, Evidence]]] = {}
+    for function in around:
+        for hint in function.slots:
+            seen.setdefault(hint.value, []).append((function, hint))
+    slots = {slot: places for slot, places in seen.items() if _believed(slot, places)}
+    if any(f.strategy == "summarization" and f.default_on and f.wired for f in findings):
+        slots.setdefault("summary", [])
+    best = _builder(around, slots)
+    result = Assembly(order=_ordered(best, slots), determined=best is not None)
+    result.methods = _methods(world, around)
+    for slot, places in sorted(slots.items()):
+        ranked = sorted(places, key=lambda p: (-_weight(p[0]), p[0].path, p[1].line))[:3]
+        result.slots[slot] = [Place(f.path, e.line, f.symbol, slot, e.why) for f, e in ranked]
+    result.locations = _locations(world, best, around)
+    return result
+
+
+def _around_model(world: World) -> list[Function]:
+    """Functions from which a model call is near, and those they call to build messages."""
+    found: dict[str, Function] = {}
+    for function in world.functions:
+        if function.name == "<module>" or words.is_aside_place(function.path):
+            continue
+        depth = world.model_depth.get(function.key, 9)
+        if depth <= 2:
+            found[function.key] = function
+            for _, target in world.callees.get(function.key, []):
+                if _builds(target):
+                    found[target.key] = target
+        elif _builds(function) and {"messages", "prompt", "context", "request"} & set(words.words(function.name)):
+            found[function.key] = function
+    return sorted(found.values(), key=lambda f: (f.path, f.line))
+
+
+def _builds(function: Function) -> bool:
+    return "gives_messages" in function.marks or bool(
+        {"prompt", "messages", "context", "memory", "format", "request"} & set(words.words(function.name))
+    )
+
+
+def _believed(slot: str, places: list[tuple[Function, Evidence]]) -> bool:
+    if slot == "retrieved_memory":
+        return len({f.path for f, _ in places}) >= 1 and any(_is_memory(f) for f, _ in places)
+    if slot in _RARE:
+        return any("gives_messages" in f.marks or _weight(f) >= 3 for f, _ in places)
+    return True
+
+
+def _is_memory(function: Function) -> bool:
+    found = set(words.words(function.path)) | set(words.words(function.symbol))
+    return bool(found & {"memory", "memories", "context", "agent", "prompt", "chat", "coder", "messages"})
+
+
+def _weight(function: Function) -> int:
+    return len(function.slots) + 2 * bool(function.model_calls) + ("gives_messages" in function.marks)
+
+
+def _builder(around: list[Function], slots: dict[str, list[tuple[Function, Evidence]]]) -> Function | None:
+    """The function that shows most slots of the order."""
+    candidates = [f for f in around if len([e for e in f.slots if e.value in slots]) >= 3]
+    return max(candidates, key=lambda f: (_weight(f), -len(f.path), f.key), default=None)
+
+
+def _ordered(best: Function | None, slots: dict[str, list[tuple[Function, Evidence]]]) -> list[str]:
+    present = [slot for slot in ORDER if slot in slots]
+    if best is None:
+        return present
+    shown = [e.value for e in sorted(best.slots, key=lambda e: e.line) if e.value in slots]
+    # What the builder shows keeps the builder's order; the rest stays where convention puts it.
+    queue = [slot for slot in shown if slot not in ("history", "tools")]
+    fixed = [slot for slot in present if slot in queue]
+    replaced = dict(zip(fixed, sorted(queue, key=lambda s: (ORDER.index(s) // 3, shown.index(s))), strict=True))
+    return [replaced.get(slot, slot) for slot in present]
+
+
+def _methods(world: World, around: list[Function]) -> list[str]:
+    found: list[str] = []
+    names = {c.name for f in around for c in f.calls}
+    if names & {"render", "format", "format_messages", "from_template", "Template", "get_template", "replace"}:
+        found.append("template")
+    if any("gives_messages" in f.marks for f in around):
+        found.append("message_list")
+    builders = {"builder", "build", "compose", "assemble", "creator", "chunks"}
+    if any(builders & set(words.words(f.symbol)) for f in around):
+        found.append("programmatic_builder")
+    return found or ["not determined"]
+
+
+def _locations(world: World, best: Function | None, around: list[Function]) -> list[Place]:
+    places: list[Place] = []
+    if best is not None:
+        places.append(Place(best.path, best.line, best.symbol, "order", f"shows {len(best.slots)} slots"))
+    for function in sorted(around, key=lambda f: (-_weight(f), f.path, f.line)):
+        if function.model_calls and len(places) < 8:
+            call = function.model_calls[0]
+            places.append(Place(function.path, call.line, function.symbol, "model_call", call.callee))
+    return places

@@ -1,0 +1,89 @@
+"""Tables of libraries: which import means which storage, and how it is read back.
+
+To add a storage: one row, with the module prefixes that mean it in Python and in npm, and a test in `tests/analyze`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A storage technology and the modules that betray it."""
+
+    name: str
+    modules: tuple[str, ...]
+    retrieval: str = "direct"
+    needs_text: str = ""
+
+
+STORAGES: tuple[Storage, ...] = (
+    Storage("sqlite", ("sqlite3", "aiosqlite", "better-sqlite3", "node:sqlite", "bun:sqlite", "sqlite", "apsw")),
+    Storage("libsql", ("@libsql/client", "libsql")),
+    Storage("sqlalchemy", ("sqlalchemy", "sqlmodel")),
+    Storage("postgres", ("psycopg", "psycopg2", "psycopg_pool", "asyncpg", "pg", "postgres", "pg-promise")),
+    Storage("mysql", ("pymysql", "aiomysql", "mysql", "mysql2")),
+    Storage("redis", ("redis", "ioredis", "aioredis", "@upstash/redis", "redisvl", "valkey")),
+    Storage("mongodb", ("pymongo", "motor", "mongodb", "mongoose")),
+    Storage("dynamodb", ("@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb")),
+    Storage("dynamodb", ("boto3", "aioboto3"), "direct", "dynamodb"),
+    Storage("s3", ("@aws-sdk/client-s3",)),
+    Storage("s3", ("boto3", "aioboto3", "botocore"), "direct", "s3"),
+    Storage("google_cloud_storage", ("google.cloud.storage", "@google-cloud/storage")),
+    Storage("firestore", ("google.cloud.firestore", "firebase_admin", "firebase-admin")),
+    Storage("azure_blob", ("azure.storage.blob", "@azure/storage-blob")),
+    Storage("cosmos_db", ("azure.cosmos", "@azure/cosmos")),
+    Storage("duckdb", ("duckdb",)),
+    Storage("sqlite_diskcache", ("diskcache",)),
+    Storage("cassandra", ("cassandra",)),
+    Storage("couchbase", ("couchbase",)),
+    Storage("supabase", ("supabase", "@supabase/supabase-js")),
+    Storage("neo4j", ("neo4j", "neo4j-driver")),
+    Storage("mem0_cloud", ("mem0", "mem0ai")),
+    Storage("zep_cloud", ("zep_cloud", "zep_python", "@getzep/zep-cloud")),
+    Storage("chroma", ("chromadb",), "semantic"),
+    Storage("qdrant", ("qdrant_client", "@qdrant/js-client-rest"), "semantic"),
+    Storage("milvus", ("pymilvus", "@zilliz/milvus2-sdk-node"), "semantic"),
+    Storage("faiss", ("faiss", "faiss-node"), "semantic"),
+    Storage("weaviate", ("weaviate", "weaviate-client"), "semantic"),
+    Storage("pinecone", ("pinecone", "@pinecone-database/pinecone"), "semantic"),
+    Storage("pgvector", ("pgvector",), "semantic"),
+    Storage("lancedb", ("lancedb", "vectordb", "@lancedb/lancedb"), "semantic"),
+    Storage("elasticsearch", ("elasticsearch", "@elastic/elasticsearch"), "semantic"),
+    Storage("opensearch", ("opensearchpy", "@opensearch-project/opensearch"), "semantic"),
+    Storage("tidb", ("tidb_vector", "pytidb"), "semantic"),
+    Storage("oceanbase", ("pyobvector",), "semantic"),
+    Storage("surreal", ("surrealdb",), "semantic"),
+    Storage("hnswlib", ("hnswlib", "hnswlib-node"), "semantic"),
+    Storage("vectra", ("vectra",), "semantic"),
+)
+
+# Modules whose import means a way of counting tokens.
+COUNTERS: dict[str, tuple[str, ...]] = {
+    "tiktoken": ("tiktoken", "js-tiktoken", "@dqbd/tiktoken", "gpt-tokenizer", "gpt-3-encoder"),
+    "tokenizer_model": (
+        "sentencepiece", "mistral_common", "@anthropic-ai/tokenizer", "llama-tokenizer-js", "llama3-tokenizer-js",
+        "tokenizers", "@huggingface/tokenizers", "@lenml/tokenizers",
+    ),
+}  # fmt: skip
+
+# Words of a path, class or function that tie a storage to memory.
+MEMORY_WORDS = frozenset(
+    "memory memories session sessions history chat chats conversation conversations checkpoint checkpoints checkpointer "
+    "checkpointers saver thread threads messages context events event transcript".split()
+)
+STORE_WORDS = frozenset(
+    "store stores storage storages vector vectors vectordb vectorstore vectorstores persist persistence db database kv "
+    "repository state cache embeddings index".split()
+)
+# Words of a file name or function that make a `.md` file a memory and not documentation.
+NOTE_WORDS = frozenset(
+    "memory memories rule rules skill skills microagent microagents instruction instructions history agents summary "
+    "workflow workflows knowledge context claude gemini conventions notes learnings".split()
+)
+
+
+def is_module(module: str, prefixes: tuple[str, ...]) -> bool:
+    """Is an imported module one of these, or inside one?"""
+    return any(module == p or module.startswith((p + ".", p + "/")) for p in prefixes)

@@ -1,0 +1,134 @@
+"""What one function puts into a model's context: hints for each slot, in the order they are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from recollect.analyze import words
+from recollect.analyze.flow import Scope
+from recollect.analyze.records import Evidence
+from recollect.analyze.syntax import Node, dotted, last_name, walk
+
+Note = Callable[[str, Node, str], None]
+
+ORDER = (
+    "system_prompt", "examples", "context_files", "retrieved_memory", "summary", "history", "current_input",
+    "scratchpad", "reminder", "tools",
+)  # fmt: skip
+
+_KEYS: dict[str, str] = {
+    "system": "system_prompt", "system_prompt": "system_prompt", "systemprompt": "system_prompt",
+    "system_instruction": "system_prompt", "systeminstruction": "system_prompt", "instructions": "system_prompt",
+    "system_message": "system_prompt", "systemmessage": "system_prompt",
+    "tools": "tools", "tool_specs": "tools", "toolconfig": "tools", "tool_choice": "tools", "toolspecs": "tools",
+    "functions": "tools", "tool_schemas": "tools",
+}  # fmt: skip
+_ROLES = {"system": "system_prompt", "developer": "system_prompt", "tool": "scratchpad", "function": "scratchpad"}
+_RESULT = re.compile(
+    r"tool_?(result|response|output|message|call_?output)|function_?(response|result|call_?output|execution)|observation"
+    r"|scratchpad|ToolMessage|action_?output",
+    re.I,
+)
+_INPUT = re.compile(
+    r"user_?(input|message|msg|prompt|query|content|request|turn)|(new|initial|input)_?(message|msg|prompt|task)|"
+    r"^(task|query|prompt|question|goal)$|current_?(input|message)|HumanMessage|UserMessage|pending_?(user)?_?message",
+    re.I,
+)
+_MEMORY_CALL = re.compile(
+    r"^_?a?(retrieve|recall|search|similarity_search|query|find_relevant|get_relevant\w*|get_context_?\w*|load_memory\w*)$",
+    re.I,
+)
+_MEMORY_OWNER = frozenset(
+    "memory memories retriever knowledge vector vectorstore recall rag longterm ltm semantic episodic microagent "
+    "microagents".split()
+)
+_FILES = re.compile(r"(chat|read_?only|context|open|attached|mentioned|workspace|active)_?files?|file_?context", re.I)
+_EXAMPLES = re.compile(r"few_?shot|example_?(messages|msgs|selector|conversation)|^examples$", re.I)
+_MAPPED = re.compile(r"repo_?map|repo_?(content|messages)|recalled|memory_?(content|context|block|message|prompt)s?$", re.I)
+
+
+def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
+    """The slots a function fills, each with the line that shows it."""
+    found: list[Evidence] = []
+
+    def note(slot: str, node: Node, why: str) -> None:
+        if not any(e.value == slot for e in found):
+            found.append(Evidence(slot, node.line, symbol, why))
+
+    for node in scope.nodes:
+        if node.kind in ("kw", "pair"):
+            _keyed(node, note)
+        elif node.kind == "call":
+            _called(node, scope, note)
+        elif node.kind == "assign":
+            _assigned(node, note)
+        elif node.kind in ("name", "attr"):
+            _named(node, scope, note)
+    if model_lines and not any(e.value == "history" for e in found):
+        for node in scope.nodes:
+            if node.kind in ("name", "attr") and scope.likeness(node) > 1:
+                note("history", node, dotted(node))
+                break
+    return found
+
+
+def _keyed(node: Node, note: Note) -> None:
+    key = node.text.lower()
+    value = node.kids[0] if node.kids else node
+    if key == "role" and value.kind == "str" and value.text in _ROLES:
+        note(_ROLES[value.text], node, f"role {value.text}")
+    elif key in _KEYS and value.kind not in ("const", "num"):
+        note(_KEYS[key], node, f"{node.text}=")
+
+
+def _called(node: Node, scope: Scope, note: Note) -> None:
+    callee = dotted(node.kids[0])
+    name = callee.rpartition(".")[2]
+    low = name.lower()
+    owner = node.kids[0].kids[0] if node.kids[0].kind == "attr" else None
+    if low in ("append", "extend", "insert", "unshift", "add", "add_message", "put", "aput", "update_memory", "addmessage"):
+        if owner is not None and (scope.likeness(owner) > 0 or "memory" in words.words(dotted(owner)) or "memory" in low):
+            _put(node, note)
+    elif _MEMORY_CALL.match(name) and owner is not None and set(words.words(dotted(owner))) & _MEMORY_OWNER:
+        note("retrieved_memory", node, callee)
+    elif name in ("SystemMessage", "SystemMessageParam") or low in ("get_system_message", "build_system_prompt"):
+        note("system_prompt", node, callee)
+    elif name == "ToolMessage":
+        note("scratchpad", node, callee)
+
+
+def _put(node: Node, note: Note) -> None:
+    """A message added to the list: whose it is can be read from the names inside."""
+    for item in (k for a in node.kids[1:] for k in walk(a)):
+        if item.kind in ("name", "attr"):
+            if _RESULT.search(item.text):
+                note("scratchpad", node, item.text)
+            elif _INPUT.search(item.text):
+                note("current_input", node, item.text)
+        elif item.kind in ("kw", "pair") and item.text == "role" and item.kids[0].text == "user":
+            note("current_input", node, "role user")
+
+
+def _assigned(node: Node, note: Note) -> None:
+    name = last_name(node.kids[0])
+    if words.words(name)[-1:] == ("reminder",):
+        note("reminder", node, name)
+
+
+def _named(node: Node, scope: Scope, note: Note) -> None:
+    text = node.text
+    if _EXAMPLES.search(text):
+        note("examples", node, text)
+    elif _FILES.search(text) and not {"tool", "upload"} & set(words.words(text)):
+        note("context_files", node, text)
+    elif _MAPPED.search(text):
+        note("retrieved_memory", node, text)
+    elif scope.likeness(node) > 1:
+        note("history", node, text)
+    elif _RESULT.search(text):
+        note("scratchpad", node, text)
+    elif text.lower() in ("system_prompt", "systemprompt", "system_message", "systemmessage"):
+        note("system_prompt", node, text)
+    elif text in ("tools", "tool_specs", "toolSpecs", "tool_schemas"):
+        note("tools", node, text)
