@@ -37,6 +37,7 @@ MAX_READ = 100_000
 OMITTED = "(earlier messages are left out)"
 STARTS = "(start of the conversation)"
 _INPUT = 1 << 62
+_NO_LIMIT = 1 << 62
 _FIRST_PAGE_TOKENS = 64
 
 
@@ -134,25 +135,39 @@ class Assembly:
 
         Positions are sequence numbers, unless the position of the first of the page is given.
         """
-        plain, reach = self._grouper.plain, self._reach or self._look()
+        if not self._feed(page, position) and not more:
+            self._end()
+
+    def _feed(self, page: Iterable[Message], position: int | None) -> bool:
+        """Whether the policy has seen enough before the page was read to its end. The hot loop of every assembly."""
+        plain, units = self._grouper.plain, self._units
+        base = None if position is None else position + self._read
+        place, enough = self._oldest, False
+        reach, most = self._sight()
         for message in page:
-            if position is None:
-                place = message.seq
-            else:
-                place, position = position, position - 1
+            place = message.seq if base is None else base - self._read
             self._read += 1
-            self._oldest = place
             unit = plain(message, place) if reach is not None else None
             if unit is None:
                 self._push(message, place)
-                reach = self._reach or self._look()
+                reach, most = self._sight()
             else:
-                self._units.append(unit)
+                units.append(unit)
                 self._seen_tokens += unit.tokens
+                if self._seen_tokens <= most:
+                    continue
             if reach is not None and self._seen(reach):
-                return
-        if not more:
-            self._end()
+                enough = True
+                break
+        self._oldest = place
+        return enough
+
+    def _sight(self) -> tuple[Reach | None, int]:
+        """How far to see, and below which number of tokens there is no need to ask."""
+        reach = self._reach or self._look()
+        if reach is None or reach.units is not None:
+            return reach, -1
+        return reach, _NO_LIMIT if reach.tokens is None else reach.tokens
 
     def _push(self, message: Message, position: int) -> None:
         for unit in self._grouper.push(message, position):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from ..errors import BudgetError
@@ -19,6 +20,7 @@ from .summaries import summary_tokens
 from .tokens import open_counter
 from .units import INSTRUCTIONS, Unit, group
 
+_PINNED = attrgetter("pinned")
 _ACKNOWLEDGED = "Understood. I will go on from there."
 
 
@@ -88,8 +90,10 @@ def _newest_first(listed: Sequence[Any], start: int) -> Iterator[Message]:
 def _any_pinned(listed: Sequence[Any]) -> bool:
     """Whether a message anywhere may be pinned; one pass in C, since this is all that is asked of the whole list."""
     try:
+        if isinstance(listed[0] if listed else None, Message):
+            return any(map(_PINNED, listed))
         return any(map(dict.__contains__, listed, repeat("pinned")))
-    except TypeError:
+    except (TypeError, AttributeError):
         return any(item.pinned if isinstance(item, Message) else "pinned" in item for item in listed)
 
 

@@ -7,7 +7,9 @@ of a summary and new messages keeps what the first one kept.
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -43,13 +45,15 @@ _TALK = re.compile(
 _STATEMENT = re.compile(
     r"^(?P<subject>[^?!]{2,80}?)\s+"
     r"(?:is|are|was|were|will be|has been|=|:|moved to|changed to|became|starts|ends|costs)"
-    r"\s(?!not sure)",
-    re.I,
+    r"\s(?!not sure)(?P<said>.+)$",
+    re.I | re.S,
 )
 _LEADING = re.compile(
     r"^(?:actually|correction|update|now|so|well|and|but|sorry|no|wait|oh|also|btw|by the way)[,:]?\s+", re.I
 )
 _LINE = re.compile(r"^- (?:(?P<tag>Pinned|Open question): )?(?:(?P<speaker>[^:\n]{1,40}): )?(?P<text>.*)$")
+_DIGITS = re.compile(r"\d+")
+_RELATIONS = {"called", "named", "in", "at", "on", "from", "for", "by", "to", "not", "with", "about", "of"}
 _ARTICLES = {"the", "a", "an", "my", "our", "your", "his", "her", "their", "its", "this", "that", "new", "current"}
 
 
@@ -76,6 +80,7 @@ def extract(
     fixed, carried = _parse(previous or "")
     fixed = [*fixed, *(item for item in pinned if item not in fixed)]
     candidates = carried + list(_sentences(messages, len(carried)))
+    _weigh_by_rarity(candidates)
     candidates = _without_repeats(_newest_statements(_open_questions(candidates)))
     lines = [f"- Pinned: {item}" for item in fixed]
     return _fill(lines, candidates, max_tokens, counter)
@@ -155,6 +160,24 @@ def _score(text: str, speaker: str) -> float:
     return score - (1.0 if content < 3 else 0.0) - max(0.0, (len(text) - 160) / 160)
 
 
+def _weigh_by_rarity(candidates: list[Sentence]) -> None:
+    """Words that come up once say more than those of every turn; sentences off one last say little."""
+    found = [set(words(sentence.text)) for sentence in candidates]
+    spread = Tally(word for one in found for word in one)
+    shapes = Tally(_shape(sentence.text) for sentence in candidates)
+    scale = math.log(len(candidates) + 1) or 1.0
+    for sentence, one in zip(candidates, found, strict=True):
+        if one:
+            rarity = sum(math.log((len(candidates) + 1) / spread[word]) for word in sorted(one)) / len(one)
+            sentence.score += 1.5 * rarity / scale
+        if shapes[_shape(sentence.text)] >= 3:
+            sentence.score -= 2.0
+
+
+def _shape(text: str) -> str:
+    return _DIGITS.sub("#", text.casefold())
+
+
 def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
     """Questions that a later sentence of another speaker takes up are answered; they go."""
     answered: set[int] = set()
@@ -195,15 +218,27 @@ def _newest_statements(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def subject_of(text: str) -> str:
-    """What a plain statement is about, or nothing."""
-    bare = _LEADING.sub("", text)
-    match = _STATEMENT.match(bare)
+    """What a plain statement is about, and what kind of thing it says of it; or nothing."""
+    match = _STATEMENT.match(_LEADING.sub("", text))
     if match is None:
         return ""
     parts = [word for word in re.findall(r"[\w']+", match["subject"].casefold()) if word not in _ARTICLES]
     if not parts or len(parts) > 8 or all(word in COMMON for word in parts):
         return ""
-    return " ".join(parts)
+    return f"{' '.join(parts)} {_predicate(match['said'])}"
+
+
+def _predicate(said: str) -> str:
+    """The kind of thing said: two dates contradict each other, a profession and a name do not."""
+    first = re.findall(r"\w+", _LEADING.sub("", said))[:1]
+    if not first:
+        return "other"
+    word = first[0]
+    if _NUMBER.search(said):
+        return "number"
+    if word[0].isupper():
+        return "name"
+    return "a" if word in ("a", "an", "the") else word if word in _RELATIONS else "word"
 
 
 def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:

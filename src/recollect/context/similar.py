@@ -40,7 +40,8 @@ def most_similar(query: str, units: Sequence[Unit], k: int) -> list[int]:
     spread = Tally(word for tally in found for word in tally.keys() & wanted)
     scores: list[tuple[float, int]] = []
     for place, tally in enumerate(found):
-        shared = tally.keys() & wanted
+        # A word of every other turn tells none of them apart.
+        shared = {word for word in tally.keys() & wanted if spread[word] <= max(2, len(units) // 2)}
         if shared:
             weight = sum(math.log(1 + len(units) / spread[word]) for word in sorted(shared))
             scores.append((weight / math.sqrt(8 + sum(tally.values())), place))

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.context import (
+    Chain,
+    ElideToolResults,
+    Fifo,
+    Importance,
+    SlidingWindow,
+    Summarize,
+    TokenBudget,
+    VectorSwap,
+    compress,
+    units,
+)
+from recollect.context.plan import Aid, Digest
+from recollect.context.tokens import open_counter
+from recollect.errors import BudgetError, UsageError
+
+COUNTER = open_counter()
+AID = Aid(COUNTER)
+
+
+def talk(count: int, size: int = 12) -> list[dict[str, Any]]:
+    return [
+        {"role": ("user", "assistant")[place % 2], "content": f"turn {place} " + "word " * size}
+        for place in range(count)
+    ]
+
+
+def exchange(identity: str, content: str) -> list[dict[str, Any]]:
+    call = {"id": identity, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": identity, "content": content},
+    ]
+
+
+def kept(context: Any) -> list[str]:
+    return [str(message["content"]) for message in context.messages()]
+
+
+def turns(context: Any) -> list[int]:
+    return [int(text.split()[1]) for text in kept(context) if text.startswith("turn ")]
+
+
+def test_fifo_keeps_the_newest_n_the_current_input_among_them() -> None:
+    assert turns(compress(talk(9), budget=8_000, policy=Fifo(3))) == [6, 7, 8]
+
+
+def test_a_sliding_window_keeps_the_newest_that_fit_without_a_gap() -> None:
+    thread = talk(9)
+    three, four = (sum(unit.tokens for unit in units(thread[-count:])) for count in (3, 4))
+    assert turns(compress(thread, budget=three + 3, policy=SlidingWindow())) == [6, 7, 8]
+    assert turns(compress(thread, budget=8_000, policy=SlidingWindow(three))) == [6, 7, 8]
+    # The fourth is the assistant's: it goes too where the user's turn a provider wants first would not fit.
+    assert turns(compress(thread, budget=four + 3)) == [6, 7, 8]
+    led = compress(thread, budget=four + 20)
+    assert turns(led) == [5, 6, 7, 8]
+    assert kept(led)[0] == "(earlier messages are left out)"
+
+
+def test_a_window_never_looks_at_what_it_cannot_keep() -> None:
+    thread: list[Any] = [*({"role": "user", "content": object()} for _ in range(50)), *talk(20)]
+    context = compress(thread, budget=120)
+    assert context.manifest.section("history").dropped > 50
+
+
+def test_pinned_messages_survive_every_policy() -> None:
+    thread = talk(30)
+    thread[2]["pinned"] = True
+    for policy in (
+        Fifo(2),
+        SlidingWindow(60),
+        Summarize(threshold=0.1, keep=2),
+        VectorSwap(keep=2, k=0),
+        Importance(lambda unit: 0.0),
+        ElideToolResults(1),
+        Chain(Fifo(2), SlidingWindow()),
+    ):
+        assert 2 in turns(compress(thread, budget=300, policy=policy)), policy
+
+
+def test_what_is_pinned_and_too_big_is_named_in_the_error() -> None:
+    thread = talk(6, size=200)
+    thread[1]["pinned"] = True
+    with pytest.raises(BudgetError) as caught:
+        compress(thread, budget=250, policy=SlidingWindow())
+    assert caught.value.sections["pinned"] > 200
+    assert caught.value.budget_tokens == 250
+
+
+def test_the_newest_turn_is_never_dropped_silently() -> None:
+    with pytest.raises(BudgetError) as caught:
+        compress(talk(3, size=200), budget=100)
+    assert caught.value.sections["input"] > 100
+
+
+def test_summarize_waits_for_the_threshold() -> None:
+    thread = talk(10)
+    total = sum(unit.tokens for unit in units(thread)) + 3
+    assert len(turns(compress(thread, budget=int(total / 0.7), policy=Summarize()))) == 10
+    folded = compress(thread, budget=int(total / 0.9), policy=Summarize(model=lambda *_: "Ten turns of words."))
+    assert turns(folded) == [6, 7, 8, 9]
+    assert "Ten turns of words." in kept(folded)[0]
+    assert folded.manifest.section("history").folded == 6
+
+
+def test_summarize_can_keep_the_last_half() -> None:
+    thread = talk(10)
+    folded = compress(
+        thread, budget=TokenBudget(220), policy=Summarize(fraction=0.5, max_tokens=60, model=lambda *_: "Words.")
+    )
+    assert turns(folded) == [5, 6, 7, 8, 9]
+
+
+def test_a_summary_longer_than_what_it_replaces_is_refused() -> None:
+    thread = talk(8, size=3)
+    context = compress(thread, budget=100, policy=Summarize(keep=5), summarize=lambda *_: Digest("very long " * 300))
+    assert "very long" not in "".join(kept(context))
+    assert context.tokens <= 100
+
+
+def test_vector_swap_brings_back_the_old_turn_the_input_is_about() -> None:
+    thread = talk(30)
+    thread[3]["content"] = "turn 3 the zebra enclosure opens at nine"
+    thread.append({"role": "user", "content": "turn 30 when does the zebra enclosure open?"})
+    context = compress(thread, budget=8_000, policy=VectorSwap(keep=4, k=2))
+    assert turns(context) == [3, 27, 28, 29, 30]
+
+
+def test_vector_swap_takes_a_search_of_the_callers() -> None:
+    thread = talk(30)
+    asked: list[tuple[str, int, int]] = []
+
+    def search(query: str, old: Any, k: int) -> list[int]:
+        asked.append((query[:7], len(old), k))
+        return [5, 1]
+
+    context = compress(thread, budget=8_000, policy=VectorSwap(keep=4, k=2), search=search)
+    assert asked == [("turn 28", 26, 2)]
+    assert turns(context) == [1, 5, 26, 27, 28, 29]
+
+
+def test_importance_keeps_decisions_before_talk_in_the_order_they_were_said() -> None:
+    thread = talk(20)
+    thread[4]["content"] = "turn 4 we decided to use Postgres"
+    thread[6] = {"role": "user", "content": "turn 6 my name is Ada", "importance": 1.0}
+    context = compress(thread, budget=110, policy=Importance())
+    found = turns(context)
+    assert found == sorted(found)
+    assert {4, 6, 19} <= set(found)
+    assert turns(compress(thread, budget=110, policy=Importance(lambda unit: -unit.position)))[:2] == [0, 1]
+
+
+def test_long_tool_results_become_a_marker_that_says_where_the_full_one_is() -> None:
+    thread = [*talk(1), *exchange("a", "data " * 300), *exchange("b", "short"), *talk(1)]
+    context = compress(thread, budget=8_000, policy=ElideToolResults(100))
+    assert any("elided: 306 tokens; the full text is message 2 of the conversation" in text for text in kept(context))
+    assert "short" in kept(context)
+    assert context.manifest.section("history").elided == 1
+
+
+def test_the_current_exchange_is_not_elided() -> None:
+    thread = [*talk(1), *exchange("a", "data " * 300)]
+    assert "data data" in kept(compress(thread, budget=8_000, policy=ElideToolResults(100)))[-1]
+
+
+def test_a_chain_goes_on_until_it_fits() -> None:
+    thread = [*talk(4), *exchange("a", "data " * 300), *talk(9)]
+    policy = Chain(ElideToolResults(50), Fifo(3))
+    assert compress(thread, budget=600, policy=policy).manifest.section("history").dropped == 0
+    assert turns(compress(thread, budget=150, policy=policy)) == [6, 7, 8]
+    with pytest.raises(UsageError):
+        Chain()
+
+
+def test_plans_are_pure_and_deterministic() -> None:
+    found = units([*talk(20), *exchange("a", "data " * 50)])
+    for policy in (Fifo(3), SlidingWindow(80), Summarize(), VectorSwap(), Importance(), ElideToolResults(10)):
+        assert policy.plan(found, 200, AID) == policy.plan(list(found), 200, AID)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Fifo(-1),
+        lambda: SlidingWindow(max_tokens=-5),
+        lambda: Summarize(threshold=0),
+        lambda: Summarize(fraction=1.5),
+        lambda: VectorSwap(k=-1),
+        lambda: ElideToolResults(True),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused(make: Any) -> None:
+    with pytest.raises(UsageError):
+        make()
