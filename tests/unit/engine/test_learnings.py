@@ -1,0 +1,133 @@
+"""Learnings: kept once, moved by rules, most used first."""
+
+import pytest
+
+from recollect.engine.audit import Audit
+from recollect.engine.core import Core
+from recollect.engine.learnings import Learnings, fold
+from recollect.errors import InvalidValue, NotFound, UsageError
+from recollect.records import Job, Link
+from recollect.testing import FakeClock
+from recollect.testing.plugin import Together
+
+
+async def test_a_learning_is_of_a_user_and_starts_at_half(ada: Core) -> None:
+    made = await Learnings(ada).add("Prefers tea")
+    assert (made.ns, made.confidence, made.type, made.usage_count) == ("user:ada", 0.5, "preference", 0)
+    assert await Learnings(ada).get(made.id) == made
+
+
+@pytest.mark.parametrize("again", ["prefers  TEA", "  Prefers\ttea\n", "Ｐｒｅｆｅｒｓ ｔｅａ"])
+async def test_the_same_content_reinforces_whatever_its_case_width_or_spacing(ada: Core, again: str) -> None:
+    learnings = Learnings(ada)
+    first = await learnings.add("Prefers tea", source="t#1")
+    second = await learnings.add(again, source="t#2")
+    assert second.id == first.id
+    assert second.confidence == pytest.approx(0.6)
+    assert second.sources == ("t#1", "t#2")
+    assert len(await learnings.list(min_confidence=0, limit=None)) == 1
+
+
+def test_folding_works_in_any_script() -> None:
+    assert fold("STRASSE") == fold("straße")
+    assert fold("ｶﾞ") == fold("ガ")
+    assert fold("Ångström") == fold("A\u030angstro\u0308m")
+
+
+async def test_reinforce_and_weaken_follow_the_documented_rule(ada: Core) -> None:
+    learnings = Learnings(ada)
+    made = await learnings.add("Likes short answers")
+    assert (await learnings.reinforce(made.id)).confidence == pytest.approx(0.6)
+    assert (await learnings.weaken(made.id)).confidence == pytest.approx(0.42)
+
+
+async def test_a_correction_halves_what_it_contradicts_and_nothing_else(ada: Core) -> None:
+    learnings = Learnings(ada)
+    dark = await learnings.add("Prefers dark mode", confidence=0.8)
+    other = await learnings.add("Lives in Rome", confidence=0.8)
+    await learnings.add("Prefers light mode, not dark mode", type="correction")
+    lowered, kept = await learnings.get(dark.id), await learnings.get(other.id)
+    assert lowered is not None and lowered.confidence == pytest.approx(0.4)
+    assert kept is not None and kept.confidence == 0.8
+
+
+async def test_a_correction_can_name_what_it_corrects(ada: Core) -> None:
+    learnings = Learnings(ada)
+    tea = await learnings.add("Prefers tea", confidence=0.8)
+    await learnings.add("It is coffee in the morning", type="correction", corrects=tea.id)
+    lowered = await learnings.get(tea.id)
+    assert lowered is not None and lowered.confidence == pytest.approx(0.4)
+
+
+async def test_the_list_has_those_over_the_floor_most_used_first(ada: Core) -> None:
+    learnings = Learnings(ada)
+    rows = [await learnings.add(f"Learning number {i}", confidence=0.5 + i / 10) for i in range(5)]
+    assert await learnings.used([rows[3].id, rows[3].id, rows[2].id]) == 2
+    await learnings.used([rows[3].id])
+    listed = await learnings.list()
+    assert [row.id for row in listed] == [rows[3].id, rows[2].id, rows[4].id]
+    assert [row.usage_count for row in listed] == [2, 1, 0]
+    assert [row.id for row in await learnings.list(limit=1, min_confidence=0.85)] == [rows[4].id]
+    assert await learnings.list(type="pattern") == []
+
+
+async def test_a_use_remembers_when(ada: Core, clock: FakeClock) -> None:
+    learnings = Learnings(ada)
+    made = await learnings.add("Uses vim", confidence=0.9)
+    clock.advance(60)
+    await learnings.used([made.id, "no such id"])
+    used = await learnings.get(made.id)
+    assert used is not None and used.last_used == clock()
+
+
+async def test_concurrent_uses_are_all_counted(ada: Core, together: Together) -> None:
+    learnings = Learnings(ada)
+    made = await learnings.add("Uses vim")
+    await together([lambda: learnings.used([made.id])] * 20)
+    used = await learnings.get(made.id)
+    assert used is not None and used.usage_count == 20
+
+
+async def test_a_deleted_learning_does_not_come_back_from_a_derivation(ada: Core) -> None:
+    made = await Learnings(ada).add("Owes money", source="t#1")
+    assert await Learnings(ada).delete(made.id) is True
+    assert await Learnings(ada).delete(made.id) is False
+    processor = ada.narrowed(ada.scope.narrow(actor="processor"))
+    again = await Learnings(processor).add("owes MONEY")
+    assert again.status == "rejected"
+    assert await Learnings(ada).get(made.id) is None
+    assert (await Learnings(ada).add("owes money")).status == "active"
+
+
+async def test_adding_writes_lineage_a_job_and_a_trace_together(ada: Core) -> None:
+    made = await Learnings(ada).add("Prefers tea", source="t#1")
+    assert [link.target for link in await ada.scan(Link, "t#1")] == [f"user:ada/{made.id}"]
+    assert [job.item for job in await ada.scan(Job, "index", "user:ada")] == [f"learning:{made.id}"]
+    events = await Audit(ada).list(subject=f"user:ada/{made.id}")
+    assert [(event.action, event.source, event.user) for event in events] == [("add", "t#1", "ada")]
+
+
+async def test_a_batch_sees_its_own_learnings(core: Core, ada: Core) -> None:
+    batch = ada.batched()
+    learnings = Learnings(batch)
+    await learnings.add("Prefers tea")
+    again = await learnings.add("prefers tea")
+    await ada.commit(batch)
+    stored = await Learnings(ada).get(again.id)
+    assert stored is not None and stored.confidence == pytest.approx(0.6)
+
+
+async def test_bad_learnings_are_refused(core: Core, ada: Core) -> None:
+    learnings = Learnings(ada)
+    with pytest.raises(InvalidValue, match="type must be one of"):
+        await learnings.add("x", type="guess")
+    with pytest.raises(InvalidValue, match="confidence"):
+        await learnings.add("x", confidence=2)
+    with pytest.raises(InvalidValue, match="content"):
+        await learnings.add(" \n")
+    with pytest.raises(NotFound):
+        await learnings.reinforce("nothing")
+    with pytest.raises(UsageError, match="which user"):
+        await Learnings(core).add("x")
+    with pytest.raises(UsageError, match="another user"):
+        await learnings.add("x", user="bob")
