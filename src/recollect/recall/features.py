@@ -1,0 +1,293 @@
+"""Numbers that say how well each candidate answers a query, all over the candidate set and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.recall.entry import Entry, ScopeStats, is_assistant
+from recollect.recall.query import Query
+from recollect.recall.signals import NAMES as SIGNALS
+
+K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
+SESSION_GAP = 4 * 3600 * 1_000_000
+"""A silence this long in one thread starts another session, in microseconds."""
+DAY = 86_400_000_000.0
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Similarity(msgspec.Struct, frozen=True):
+    """Cosine of each candidate to the query, and how cosines lie over the whole scope."""
+
+    cosine: Floats
+    mean: float
+    std: float
+
+
+class Columns(msgspec.Struct, frozen=True):
+    """What ranking needs of the candidates, column by column."""
+
+    size: int
+    session: Ints
+    place: Ints
+    """Thread and sequence number in one integer, so that neighbours differ by one."""
+    speaker: tuple[str, ...]
+    assistant: NDArray[np.bool_]
+    message: NDArray[np.bool_]
+    created_at: Ints
+    signals: Floats
+    prior: Floats
+    """Confidence, use and trust, as three columns."""
+
+
+def columns(entries: Sequence[Entry]) -> Columns:
+    """Turn candidates into columns."""
+    size = len(entries)
+    codes: dict[str, int] = {}
+    thread = np.fromiter((codes.setdefault(e.thread or e.id, len(codes)) for e in entries), np.int64, size)
+    created = np.fromiter((e.created_at for e in entries), np.int64, size)
+    seq = np.fromiter((e.seq for e in entries), np.int64, size)
+    blank = bytes(len(SIGNALS))
+    raw = b"".join(e.signals if len(e.signals) == len(SIGNALS) else blank for e in entries)
+    return Columns(
+        size,
+        _sessions(thread, created),
+        (thread << 40) + np.clip(seq, 0, (1 << 39) - 1),
+        tuple(e.speaker for e in entries),
+        np.fromiter((is_assistant(e.role, e.speaker) for e in entries), np.bool_, size),
+        np.fromiter((e.kind == "message" for e in entries), np.bool_, size),
+        created,
+        np.frombuffer(raw, np.uint8).reshape(size, len(SIGNALS)) / 255.0,
+        np.array([(e.confidence - 1.0, math.log1p(e.uses), e.trust - 1.0) for e in entries], np.float64).reshape(size, 3),
+    )
+
+
+def features(
+    query: Query,
+    entries: Sequence[Entry],
+    stats: ScopeStats,
+    frequency: Mapping[str, int],
+    similarity: Similarity | None = None,
+) -> dict[str, Floats]:
+    """Every feature by name; `frequency` says in how many entries of the scope each query term is."""
+    table = columns(entries)
+    out = _lexical(query, entries, table, stats, frequency)
+    if similarity is not None:
+        out.update(_vector(table, similarity))
+    out.update(_speaker(query, table))
+    out.update(_form(query, table, stats))
+    out.update(_time(query, table, stats))
+    out["confidence"], out["uses"], out["trust"] = table.prior.T
+    return out
+
+
+def idf(count: int, frequency: int) -> float:
+    """How much a term that `frequency` of `count` entries have tells."""
+    return math.log(1.0 + (count - frequency + 0.5) / (frequency + 0.5))
+
+
+def _lexical(
+    query: Query, entries: Sequence[Entry], table: Columns, stats: ScopeStats, frequency: Mapping[str, int]
+) -> dict[str, Floats]:
+    count = max(stats.entries, table.size)
+    weight = {t: idf(count, min(frequency.get(t, 0), count)) for t in query.terms}
+    total = sum(w for t, w in weight.items() if frequency.get(t, 0)) or 1.0
+    own, context, lengths, pairs = _counts(query, entries, weight)
+    weights = np.array([weight[t] for t in query.terms], np.float64)
+    norm = K1 * (1 - B + B * lengths / max(stats.mean_terms, 1.0))[:, None]
+    by_own = _saturate(own, norm) @ weights
+    by_both = _saturate(own + CONTEXT_SHARE * context, norm) @ weights
+    best = float(by_both.max(initial=0.0)) or 1.0
+    shared = by_own / best
+    return {
+        "text": by_own / total,
+        "text_best": by_own / (float(by_own.max(initial=0.0)) or 1.0),
+        "context": _saturate(context, K1) @ weights / total,
+        "both": by_both / total,
+        "both_best": by_both / best,
+        "pairs": pairs / total,
+        "session_terms": _session_terms(own > 0, table.session),
+        "session_best": _session_top(by_both / best, table.session),
+        "before": _neighbours(shared, table, ((-2, 1.0), (-3, 0.7))),
+        "after": _neighbours(shared, table, ((1, 1.0), (2, 0.6))),
+    }
+
+
+def _counts(
+    query: Query, entries: Sequence[Entry], weight: Mapping[str, float]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    place = {term: j for j, term in enumerate(query.terms)}
+    own = np.zeros((len(entries), len(place)))
+    context = np.zeros_like(own)
+    lengths = np.zeros(len(entries))
+    pairs = np.zeros(len(entries))
+    for i, entry in enumerate(entries):
+        terms = entry.terms.split(" ")
+        lengths[i] = len(terms)
+        at = [(p, term) for p, term in enumerate(terms) if term in place]
+        for _, term in at:
+            own[i, place[term]] += 1
+        if len(at) > 1:
+            pairs[i] = _pair_weight(at, query.pairs, weight)
+        for term in entry.context_terms.split(" "):
+            if term in place:
+                context[i, place[term]] += 1
+    return own, context, lengths, pairs
+
+
+def _pair_weight(
+    at: list[tuple[int, str]], wanted: frozenset[tuple[str, str]], weight: Mapping[str, float]
+) -> float:
+    found = {(a, b) for (p, a), (q, b) in zip(at, at[1:], strict=False) if q == p + 1 and (a, b) in wanted}
+    return sum(weight.get(a, 0.0) + weight.get(b, 0.0) for a, b in found)
+
+
+def _saturate(count: Floats, norm: Floats | float) -> Floats:
+    result: Floats = count * (K1 + 1) / (count + norm)
+    return result
+
+
+def _vector(table: Columns, similarity: Similarity) -> dict[str, Floats]:
+    cosine = similarity.cosine
+    standard = (cosine - similarity.mean) / (similarity.std + 1e-6) / 3
+    top = _session_top(standard, table.session)
+    return {
+        "cosine": cosine,
+        "cosine_standard": standard,
+        "cosine_previous": _neighbours(standard, table, ((-1, 1.0),)),
+        "cosine_around": _neighbours(standard, table, ((-2, 1.0), (-3, 0.6), (1, 1.0), (2, 0.5))),
+        "session_cosine": top - float(top.mean()) if table.size else top,
+    }
+
+
+def _speaker(query: Query, table: Columns) -> dict[str, Floats]:
+    asked = set(query.speakers)
+    by = np.array([name in asked for name in table.speaker], np.bool_)
+    known = np.array([bool(name) for name in table.speaker], np.bool_)
+    zero = np.zeros(table.size)
+    others = bool((known & ~by).any()) or not asked
+    if len(asked) == 1 or (asked and others):
+        return {"speaker": np.where(known, np.where(by, 1.0, -1.0), 0.0), "speaker_first": zero}
+    if not asked:
+        return {"speaker": zero, "speaker_first": zero}
+    first = np.array([name == query.speakers[0] for name in table.speaker], np.bool_)
+    return {"speaker": zero, "speaker_first": np.where(known, np.where(first, 1.0, -1.0), 0.0)}
+
+
+def mixed(stats: ScopeStats) -> float:
+    """1 where people talk with an assistant, 0 where they talk with each other."""
+    return float(0.1 < stats.assistant_share < 0.9)
+
+
+def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
+    said = dict(zip(SIGNALS, table.signals.T, strict=True))
+    assisted = mixed(stats)
+    people = np.where(table.message, 1.0 - assisted, 0.0)
+    user = np.where(table.message & ~table.assistant, assisted, 0.0)
+    length = said["words"] * 10.2  # back to the logarithm that `signals` wrote
+    other = np.array([bool(name) and name not in query.speakers for name in table.speaker], np.bool_)
+    return {
+        "asks": said["asks"] * people,
+        "user": -user if query.asks_assistant else user,
+        "short": np.where(table.message, np.minimum(length, math.log(13)) - math.log(13), 0.0),
+        "long": np.where(table.message, np.maximum(length - math.log(40), 0.0), 0.0),
+        "length": length / 3 * people,
+        "times": said["times"] * people,
+        "when_times": said["times"] * (query.kind == "when"),
+        "numbers": said["numbers"] * (query.kind in ("when", "count")),
+        "reacts": said["reacts"] * people,
+        "first": said["first"] * people,
+        "second": said["second"] * people,
+        "second_other": said["second"] * (other & bool(query.speakers)),
+        "names": said["names"] * people,
+        "name_names": said["names"] * (query.kind == "name"),
+        "user_first": said["first"] * user,
+        "standing": said["standing"] * ~table.assistant * (query.kind == "request"),
+    }
+
+
+def _time(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
+    inside = np.zeros(table.size)
+    near = np.zeros(table.size)
+    for start, end in query.dates:
+        at = table.created_at
+        inside = np.maximum(inside, ((at >= start) & (at < end)).astype(np.float64))
+        away = np.maximum(np.maximum(start - at, at - end), 0) / DAY
+        near = np.maximum(near, np.exp(-away / 7.0))
+    age = np.maximum(query.now - table.created_at, 0) / DAY if query.now else np.zeros(table.size)
+    recency = -np.log1p(age) / 5
+    assisted = mixed(stats)
+    return {
+        "date": inside,
+        "date_near": near,
+        "recency": recency * assisted,
+        "recency_people": recency * (1 - assisted),
+    }
+
+
+def _sessions(thread: Ints, created: Ints) -> Ints:
+    """Number the sessions: a thread, cut where it was silent for long."""
+    if not thread.size:
+        return thread
+    order = np.lexsort((created, thread))
+    fresh = np.ones(thread.size, np.bool_)
+    fresh[1:] = (np.diff(thread[order]) != 0) | (np.diff(created[order]) > SESSION_GAP)
+    out = np.empty(thread.size, np.int64)
+    out[order] = np.cumsum(fresh) - 1
+    return out
+
+
+def _session_terms(has: NDArray[np.bool_], session: Ints) -> Floats:
+    """Share of the query that a session speaks of, rare terms counting more."""
+    if not has.size:
+        return np.zeros(len(session))
+    sessions = int(session.max()) + 1
+    seen = np.zeros((sessions, has.shape[1]), np.bool_)
+    row, term = np.nonzero(has)
+    seen[session[row], term] = True
+    df = seen.sum(0)
+    weight = np.where(df > 0, np.log(1.0 + (sessions - df + 0.5) / (df + 0.5)), 0.0)
+    share: Floats = (seen @ weight / (weight.sum() or 1.0))[session]
+    return share
+
+
+def _session_top(value: Floats, session: Ints, take: int = 3) -> Floats:
+    """Mean of the best `take` of each session, given to all its members."""
+    if not value.size:
+        return value
+    order = np.lexsort((-value, session))
+    ordered = session[order]
+    start = np.searchsorted(ordered, ordered)
+    top = np.arange(len(order)) - start < take
+    total = np.bincount(ordered[top], value[order][top], minlength=int(session.max()) + 1)
+    result: Floats = (total / take)[session]
+    return result
+
+
+def _neighbours(value: Floats, table: Columns, offsets: tuple[tuple[int, float], ...]) -> Floats:
+    """Weighted sum over turns near each one, where they are candidates too."""
+    out = np.zeros(table.size)
+    if not table.size:
+        return out
+    order = np.argsort(table.place, kind="stable")
+    places = table.place[order]
+    for offset, weight in offsets:
+        at = np.searchsorted(places, table.place + offset)
+        other = order[np.minimum(at, table.size - 1)]
+        found = (table.place[other] == table.place + offset) & (table.session[other] == table.session)
+        out += np.where(found, weight * value[other], 0.0)
+    return out
+
+
+def matrix(found: Mapping[str, Any], names: Sequence[str]) -> Floats:
+    """The named features side by side; one that is absent is zero."""
+    size = len(next(iter(found.values())))
+    zero = np.zeros(size)
+    return np.stack([found.get(name, zero) for name in names], axis=1)

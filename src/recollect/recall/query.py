@@ -1,0 +1,101 @@
+"""What a question asks for: terms, names, dates and the kind of answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from recollect.recall.analyze import normalise, query_terms, tokens, words
+from recollect.recall.dates import Interval, find_dates
+from recollect.recall.entry import ASSISTANT_NAMES
+
+_FLAGS = re.IGNORECASE
+_KINDS = (
+    ("when", re.compile(r"^\W*when\b|\bwhat (?:date|day|month|year|time)\b|\bhow long (?:ago|since)\b", _FLAGS)),
+    ("count", re.compile(r"\bhow (?:many|much|old|long|often|far|tall)\b", _FLAGS)),
+    (
+        "name",
+        re.compile(
+            r"^\W*(?:who|where|which)\b|\bname of\b|\bcalled\b|"
+            r"\bwhat (?:city|country|place|state|name|book|movie|film|game|song|band|brand|company)\b",
+            _FLAGS,
+        ),
+    ),
+    ("request", re.compile(r"\b(?:recommend|suggest|advise|any (?:tips|ideas|advice)|help me|can you|could you)\b", _FLAGS)),
+)
+_ASKS_ASSISTANT = re.compile(
+    r"\byou (?:had |have |'ve )?(?:said|told|suggest|recommend|mention|gave|provid|list|explain|describ|wrote)|"
+    r"\byour (?:suggestion|recommendation|advice|list|answer|explanation)|\bremind me (?:what|of|how|who|which|where)|"
+    r"\b(?:previous|earlier|last) (?:conversation|chat|discussion)\b",
+    _FLAGS,
+)
+MAX_TERMS = 48
+"""A pasted page is no better a question for being long; the first terms are kept."""
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """A question, analysed against the people who speak in its scope."""
+
+    text: str
+    terms: tuple[str, ...]
+    """What to look for in the text index: no stop words, no speakers, no dates."""
+    pairs: frozenset[tuple[str, str]]
+    embed_text: str
+    """What to embed: speakers' names and dates poison a vector, so they are out."""
+    speakers: tuple[str, ...] = ()
+    """Speakers asked about, in order of mention."""
+    dates: tuple[Interval, ...] = ()
+    kind: str = "other"
+    asks_assistant: bool = False
+    now: int = 0
+
+
+def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: str | None = None) -> Query:
+    """Read a question; `speakers` are the names seen in the scope, `now` is when it is asked, in microseconds."""
+    named, aliases = _speakers_in(text, speakers)
+    bare = _without(text, aliases)
+    dates, spans = find_dates(bare, now)
+    core = bare
+    for start, end in sorted(spans, reverse=True):
+        core = core[:start] + " " + core[end:]
+    core = " ".join(core.split())
+    kept = next((t for t in (core, bare, text) if query_terms(t, language)), text)
+    ordered = tokens(kept, language)[: 2 * MAX_TERMS]
+    return Query(
+        text=text,
+        terms=tuple(query_terms(kept, language)[:MAX_TERMS]),
+        pairs=frozenset(zip(ordered, ordered[1:], strict=False)),
+        embed_text=kept,
+        speakers=tuple(named),
+        dates=tuple(dates),
+        kind=next((name for name, pattern in _KINDS if pattern.search(text)), "other"),
+        asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
+        now=now,
+    )
+
+
+def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str]]:
+    """The speakers a text names, by any of their names or a capitalised short form of the first one."""
+    spoken = [word[:-2] if word.endswith("'s") else word for word in words(text)]
+    place = {word: i for i, word in reversed(list(enumerate(spoken)))}
+    capital = {normalise(word) for word in re.findall(r"\b[^\W\d_]+", text) if word[:1].isupper()}
+    found: dict[str, int] = {}
+    aliases: set[str] = set()
+    for speaker in speakers:
+        parts = words(speaker)
+        if not parts or parts[0] in ASSISTANT_NAMES or parts[0] in ("user", "human"):
+            continue
+        for word in place:
+            short = len(word) >= 3 and word in capital and parts[0].startswith(word)
+            if short or (word in parts and (word in capital or len(word) > 3)):
+                found[speaker] = min(found.get(speaker, len(spoken)), place[word])
+                aliases.add(word)
+    return sorted(found, key=lambda name: found[name]), aliases
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    for name in sorted(names, key=len, reverse=True):
+        text = re.sub(rf"\b{re.escape(name)}(?:['’]s)?(?!\w)", " ", text, flags=_FLAGS)
+    return " ".join(text.split())

@@ -1,0 +1,102 @@
+"""From a ranking to an answer: near-duplicates out, neighbouring chunks merged, a token budget filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import nsmallest
+from zlib import crc32
+
+import msgspec
+
+from recollect.recall.rank import Scored
+
+DUPLICATE = 0.9
+"""Two texts that share this much of their terms say the same."""
+MARKS = 4
+MIN_SHARE = 0.35
+"""A budget is not filled up with hits that score less than this share of the best."""
+
+
+def distinct(ranked: Sequence[Scored], limit: int | None = None) -> tuple[list[Scored], list[Scored]]:
+    """The first of each group of near-duplicates, in order, up to `limit`; and the repeats that were passed over."""
+    kept: list[Scored] = []
+    repeats: list[Scored] = []
+    seen: dict[tuple[str, int], list[frozenset[str]]] = {}
+    for scored in ranked:
+        if limit is not None and len(kept) >= limit:
+            break
+        terms = frozenset(scored.entry.terms.split())
+        buckets = [(scored.entry.speaker, mark) for mark in _marks(terms)]
+        if any(_same(terms, other) for bucket in buckets for other in seen.get(bucket, ())):
+            repeats.append(scored)
+            continue
+        kept.append(scored)
+        for bucket in buckets:
+            seen.setdefault(bucket, []).append(terms)
+    return kept, repeats
+
+
+def _marks(terms: frozenset[str]) -> list[int]:
+    """The smallest hashes of a set: two sets that are nearly the same share at least one of them."""
+    return nsmallest(MARKS, (crc32(term.encode()) for term in terms))
+
+
+def _same(a: frozenset[str], b: frozenset[str]) -> bool:
+    small, large = sorted((len(a), len(b)))
+    return small >= DUPLICATE * large and len(a & b) >= DUPLICATE * len(a | b)
+
+
+def merge_chunks(ranked: Sequence[Scored], *, separator: str = "\n") -> list[Scored]:
+    """Chunks of one document that follow each other become one hit, at the place of the best of them."""
+    chunks = {(s.entry.thread, s.entry.seq): s for s in ranked if s.entry.kind == "chunk" and s.entry.thread}
+    out: list[Scored] = []
+    used: set[tuple[str, int]] = set()
+    for scored in ranked:
+        key = (scored.entry.thread, scored.entry.seq)
+        if key in used:
+            continue
+        if key not in chunks:
+            out.append(scored)
+            continue
+        run = _run(key, chunks, used)
+        used.update((part.entry.thread, part.entry.seq) for part in run)
+        text = _joined([part.entry.text for part in run], separator)
+        out.append(msgspec.structs.replace(scored, entry=msgspec.structs.replace(scored.entry, text=text)))
+    return out
+
+
+def _run(
+    key: tuple[str, int], chunks: dict[tuple[str, int], Scored], used: set[tuple[str, int]]
+) -> list[Scored]:
+    thread, first = key
+    while (thread, first - 1) in chunks and (thread, first - 1) not in used:
+        first -= 1
+    run = []
+    while (thread, first) in chunks and (thread, first) not in used:
+        run.append(chunks[thread, first])
+        first += 1
+    return run
+
+
+def _joined(texts: Sequence[str], separator: str) -> str:
+    """Texts one after the other, without the words that chunking repeats at their borders."""
+    out = texts[0]
+    for text in texts[1:]:
+        longest = min(len(out), len(text))
+        overlap = next((n for n in range(longest, 19, -1) if out.endswith(text[:n])), 0)
+        out += text[overlap:] if overlap else separator + text
+    return out
+
+
+def fill(ranked: Sequence[Scored], max_tokens: int, count: Callable[[str], int]) -> list[Scored]:
+    """The most useful set that fits: best first, skipping what no longer fits, stopping where little is added."""
+    out: list[Scored] = []
+    left = max_tokens
+    for scored in ranked:
+        if out and scored.score < MIN_SHARE * out[0].score:
+            break
+        cost = count(scored.entry.text)
+        if cost <= left:
+            out.append(scored)
+            left -= cost
+    return out
