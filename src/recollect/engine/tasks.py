@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Conflict, InvalidValue, NotFound
+from ..errors import Conflict, InvalidValue, LeaseLost, NotFound
 from ..ports import to_micros
 from ..records import CheckpointStep, Task
 from ..scope import Namespace
@@ -87,7 +87,7 @@ class Tasks:
     async def _write(self, saved: Saved | None, given: Checkpoint, ns: str, keep: Any) -> Saved:
         core = self._core
         if saved is not None and _leased(saved.task, core.now()):
-            raise Conflict(
+            raise LeaseLost(
                 "a worker holds the lease of this task; save through its run, or wait for the lease to end",
                 task=given.task_id,
             )

@@ -1,0 +1,342 @@
+"""Tasks: where they stand, who may write, and what a save costs."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from recollect.engine.audit import Audit
+from recollect.engine.core import Core
+from recollect.engine.facts import Facts
+from recollect.engine.tasks import Checkpoint, Tasks
+from recollect.engine.threads import Threads
+from recollect.errors import Conflict, CorruptRecord, InvalidValue, LeaseLost, NotFound, TooLarge, UsageError
+from recollect.records import CheckpointStep, Task
+from recollect.stores.base import Delete
+from recollect.testing import FakeClock
+
+
+@pytest.fixture
+def tasks(core: Core) -> Tasks:
+    core.shared.parts["batch"] = lambda batch: {"facts": Facts(batch), "threads": Threads(batch)}
+    return Tasks(core)
+
+
+async def test_a_checkpoint_comes_back(tasks: Tasks, clock: FakeClock) -> None:
+    saved = await tasks.save(
+        {"task_id": "import", "step": 3, "state": {"cursor": "x", "n": [1, 2.5, None]}, "completed_subtasks": ["a", "b"]}
+    )
+    assert (saved.version, saved.updated_at) == (1, clock())
+    assert await tasks.resume("import") == saved
+    assert saved.state == {"cursor": "x", "n": [1, 2.5, None]}
+    assert saved.completed_subtasks == ("a", "b")
+
+
+async def test_there_is_nothing_to_resume_before_the_first_save(tasks: Tasks) -> None:
+    assert await tasks.resume("nothing") is None
+    assert await tasks.delete("nothing") is False
+    with pytest.raises(NotFound):
+        await tasks.history("nothing")
+
+
+async def test_saving_again_replaces_and_keeps_history(tasks: Tasks) -> None:
+    for step in range(1, 6):
+        done = [f"item {i}" for i in range(step)]
+        await tasks.save(Checkpoint(task_id="t", step=step, state={"n": step}, completed_subtasks=tuple(done)))
+    now = await tasks.resume("t")
+    assert now is not None and (now.step, now.state, now.version) == (5, {"n": 5}, 5)
+    past = await tasks.history("t", 3)
+    assert [(point.step, point.state["n"], len(point.completed_subtasks)) for point in past] == [
+        (3, 3, 3),
+        (4, 4, 4),
+        (5, 5, 5),
+    ]
+
+
+async def test_a_subtask_can_become_incomplete_again(tasks: Tasks) -> None:
+    await tasks.save(Checkpoint(task_id="t", completed_subtasks=("a", "b")))
+    await tasks.save(Checkpoint(task_id="t", completed_subtasks=("b",)))
+    found = await tasks.resume("t")
+    assert found is not None and found.completed_subtasks == ("b",)
+
+
+async def test_expect_refuses_a_task_that_moved_on(core: Core, tasks: Tasks) -> None:
+    first = await tasks.save(Checkpoint(task_id="t", state=1))
+    await Tasks(core).save(Checkpoint(task_id="t", state=2))
+    with pytest.raises(Conflict):
+        await tasks.save(Checkpoint(task_id="t", state=3), expect=first.version)
+    with pytest.raises(Conflict):
+        await tasks.save(Checkpoint(task_id="new", state=3), expect=1)
+    found = await tasks.resume("t")
+    assert found is not None and found.state == 2
+
+
+async def test_two_handles_saving_in_turn_both_win(core: Core, tasks: Tasks) -> None:
+    other = Tasks(core)
+    for number in range(6):
+        await (tasks, other)[number % 2].save(Checkpoint(task_id="t", step=number, state={"log": list(range(number))}))
+    found = await tasks.resume("t")
+    assert found is not None and (found.step, found.state) == (5, {"log": [0, 1, 2, 3, 4]})
+
+
+async def test_tasks_are_listed_by_namespace_without_their_states(tasks: Tasks) -> None:
+    await tasks.save({"task_id": "b", "ns": "workflow:x"})
+    await tasks.save({"task_id": "a", "ns": "workflow:x"})
+    await tasks.save({"task_id": "c"})
+    assert [task.task_id for task in await tasks.list("workflow:x")] == ["a", "b"]
+    assert [task.task_id for task in await tasks.list("workflow:x", after="a")] == ["b"]
+    assert [task.task_id for task in await tasks.list()] == ["a", "b", "c"]
+
+
+async def test_tasks_of_another_user_are_out_of_reach(core: Core, ada: Core, tasks: Tasks) -> None:
+    await tasks.save({"task_id": "bobs", "ns": "user:bob"})
+    assert await Tasks(ada).resume("bobs") is None
+    assert await Tasks(ada).delete("bobs") is False
+    assert await Tasks(ada).list() == []
+
+
+async def test_deleting_removes_the_steps_too(core: Core, tasks: Tasks) -> None:
+    await tasks.save(Checkpoint(task_id="t", state=1))
+    assert await tasks.delete("t") is True
+    assert await core.scan(CheckpointStep, "t") == []
+    assert (await tasks.save(Checkpoint(task_id="t", state=2))).version == 1
+
+
+async def test_a_run_skips_what_is_complete(tasks: Tasks) -> None:
+    seen: list[str] = []
+    with pytest.raises(ZeroDivisionError):
+        async with tasks.run("t", state={"sum": 0}) as task:
+            for item in task.remaining(["a", "b", "c"]):
+                if item == "c":
+                    task.state["sum"] = 99
+                    raise ZeroDivisionError
+                task.state["sum"] += 1
+                await task.complete(item)
+    async with tasks.run("t") as task:
+        assert (task.step, task.state) == (2, {"sum": 2})
+        for item in task.remaining(["a", "b", "c"]):
+            seen.append(item)
+            await task.complete(item, state={"sum": 3})
+        assert list(task.remaining(["a", "b", "c"])) == []
+    assert seen == ["c"]
+    found = await tasks.resume("t")
+    assert found is not None and (found.status, found.step, found.state) == ("done", 3, {"sum": 3})
+
+
+async def test_items_may_be_anything_with_a_name(tasks: Tasks) -> None:
+    rows = [{"id": 1}, {"id": 2}]
+    async with tasks.run("t") as task:
+        await task.complete(1)
+        assert [row["id"] for row in task.remaining(rows, key=lambda row: str(row["id"]))] == [2]
+        assert task.is_complete(1) and not task.is_complete(2)
+        assert task.completed == ("1",)
+
+
+async def test_a_step_and_its_effects_are_one_commit(core: Core, tasks: Tasks) -> None:
+    await Threads(core).create("global", id="log")
+    async with tasks.run("t") as task:
+        batch = task.batch()
+        await batch["facts"].set("global", "a", 1)
+        await batch["threads"].append("log", "did a")
+        assert await Facts(core).get("global", "a") is None
+        await task.complete("a")
+    found = await Facts(core).get("global", "a")
+    assert found is not None and found.value == 1
+    assert [message.content for message in await Threads(core).recent("log")] == ["did a"]
+
+
+async def test_effects_of_a_failed_step_are_never_written(core: Core, tasks: Tasks) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with tasks.run("t") as task:
+            await task.batch()["facts"].set("global", "a", 1)
+            raise ZeroDivisionError
+    async with tasks.run("t") as task:
+        await task.batch()["facts"].set("global", "dropped", 1)
+        await task.batch()["facts"].set("global", "kept", 1)
+        await task.complete("x")
+    assert [fact.key for fact in await Facts(core).list("global")] == ["kept"]
+
+
+async def test_an_append_already_done_under_its_key_does_not_stop_the_step(core: Core, tasks: Tasks) -> None:
+    await Threads(core).create("global", id="log")
+    await Threads(core).append("log", "did a", key="a")
+    async with tasks.run("t") as task:
+        batch = task.batch()
+        await batch["threads"].append("log", "did a", key="a")
+        await batch["facts"].set("global", "a", 1)
+        await task.complete("a")
+    found = await tasks.resume("t")
+    assert found is not None and found.completed_subtasks == ("a",)
+    assert len(await Threads(core).recent("log")) == 1
+    assert await Facts(core).get("global", "a") is not None
+
+
+async def test_a_second_worker_is_refused_until_the_lease_ends(core: Core, tasks: Tasks, clock: FakeClock) -> None:
+    first = tasks.run("t", lease=60)
+    await first.__aenter__()
+    with pytest.raises(LeaseLost, match="another worker"):
+        await Tasks(core).run("t").__aenter__()
+    with pytest.raises(LeaseLost, match="holds the lease"):
+        await Tasks(core).save(Checkpoint(task_id="t"))
+    clock.advance(60)
+    async with Tasks(core).run("t") as second:
+        assert second.fence == 2
+
+
+async def test_a_worker_that_lost_its_lease_writes_nothing(core: Core, tasks: Tasks, clock: FakeClock) -> None:
+    stale = tasks.run("t", lease=60, state=["start"])
+    await stale.__aenter__()
+    await stale.complete("a", ["stale was here"])
+    clock.advance(61)
+    async with Tasks(core).run("t") as task:
+        await task.complete("b", ["new"])
+        await stale_writes(core, stale)
+        clock.advance(-30)  # its own clock may even say that the lease is still running
+        await stale_writes(core, stale)
+        clock.advance(30)
+    found = await tasks.resume("t")
+    assert found is not None and (found.state, found.completed_subtasks) == (["new"], ("a", "b"))
+    assert await Facts(core).get("global", "stale") is None
+
+
+async def stale_writes(core: Core, stale: Any) -> None:
+    batch = stale.batch()
+    await batch["facts"].set("global", "stale", 1)
+    for write in (stale.complete("c", ["no"]), stale.checkpoint(["no"]), stale.heartbeat()):
+        with pytest.raises(LeaseLost, match="nothing was written"):
+            await write
+
+
+async def test_a_worker_past_its_lease_writes_nothing_even_if_no_one_took_over(tasks: Tasks, clock: FakeClock) -> None:
+    with pytest.raises(LeaseLost, match="lease has ended"):
+        async with tasks.run("t", lease=60) as task:
+            clock.advance(61)
+            await task.complete("a")
+    assert (await tasks.history("t")) == []
+
+
+async def test_a_heartbeat_and_every_save_renew_the_lease(tasks: Tasks, clock: FakeClock) -> None:
+    async with tasks.run("t", lease=60) as task:
+        for _ in range(5):
+            clock.advance(50)
+            await task.heartbeat()
+            clock.advance(50)
+            await task.complete(str(clock()))
+
+
+async def test_a_waiting_worker_takes_over_when_the_lease_ends(core: Core, tasks: Tasks, clock: FakeClock) -> None:
+    await tasks.run("t", lease=10).__aenter__()
+
+    async def sleep(seconds: float) -> None:
+        clock.advance(seconds)
+
+    core.runtime.sleep = sleep  # type: ignore[method-assign]  # time passes only here
+    with pytest.raises(LeaseLost):
+        await Tasks(core).run("t", wait=5).__aenter__()
+    async with Tasks(core).run("t", wait=20) as task:
+        assert task.fence == 2
+
+
+async def test_an_error_lets_go_of_the_lease_at_once(core: Core, tasks: Tasks) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with tasks.run("t"):
+            raise ZeroDivisionError
+    found = await tasks.resume("t")
+    assert found is not None and found.status == "failed"
+    async with Tasks(core).run("t"):
+        pass
+
+
+async def test_deltas_give_every_step_back(tasks: Tasks) -> None:
+    states = []
+    async with tasks.run("t", state={"log": [], "n": 0}) as task:
+        for number in range(120):
+            task.state["log"].append({"i": number, "text": "x" * (number % 13)})
+            task.state["n"] = number
+            states.append({"log": list(task.state["log"]), "n": number})
+            await task.complete(number)
+    past = await tasks.history("t", 200)
+    assert [point.state for point in past[:120]] == states
+    assert [len(point.completed_subtasks) for point in past[:120]] == list(range(1, 121))
+
+
+async def test_update_and_extend_save_the_same_as_a_whole_state(tasks: Tasks) -> None:
+    async with tasks.run("t", state={"log": [], "n": 0, "inner": {"a": 1}}) as task:
+        await task.checkpoint()
+        await task.complete("a", extend={"log": [{"x": 1}]}, update={"n": 1})
+        await task.complete("b", extend={"log": [2, 3]})
+        await task.complete("c", update={"inner": {"a": 2}})
+        assert task.state == {"log": [{"x": 1}, 2, 3], "n": 1, "inner": {"a": 2}}
+        with pytest.raises(UsageError):
+            await task.complete("d", extend={"n": [1]})
+    found = await tasks.resume("t")
+    assert found is not None and found.state == {"log": [{"x": 1}, 2, 3], "n": 1, "inner": {"a": 2}}
+
+
+@pytest.mark.parametrize(("keep", "readable"), [("latest", 1), (5, 5)])
+async def test_only_the_kept_steps_stay(core: Core, tasks: Tasks, keep: Any, readable: int) -> None:
+    async with tasks.run("t", state={"log": []}, keep=keep) as task:
+        for number in range(300):
+            await task.complete(number, extend={"log": ["x" * 50]})
+    rows = await core.scan(CheckpointStep, "t")
+    assert len(rows) < 300
+    past = await tasks.history("t", readable)
+    assert len(past) == readable and len(past[-1].state["log"]) == 300
+
+
+@pytest.mark.parametrize(("keep", "times"), [("all", 8), ("latest", 3)])
+async def test_steps_take_a_few_times_the_final_state(core: Core, tasks: Tasks, keep: str, times: int) -> None:
+    async with tasks.run("t", state={"log": []}, keep=keep) as task:
+        for number in range(1000):
+            task.state["log"].append({"i": number, "text": "x" * 80})
+            await task.complete(number)
+    size = (await tasks.list())[0].size
+    rows = await core.scan(CheckpointStep, "t")
+    assert size > 99_000
+    assert sum(len(row.body) + sum(map(len, row.completed)) + 60 for row in rows) < times * size
+
+
+async def test_a_step_does_not_rewrite_thousands_of_completed_subtasks(core: Core, tasks: Tasks) -> None:
+    async with tasks.run("t", keep="latest") as task:
+        for number in range(1200):
+            await task.complete(f"subtask number {number}")
+        sizes = [len(row.completed) for row in await core.scan(CheckpointStep, "t") if not row.snapshot]
+    assert set(sizes) == {1}
+
+
+async def test_a_state_over_the_limit_is_refused_and_the_task_goes_on(tasks: Tasks) -> None:
+    async with tasks.run("t", state="small") as task:
+        with pytest.raises(TooLarge):
+            await task.complete("a", "x" * (5 * 1024 * 1024))
+        with pytest.raises(InvalidValue):
+            await task.complete("a", {"when": timedelta(1)})
+        assert not task.is_complete("a")
+        await task.complete("b", "still fine")
+    found = await tasks.resume("t")
+    assert found is not None and (found.state, found.completed_subtasks) == ("still fine", ("b",))
+
+
+async def test_missing_steps_are_an_error_and_not_another_state(core: Core, tasks: Tasks) -> None:
+    for number in range(3):
+        await tasks.save(Checkpoint(task_id="t", state=[number]))
+    await core.apply(Delete(CheckpointStep, (core.org, "t", 2)))
+    with pytest.raises(CorruptRecord):
+        await Tasks(core).resume("t")
+
+
+async def test_the_trail_tells_who_ran_it(core: Core, tasks: Tasks) -> None:
+    async with tasks.run("t"):
+        pass
+    await tasks.delete("t")
+    assert [event.action for event in await Audit(core).list(subject="t")] == ["create", "finish", "delete"]
+
+
+async def test_bad_checkpoints_are_refused(core: Core, tasks: Tasks) -> None:
+    for bad in ({}, {"task_id": ""}, {"task_id": "t", "stepp": 1}, {"task_id": "t", "step": "1"}, "t"):
+        with pytest.raises(InvalidValue):
+            await tasks.save(bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="keep"):
+        await tasks.save({"task_id": "t"}, keep=0)
+    with pytest.raises(UsageError, match="not running"):
+        await tasks.run("t").complete("a")
+    assert await core.scan(Task) == []
