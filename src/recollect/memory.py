@@ -16,6 +16,7 @@ from .engine.entities import Entities
 from .engine.facts import Facts
 from .engine.forget import Erasure, Forgetting
 from .engine.learnings import Learnings
+from .engine.outbox import InProcess
 from .engine.portable import Portable, Progress, Transfer
 from .engine.profile import Profile
 from .engine.provenance import Provenance, Why
@@ -36,8 +37,16 @@ Durability = Literal["full", "normal"]
 Url = str | os.PathLike[str] | None
 
 
-def _open(runtime: Runtime, url: Any, hot: Any, scope: Scope, durability: str, clock: Any, **parts: Any) -> Core:
-    return Core(Shared(open_store(url, hot, runtime, durability), runtime, clock, **parts), scope)
+def _open(
+    runtime: Runtime, url: Any, hot: Any, scope: Scope, durability: str, clock: Any, worker: bool, **parts: Any
+) -> Core:
+    shared = Shared(open_store(url, hot, runtime, durability), runtime, clock, **parts)
+    if parts["extract"] is not None:
+        shared.queues = ("index", "derive")
+    if worker:
+        shared.worker = InProcess(shared)
+        shared.wrote = shared.worker.wake
+    return Core(shared, scope)
 
 
 class AsyncMemory:
@@ -56,9 +65,11 @@ class AsyncMemory:
         model: Any = None,
         counter: Any = None,
         clock: Any = None,
+        extract: Literal["auto", "rules"] | None = "auto",
+        worker: bool = True,
     ) -> None:
         scope = Scope(org, user, actor, root=org == "default")
-        parts = {"embedder": embedder, "model": model, "counter": counter}
+        parts = {"embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker}
         self._bind(_open(AsyncRuntime(), url, hot, scope, durability, clock, **parts, batch=AsyncMemory._over))
 
     def _bind(self, core: Core) -> None:
@@ -203,9 +214,11 @@ class Memory:
         model: Any = None,
         counter: Any = None,
         clock: Any = None,
+        extract: Literal["auto", "rules"] | None = "auto",
+        worker: bool = True,
     ) -> None:
         scope = Scope(org, user, actor, root=org == "default")
-        parts = {"embedder": embedder, "model": model, "counter": counter}
+        parts = {"embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker}
         self._bind(_open(BlockingRuntime(), url, hot, scope, durability, clock, **parts, batch=Memory._over))
         run_blocking(self._core.shared.open())
 

@@ -37,7 +37,10 @@ class Shared:
         """The last failure of each plugged-in part, for `doctor`."""
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
+        self.worker: Any = None
+        """The in-process worker, where there is one."""
         self._counter: Any = None
+        self._model: Any = None
         self._embedder: Any = None
         self._clock = clock
         self._opened = False
@@ -66,6 +69,21 @@ class Shared:
             self._embedder = Embedding(spec, self.runtime)
         return self._embedder
 
+    @property
+    def model(self) -> Any:
+        """The language model, made on first use; None where local rules serve."""
+        spec = self.parts.get("model")
+        if self._model is None and spec is not None:
+            from ..models import open_model
+
+            self._model = open_model(spec, blocking=self.runtime.blocking, call=self.runtime.call)
+        return self._model
+
+    @property
+    def extraction_model(self) -> Any:
+        """The model that reads messages for facts, unless rules were asked for."""
+        return None if self.parts.get("extract") == "rules" else self.model
+
     def note(self, part: str, problem: Exception) -> None:
         """Keep what went wrong with a part: its kind and message carry no content."""
         self.problems[part] = f"{type(problem).__name__}: {problem}"
@@ -81,6 +99,11 @@ class Shared:
 
     async def close(self) -> None:
         """Finish the work under way, then close the store; closing twice is fine."""
+        if self._opened and self.worker is not None:
+            await self.worker.close()
+        if self._model is not None:
+            await self._model.close()
+            self._model = None
         if self._opened:
             self._opened = False
             await self.store.close()
