@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from recollect.analyze import words
-from recollect.analyze.findings import Finding
 from recollect.analyze.records import Evidence, Function
 from recollect.analyze.slots import ORDER
 from recollect.analyze.world import World
@@ -36,7 +35,7 @@ class Assembly:
     slots: dict[str, list[Place]] = field(default_factory=dict)
 
 
-def assembly(world: World, findings: list[Finding]) -> Assembly:
+def assembly(world: World) -> Assembly:
     """Read the slots from functions around the model calls."""
     around = _around_model(world)
     seen: dict[str, list[tuple[Function, Evidence]]] = {}
@@ -44,8 +43,6 @@ def assembly(world: World, findings: list[Finding]) -> Assembly:
         for hint in function.slots:
             seen.setdefault(hint.value, []).append((function, hint))
     slots = {slot: places for slot, places in seen.items() if _believed(slot, places)}
-    if any(f.strategy == "summarization" and f.default_on and f.wired for f in findings):
-        slots.setdefault("summary", [])
     best = _builder(around, slots)
     result = Assembly(order=_ordered(best, slots), determined=best is not None)
     result.methods = _methods(world, around)
@@ -59,23 +56,35 @@ def assembly(world: World, findings: list[Finding]) -> Assembly:
 def _around_model(world: World) -> list[Function]:
     """Functions from which a model call is near, and those they call to build messages."""
     found: dict[str, Function] = {}
+    edge: list[Function] = []
     for function in world.functions:
-        if function.name == "<module>" or words.is_aside_place(function.path):
+        if function.name == "<module>" or _is_elsewhere(function.path):
             continue
-        depth = world.model_depth.get(function.key, 9)
-        if depth <= 2:
+        named = {"messages", "prompt", "context", "request"} & set(words.words(function.name))
+        if world.model_depth.get(function.key, 9) <= 2 or (_builds(function) and named):
             found[function.key] = function
+            edge.append(function)
+    for _ in range(3):
+        following: list[Function] = []
+        for function in edge:
             for _, target in world.callees.get(function.key, []):
-                if _builds(target):
+                if target.key not in found and _builds(target) and not _is_elsewhere(target.path):
                     found[target.key] = target
-        elif _builds(function) and {"messages", "prompt", "context", "request"} & set(words.words(function.name)):
-            found[function.key] = function
+                    following.append(target)
+        edge = following
     return sorted(found.values(), key=lambda f: (f.path, f.line))
+
+
+def _is_elsewhere(path: str) -> bool:
+    """Telemetry, data generation and evaluation call models too, for other ends."""
+    return words.is_aside_place(path) or bool(
+        set(words.words(path)) & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}
+    )
 
 
 def _builds(function: Function) -> bool:
     return "gives_messages" in function.marks or bool(
-        {"prompt", "messages", "context", "memory", "format", "request"} & set(words.words(function.name))
+        {"prompt", "messages", "context", "memory", "format", "request"} & set(words.words(function.symbol))
     )
 
 
@@ -83,7 +92,7 @@ def _believed(slot: str, places: list[tuple[Function, Evidence]]) -> bool:
     if slot == "retrieved_memory":
         return len({f.path for f, _ in places}) >= 1 and any(_is_memory(f) for f, _ in places)
     if slot in _RARE:
-        return any("gives_messages" in f.marks or _weight(f) >= 3 for f, _ in places)
+        return any("gives_messages" in f.marks or e.why.startswith("concatenated") for f, e in places)
     return True
 
 
@@ -93,7 +102,8 @@ def _is_memory(function: Function) -> bool:
 
 
 def _weight(function: Function) -> int:
-    return len(function.slots) + 2 * bool(function.model_calls) + ("gives_messages" in function.marks)
+    shown = sum(e.why.startswith("concatenated") for e in function.slots)
+    return 3 * shown + len(function.slots) + 2 * bool(function.model_calls) + ("gives_messages" in function.marks)
 
 
 def _builder(around: list[Function], slots: dict[str, list[tuple[Function, Evidence]]]) -> Function | None:

@@ -68,6 +68,8 @@ def _note(target: list[Evidence], value: str, node: Node, where: _Where, why: st
 def _imports(file: File, where: _Where) -> None:
     text = " ".join(sorted(file.references))
     for module, names, line in file.imports:
+        if module.startswith("litellm") and "token_counter" in names:
+            file.counting.append(Evidence("litellm_counter", line, where.symbol(line), "imports litellm.token_counter"))
         for one in module.split(","):
             full = one.strip()
             with_names = [full, *(f"{full}.{n.strip()}" for n in names.split(",") if n.strip().isidentifier())]
@@ -86,6 +88,8 @@ def _call(node: Node, file: File, where: _Where) -> None:
     name = callee.rpartition(".")[2]
     owner = callee.rpartition(".")[0]
     low = name.lower()
+    if callee == "require" and len(node.kids) == 2 and node.kids[1].kind == "str":
+        _required(node, file, where)
     if low in ("token_counter", "encode") and owner.endswith("litellm"):
         _note(file.counting, "litellm_counter", node, where, callee)
     elif low == "token_counter" and not owner and any(m.startswith("litellm") for m, _, _ in file.imports):
@@ -106,6 +110,16 @@ def _call(node: Node, file: File, where: _Where) -> None:
         for _, value in arguments(node)[:1]:
             if value.kind == "str" and value.text in ("s3", "dynamodb"):
                 _note(file.storage, value.text, node, where, f"{callee}({value.text!r})")
+
+
+def _required(node: Node, file: File, where: _Where) -> None:
+    module = node.kids[1].text
+    for counter, prefixes in COUNTERS.items():
+        if is_module(module, prefixes):
+            _note(file.counting, counter, node, where, f"requires {module}")
+    for storage in STORAGES:
+        if is_module(module, storage.modules) and not storage.needs_text:
+            _note(file.storage, storage.name, node, where, f"requires {module}")
 
 
 def _is_provider(owner: str) -> bool:
@@ -137,14 +151,18 @@ def _ratio(node: Node, file: File, where: _Where) -> None:
     divisor = right.kind == "num" and right.text in ("2", "2.5", "3", "3.2", "3.3", "3.5", "3.6", "3.7", "4", "4.0", "5", "6")
     factor = right.kind == "num" and right.text in ("0.25", "0.3", "0.33", "0.4", "0.5", "1.3")
     if node.text == "*" and not factor:
-        lengths = [k for k in walk(node) if k.kind == "call" and last_name(k.kids[0]) == "len"]
+        lengths = [
+            k for k in walk(node)
+            if (k.kind == "call" and last_name(k.kids[0]) == "len") or (k.kind == "name" and "len" in words.words(k.text))
+        ]  # fmt: skip
+        lengths = [k for k in lengths if k.text != "len"]
         if len(lengths) >= 2 and any("token" in k.text.lower() for k in walk(node) if k.kind in ("name", "attr")):
             _note(file.counting, "length_estimate", node, where, spelled(node, 60))
         return
     if (measures and (divisor or by_name or factor)) or (by_name and left.kind in ("name", "attr", "call")):
         symbol = where.symbol(node.line)
         near = f"{symbol} {file.path.rpartition('/')[2]}"
-        if by_name or "token" in near.lower() or _assigned_tokens(node, file):
+        if by_name or "token" in near.lower() or "estimate" in symbol.lower() or _assigned_tokens(node, file):
             _note(file.counting, "length_estimate", node, where, spelled(node, 60))
 
 

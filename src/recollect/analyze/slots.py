@@ -22,7 +22,7 @@ _KEYS: dict[str, str] = {
     "system_instruction": "system_prompt", "systeminstruction": "system_prompt", "instructions": "system_prompt",
     "system_message": "system_prompt", "systemmessage": "system_prompt",
     "tools": "tools", "tool_specs": "tools", "toolconfig": "tools", "tool_choice": "tools", "toolspecs": "tools",
-    "functions": "tools", "tool_schemas": "tools",
+    "tool_schemas": "tools", "function_declarations": "tools",
 }  # fmt: skip
 _ROLES = {"system": "system_prompt", "developer": "system_prompt", "tool": "scratchpad", "function": "scratchpad"}
 _RESULT = re.compile(
@@ -43,9 +43,29 @@ _MEMORY_OWNER = frozenset(
     "memory memories retriever knowledge vector vectorstore recall rag longterm ltm semantic episodic microagent "
     "microagents".split()
 )
-_FILES = re.compile(r"(chat|read_?only|context|open|attached|mentioned|workspace|active)_?files?|file_?context", re.I)
+_FILES = re.compile(
+    r"^(get_)?(chat|read_?only|context|open|attached|mentioned|workspace|active)_?files?(_?(content|messages|context))?$", re.I
+)
+_REMINDER = re.compile(r"^(system_?)?reminder(_?(message|prompt|text))?s?$", re.I)
 _EXAMPLES = re.compile(r"few_?shot|example_?(messages|msgs|selector|conversation)|^examples$", re.I)
-_MAPPED = re.compile(r"repo_?map|repo_?(content|messages)|recalled|memory_?(content|context|block|message|prompt)s?$", re.I)
+_MAPPED = re.compile(
+    r"repo_?map$|repo_?(content|messages)|memory_?(content|context|block|message|prompt)s?$|^recall(ed)?_?[a-z]+|"
+    r"(retrieved|relevant)_?(memor|knowledge|context|docs|documents|nodes|chunks|facts)",
+    re.I,
+)
+# Words of the pieces of a concatenation, most telling first.
+_PIECES: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset({"system", "instructions", "prefix"}), "system_prompt"),
+    (frozenset({"examples", "example", "fewshot", "shots"}), "examples"),
+    (frozenset({"reminder"}), "reminder"),
+    (frozenset({"files", "file"}), "context_files"),
+    (frozenset({"repo", "memory", "memories", "retrieved", "recalled", "knowledge", "context"}), "retrieved_memory"),
+    (frozenset({"summary", "summaries"}), "summary"),
+    (frozenset({"scratchpad", "observations", "tool", "results"}), "scratchpad"),
+    (frozenset({"tools", "functions"}), "tools"),
+    (frozenset({"cur", "current", "input", "query", "user", "task", "new"}), "current_input"),
+    (frozenset({"done", "history", "messages", "chat", "conversation", "past", "previous", "msgs"}), "history"),
+)
 
 
 def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
@@ -57,12 +77,13 @@ def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
             found.append(Evidence(slot, node.line, symbol, why))
 
     for node in scope.nodes:
+        if node.kind in ("bin", "list"):
+            _concatenated(node, scope, note)
+    for node in scope.nodes:
         if node.kind in ("kw", "pair"):
             _keyed(node, note)
         elif node.kind == "call":
             _called(node, scope, note)
-        elif node.kind == "assign":
-            _assigned(node, note)
         elif node.kind in ("name", "attr"):
             _named(node, scope, note)
     if model_lines and not any(e.value == "history" for e in found):
@@ -71,6 +92,34 @@ def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
                 note("history", node, dotted(node))
                 break
     return found
+
+
+def _concatenated(node: Node, scope: Scope, note: Note) -> None:
+    """`self.system + self.examples + self.done + self.cur`, or the same with spreads: an order in plain sight."""
+    around = scope.parent(node)
+    if node.kind == "bin" and (node.text != "+" or (around is not None and around.kind == "bin")):
+        return
+    pieces = _flat(node)
+    if len(pieces) < 3 or not all(p.kind in ("name", "attr", "spread", "call", "cond", "bool") for p in pieces):
+        return
+    named = [(slot, p) for p in pieces if (slot := _piece(p))]
+    if len({slot for slot, _ in named}) >= 3:
+        for slot, piece in named:
+            note(slot, piece, f"concatenated: {last_name(piece)}")
+
+
+def _flat(node: Node) -> list[Node]:
+    if node.kind == "bin" and node.text == "+":
+        return [p for k in node.kids for p in _flat(k)]
+    if node.kind == "list" and node.text == "list":
+        return [k.kids[0] if k.kind == "spread" else k for k in node.kids]
+    return [node]
+
+
+def _piece(node: Node) -> str:
+    name = last_name(node)
+    found = set(words.words(name))
+    return next((slot for telling, slot in _PIECES if found & telling), "")
 
 
 def _keyed(node: Node, note: Note) -> None:
@@ -102,7 +151,9 @@ def _put(node: Node, note: Note) -> None:
     """A message added to the list: whose it is can be read from the names inside."""
     for item in (k for a in node.kids[1:] for k in walk(a)):
         if item.kind in ("name", "attr"):
-            if _RESULT.search(item.text):
+            if words.words(item.text)[:1] == ("summary",):
+                note("summary", node, item.text)
+            elif _RESULT.search(item.text):
                 note("scratchpad", node, item.text)
             elif _INPUT.search(item.text):
                 note("current_input", node, item.text)
@@ -110,15 +161,14 @@ def _put(node: Node, note: Note) -> None:
             note("current_input", node, "role user")
 
 
-def _assigned(node: Node, note: Note) -> None:
-    name = last_name(node.kids[0])
-    if words.words(name)[-1:] == ("reminder",):
-        note("reminder", node, name)
-
-
 def _named(node: Node, scope: Scope, note: Note) -> None:
     text = node.text
-    if _EXAMPLES.search(text):
+    around = scope.parent(node)
+    if around is not None and around.kind == "call" and around.kids[0] is node and not _FILES.search(text):
+        return
+    if _REMINDER.search(text):
+        note("reminder", node, text)
+    elif _EXAMPLES.search(text):
         note("examples", node, text)
     elif _FILES.search(text) and not {"tool", "upload"} & set(words.words(text)):
         note("context_files", node, text)

@@ -129,14 +129,15 @@ def _is_memory(world: World, file: File, item: Evidence) -> bool:
         return False
     if (path | own) & MEMORY_WORDS:
         return True
-    return bool(path & STORE_WORDS) and _is_linked(world, file, item)
+    return bool(path & STORE_WORDS) and _is_linked(world, file)
 
 
-def _is_linked(world: World, file: File, item: Evidence) -> bool:
+def _is_linked(world: World, file: File) -> bool:
     """Do memory modules use the class that holds this storage, or what it derives from?"""
     folder = file.path.rpartition("/")[0]
-    for record in file.classes:
-        for name in (record.name, *_ancestors(world, record)):
+    free = [f.name for f in file.functions if not f.owner and len(f.name) > 8 and "." not in f.symbol]
+    for names in [*((r.name, *_ancestors(world, r)) for r in file.classes), free]:
+        for name in names:
             for path in world.references.get(name, {}):
                 if path.rpartition("/")[0] != folder and not path.endswith("__init__.py") and _is_memory_path(path):
                     return True
