@@ -72,15 +72,18 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[
 def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:
     negated = bool(_NEGATION.search(clause.text))
     loud = bool(_LOUD_NEGATION.search(clause.text))
-    seen = Seen(clause.text, clause.sentence, at)
+    text = _ASIDE.sub("", clause.text)
+    seen = Seen(text, clause.sentence, at)
     for rule in RULES:
-        if (loud and not rule.negative) or (rule.negative and not negated and not _DISLIKE.search(clause.text)):
+        if (loud and not rule.negative) or (rule.negative and not negated and not _DISLIKE.search(text)):
             continue
-        match = rule.pattern.match(clause.text)
+        match = rule.pattern.match(text)
         if match:
             yield from rule.build(match, seen)
 
 
+# "For design work I use Figma": what the statement is about does not change who states it.
+_ASIDE = re.compile(r"^(?:for|at|in|on|with|as for) [\w' -]{2,30}?,? (?=(?:I|we|my|our)(?:'m|'ve|'re)? )", re.I)
 _DISLIKE = re.compile(
     r"\b(?:hate|dislike|detest|loathe|despise|gave up|given up|moved|got rid|uninstalled|abandoned)\b", re.I
 )

@@ -24,6 +24,7 @@ KEYS = {
     "industry": "field worked in, when no job was named",
     "studies": "field of study",
     "school": "school or university",
+    "goal": "what the user aims for",
     "project": "what the user is building or writing",
     "location": "where the user lives or is based",
     "work_location": "where the user works, when said apart",

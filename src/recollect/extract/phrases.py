@@ -57,7 +57,7 @@ def person(phrase: str, *, words: int = 4) -> str | None:
         out.append(bare if keep_dot else bare.rstrip("."))
         if word[-1] in ",;:!?" or (word.endswith(".") and not keep_dot) or word.endswith("'s") or len(out) == words:
             break
-    while out and out[-1].lower() in _PARTICLES:
+    while out and out[-1] in _PARTICLES:
         out.pop()
     return " ".join(out) or None
 
@@ -106,7 +106,7 @@ def count(text: str) -> int | None:
 _CURRENCY = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "usd": "USD", "dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR", "eur": "EUR", "pounds": "GBP", "gbp": "GBP", "yen": "JPY", "rupees": "INR", "chf": "CHF", "francs": "CHF"}  # fmt: skip
 _DOLLARS = ("AUD", "CAD", "NZD", "SGD", "HKD", "MXN", "USD")
 _AMOUNT = re.compile(
-    r"^(?:about |around |roughly |approximately |exactly |only |just |under |over |at most |~)?(?P<sign>[$€£¥])?\s?(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<scale>k|m|thousand|million)?\b\s?(?P<unit>%|[A-Za-zµ°²]{1,12})?",
+    r"^(?:about |around |roughly |approximately |exactly |only |just |under |over |at most |~)?(?P<sign>[$€£¥])?\s?(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<scale>k|m|thousand|million)?\b\s?(?P<unit>%|square [a-z]{2,10}|[A-Za-zµ°²]{1,12})?",
     re.I,
 )
 

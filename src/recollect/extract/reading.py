@@ -73,7 +73,7 @@ _SUPPOSED = re.compile(
     r"|role-?play|unless|whether|as if|as though|had i|were i|in (?:my|the|this|a|our|that) (?:dream|story|role-?play|game|novel"
     r"|scene|movie|film|book|play|fantasy|scenario|example|simulation|skit)|once upon|(?:my|the) character|in character"
     r"|(?:write|tell|draft|compose|create|generate|make|give|invent|sing|continue|finish|complete|translate|rewrite|rephrase"
-    r"|paraphrase|proofread|say|type|print|repeat|echo|read)\b(?! me (?:always|never)))",
+    r"|paraphrase|proofread|say|type|print|repeat|echo|read)\b(?! me (?:always|never))(?!.*\b(?:from now on|going forward)\b)(?! in (?:\w+ )?\w+[.!]*$))",
     re.I,
 )
 _UNSURE = re.compile(
@@ -102,7 +102,7 @@ _OWN_SAYING = re.compile(
     re.I,
 )
 _OPENING = re.compile(
-    r"^(?:(?:hi|hey|hello|hiya|good (?:morning|afternoon|evening|day)|greetings|dear [a-z]+|ok(?:ay)?|well|so|oh|ah|um|uh|hmm+|yes|yeah|yep|yup|sure"
+    r"^(?:(?:(?:hi|hey|hello)(?: there| all| everyone| team| again)?|hiya|by (?:profession|trade)|professionally|typo|good (?:morning|afternoon|evening|day)|greetings|dear [a-z]+|ok(?:ay)?|well|so|oh|ah|um|uh|hmm+|yes|yeah|yep|yup|sure"
     r"|right|great|thanks(?: a lot| so much)?|thank you(?: so much)?|cool|btw|by the way|fyi|for your information|just fyi|for (?:context|reference|the record)"
     r"|some (?:context|background)|a bit of (?:context|background)|background|context|note|honestly|frankly|personally|basically|also|and|but|plus|because|since"
     r"|though|although|anyway|besides|oh and|as for me|about me|in case (?:it matters|you(?:'re)? (?:need|wonder(?:ing)?)[^,]{0,20})"
@@ -130,16 +130,16 @@ _REPAIR = re.compile(
 )
 _SUBJECT = (
     r"(?:i(?:'m|'ve|'d|'ll)?|my|we(?:'re|'ve)?|our|it(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
-    r"|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when|which|whose|should|let's|don't|never|always"
+    r"|while|whenever|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when|which|whose|should|let's|don't|never|always"
     r"|everybody|everyone|people|that's|this|if|unless|so|as long as|from now on|officially|not sure)"
 )
 _BOUNDARY = re.compile(
-    rf"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|while|plus|or|since|as|yet|whereas|now|then|also)\s+)*(?={_SUBJECT}\b)"
-    rf"|\s+(?:and|but|so|because|though|although|while|whereas)\s+(?:(?:now|then|also|currently|officially)\s+)*(?={_SUBJECT}\b)|\s*;\s*|\s+[–—]\s+",
+    rf"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|plus|or|since|as|yet|whereas|now|then|also)\s+)*(?={_SUBJECT}\b)"
+    rf"|\s+(?:and|but|so|because|though|although|whereas)\s+(?:(?:now|then|also|currently|officially)\s+)*(?={_SUBJECT}\b)|\s+(?=(?:while|when|whenever|if|unless|until)\s+(?:i|we|my|our)\b)|\s*;\s*|\s+[–—]\s+",
     re.I,
 )
 _OWN_START = re.compile(
-    r"(?:i|we) (?:\w+ly )?(?:live|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach|enjoy|run|prefer|grew|moved|joined|was born|am)\b"
+    r"(?:i|we) (?:\w+ly )?(?:live|left|quit|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach|enjoy|run|prefer|grew|moved|joined|was born|am)\b"
     r"|(?:i'm|we're|i've|i am|we are) (?:\w+ly )?(?:an?|the|from|in|based|living|\d|married|vegan|vegetarian|fluent|allergic|working|\w+$)",
     re.I,
 )
@@ -229,6 +229,7 @@ def normalise(text: str) -> str:
     """Straight quotes, single spaces, and the apostrophes that people leave out."""
     text = " ".join(text.replace("’", "'").replace("‘", "'").replace("**", "").split())
     text = re.sub(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)", "", text)
+    text = re.sub(r"^[Mm]y (?:[a-z'-]+ ){1,3}and I\b", "We", text)
     text = re.sub(r"\bim\b", "I'm", text, flags=re.I)
     text = re.sub(r"\b(i)ve\b", r"\1've", text, flags=re.I)
     text = re.sub(r"\b(do|does|did|is|are|was|ca|wo)nt\b", r"\1n't", text, flags=re.I)

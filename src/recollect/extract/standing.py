@@ -38,6 +38,10 @@ _MANNERS = re.compile(
     r"^(?:please |pls )?(?:(?:don't|do not) (?:call me|address me|apologi[sz]e|ask me|remind me|lecture|suggest|recommend|use (?:\w+ )?(?:emojis?|bullets?|bullet points|markdown|tables|jargon|abbreviations|exclamation|slang|headings|headers|comments|semicolons|contractions|em dashes|passive voice))|(?:address|call) me (?:by|as|with) )",
     re.I,
 )
+_LANGUAGE = re.compile(
+    r"^(?:please |pls )?(?:write|answer|reply|respond|speak|talk)(?: to me)?(?: only| always)? in (?:(?-i:[A-Z])\w+ )?(?-i:[A-Z])[a-z]+$",
+    re.I,
+)
 _STOP = re.compile(
     r"^(?:please |pls )?stop (?:using|calling|adding|apologi[sz]ing|saying|sending|including|putting|writing|suggesting|recommending|prefixing|ending|starting|repeating|summari[sz]ing|asking me (?:if|whether|for|to)|reminding|addressing|making up)\b(?! (?:these|this|that|it|them)\b)",
     re.I,
@@ -52,7 +56,7 @@ _ANSWERS = re.compile(
 _PREFER = re.compile(
     r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strongly|personally|usually|typically|definitely|actually|also|still|do|just) )*(?:prefer(?!red|ence| not to say| not to answer)|always want (?!to be\b)|never want (?!to\b)|want you to (?:always|never|stop|use)|don't (?:ever )?want you to"
     r"|don't want to (?:see|get|receive|hear)|need you to (?:always|never)|like (?:it when you|it when|when you|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports|summaries)\b))"
-    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use)|like you to (?:always|never))|my preference is\b|my preferred \w+ (?:style|format|way|tone|method)\b)",
+    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use)|like you to (?:always|never|use|answer|call|write|speak|reply|respond|address|keep))|my preference is\b|my preferred \w+ (?:style|format|way|tone|method)\b)",
     re.I,
 )
 _HABIT = re.compile(
@@ -61,7 +65,7 @@ _HABIT = re.compile(
     r"|^(?:every|each|most) (?:morning|evening|night|day|days|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mornings|evenings|weekends)s?,? (?:i|we)\b(?!'ll|'d)"
     r"|^on (?:mon|tues|wednes|thurs|fri|satur|sun|week)days,? (?:i|we)\b(?!'ll|'d)|^on weekends,? (?:i|we)\b"
     r"|^(?:i|we) (?!had|was|were|got|went|used|saw|did|have (?:an?|to)\b|\w+ed\b)[a-z]+ (?!.*\b(?:yesterday|last|ago|maybe)\b).*\b(?:every (?:single )?(?:morning|evening|night|day|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:once|twice|three times|\d times) an? (?:day|week|month))$",
+    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:once|twice|three times|\d times) an? (?:day|week|month)|(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten) [\w ]{2,30} (?:an?|per|each) (?:day|night|week|month))$",
     re.I,
 )
 _ONE_OFF = re.compile(
@@ -86,6 +90,7 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
         or _IMPERATIVE.match(clause)
         or _ANSWERS.match(clause)
         or _MANNERS.match(clause)
+        or _LANGUAGE.match(clause)
         or _PREFER.match(clause)
     ):
         return clause

@@ -187,6 +187,17 @@ def _slashes(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
     return _dated(month, day, match[4], now, prefer)
 
 
+def _day_of_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
+    """On the 19th: of this month, or of the one before or after it."""
+    day = int(match[1])
+    found = period(month_start(now).replace(day=day), "day")
+    if prefer == "future" and found[1] <= now:
+        found = period(month_start(now, 1).replace(day=day), "day")
+    elif prefer == "past" and found[0] > now:
+        found = period(month_start(now, -1).replace(day=day), "day")
+    return _plain(found, "day")
+
+
 def _month_year(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
     month = MONTHS[match[1].lower()]
     return _plain(period(month_start(now).replace(year=int(match[2]), month=month), "month"), "month")
@@ -245,6 +256,7 @@ _RULES = (
     _rule(rf"({_MONTH})\.?\s+(?:the\s+)?{_ORDINAL}(?:\s*,?\s+{_YEAR})?(?!:\d|\s?[ap]m)", _month_day),
     _rule(rf"(?:the\s+)?{_ORDINAL}\s+(?:of\s+)?({_MONTH})\.?(?:\s*,?\s+{_YEAR})?", _day_month),
     _rule(rf"({_MONTH})\.?,?\s+(?:of\s+)?{_YEAR}", _month_year),
+    _rule(r"(?:on|by|until|since|before|after) the (\d{1,2})(?:st|nd|rd|th)(?! (?:floor|century|time|of|day|page|line|row|street|avenue|grade|try|attempt))", _day_of_month),
     _rule(r"(?:the\s+)?(day (?:before yesterday|after tomorrow))", _simple),
     _rule(r"(?:tonight|(?:last|tomorrow) night|(?:this|yesterday|tomorrow) (?:morning|afternoon|evening))", _tonight),
     _rule(r"(today|yesterday|tomorrow)", _simple),

@@ -20,7 +20,7 @@ _EVENT_STOP = re.compile(
     re.I,
 )
 _DOING_STOP = re.compile(
-    r"^(?:turning|looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping|planning|considering|free|available|busy|going to (?!(?:the )?[A-Z])|doing|using|working|not)\b",
+    r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping|planning|considering|free|available|busy|going to (?!(?:the )?[A-Z])|doing|using|working|not)\b",
     re.I,
 )
 
@@ -43,7 +43,7 @@ def _value(found: DateRange, *, recurring: bool = False) -> str:
 
 def _before(text: str, found: DateRange) -> str:
     return re.sub(
-        r"\s*\b(?:on|at|in|by|for|this|the|until|is|about|around|back|,)*\s*$",
+        r"\s*\b(?:on|at|in|by|for|this|the|until|from|is|about|around|back|,)*\s*$",
         "",
         text[: found.span[0]].strip(" ,"),
         flags=re.I,
@@ -70,10 +70,15 @@ def _of_mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _have(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    found = _date(match["x"], seen, "future")
+    for part in re.split(r"\s+and (?:an? |my |another )", match["x"]):
+        yield from _appointment(part, seen)
+
+
+def _appointment(text: str, seen: Seen) -> Iterable[Draft]:
+    found = _date(text, seen, "future")
     if not found:
         return
-    said = _before(match["x"], found)
+    said = _before(text, found)
     what = re.sub(r"\s+(?:with|at|in) .*$", "", said)
     if len(said.split()) > 7 or re.search(r"\b(?:who|which|that|i|we|from)\b", said, re.I):
         return
@@ -117,7 +122,9 @@ def _did(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         return
     what = _before(match["x"], found)
     if 1 <= len(what.split()) <= 4 and not re.match(
-        r"(?:the|this|that|it|them|a test|working|using|learning|a new (?:job|role))\b", what, re.I
+        r"(?:the|this|that|it|them|a test|looking|taking|getting|\w+ times|working|using|learning|a new (?:job|role))\b",
+        what,
+        re.I,
     ):
         yield Draft(f"date.{slug(match['verb'] + ' ' + re.sub(r'^(?:an?|my) ', '', what))}", _value(found), LIKELY)
 
@@ -128,8 +135,8 @@ def _born(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"date.{slug(match['rel'])}_born", _value(found), LIKELY)
 
 
-_IS = r"(?P<verb>'s| is| are| was| were| leaves| departs| starts| begins| ends| started| ended| falls| takes place| took place| happens| expires| arrives| lands| is due| is scheduled| is set| has been moved| got moved| moved| will be)"
-_ON = r"(?: due| scheduled| set| booked| planned| moved)?(?: for| to| by| on| at| in)?"
+_IS = r"(?P<verb> is| are| was| were| leaves| departs| starts| begins| ends| started| ended| falls| takes place| took place| happens| expires| arrives| lands| is due| is scheduled| is set| has been moved| got moved| moved| will be)"
+_ON = r"(?: due| scheduled| set| booked| planned| moved)?(?: for| to)?"
 
 RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?P<what>[\w' -]{{2,50}}?){_IS}{_ON} (?P<x>\S.*)", _mine),
@@ -138,6 +145,6 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:{I_HAVE}|I've )(?:an? |my |another |to be at an? )(?P<x>\S.*)", _have),
     rule(r"(?:I|we)(?:'m|'re| am| are|'ll| will|'ve| have)? (?:just |both |finally |going to |gonna )*(?P<verb>graduated|graduating|graduate|got married|getting married|get married|got engaged|retired|retiring|retire|got divorced|gave birth|due)\b(?P<x>.*)", _life),
     rule(rf"{I_AM}(?P<x>[a-z]+ing \S.*)", _doing),
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed|failed|lost|defended|got(?= my)|launched|published|founded|started|stopped(?! by)|ran|climbed|finished) (?P<x>\S.*)", _did),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed|failed|lost|defended|got(?= my (?:[\w'-]+ ){0,2}(?:licen[sc]e|degree|diploma|visa|citizenship|green card|certification|certificate|phd|braces|dog|puppy|kitten)\b)|had(?= (?:surgery|an? (?:baby|operation|stroke|heart attack|accident)))|launched|published|founded|started|stopped(?! by)|ran|climbed|finished) (?P<x>\S.*)", _did),
     rule(rf"{MY} (?P<rel>{RELATION}) was born (?:on )?(?P<x>\S.*)", _born),
 )  # fmt: skip

@@ -133,7 +133,14 @@ def _condition(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 _CONDITIONS = {"diabetic": "diabetes", "asthmatic": "asthma", "epileptic": "epilepsy", "dyslexic": "dyslexia", "autistic": "autism", "color-blind": "colour-blind"}  # fmt: skip
 
+
+def _goal(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if len(match["x"].split()) <= 12:
+        yield Draft("goal", match["x"].strip(" ."), LIKELY)
+
+
 RULES: tuple[Rule, ...] = (
+    rule(rf"{MY} (?:main |biggest |big |long-term |new year's )?(?:goal|dream|resolution|ambition)(?: for (?:this|next) (?:year|month)| this year)? is to (?P<x>\S.*)", _goal),
     rule(rf"{MY} (?P<kind>first |given |full |real |legal |last |family )?name(?:'s| is|:)(?: now| actually| really)? (?:called |spelled |spelt |written |pronounced )?(?P<x>\S.*)", _name),
     rule(rf"{MY} (?:surname|last name|family name|maiden name)(?:'s| is) (?P<x>\S.*)", _surname),
     rule(r"(?P<kind>)(?:the )?name(?:'s| is|:) (?P<x>(?-i:[^\W\d_a-z]).*)", _name),

@@ -79,6 +79,21 @@ def _team_size(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("number.team_size", value, LIKELY)
 
 
+def _family(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("number.family_size", count(match["n"]), LIKELY)
+
+
+def _wears(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    what = {"shoes": "shoe", "shoe": "shoe", "dresses": "dress", "shirts": "shirt"}.get(
+        (match["x"] or "").strip().lower(), "clothes"
+    )
+    yield Draft(f"number.{what}_size", float(match["n"]) if "." in match["n"] else int(match["n"]), LIKELY)
+
+
+def _post_code(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft(f"my.{slug(match['x'])}", match["n"].strip(), SURE)
+
+
 def _salary(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = amount(match["x"])
     if value is not None and re.search(
@@ -115,12 +130,16 @@ def _weight(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 RULES: tuple[Rule, ...] = (
     rule(rf"{I_HAVE}(?P<n>{_NUMBER}) (?P<x>[a-z].*)", _counted),
     rule(rf".*\band (?P<n>two|three|four|five|six|seven|eight|nine|ten|\d{{1,2}}) (?P<x>(?:younger |older )?(?:kids|children|sons|daughters|brothers|sisters|siblings|dogs|cats|cars|bikes)\b.*)", _counted),
+    rule(rf"(?:I|we).*\bwith (?P<n>{_NUMBER}) (?P<x>(?:small |young |grown |adult )?(?:kids|children|sons|daughters|dogs|cats)\b.*)", _counted),
+    rule(rf"there (?:are|'re) (?P<n>{_NUMBER}) (?:people|of us) in (?:my|our) family", _family),
+    rule(r"I wear (?:an? )?size (?P<n>\d{1,2}(?:\.5)?)(?P<x> \w+)?", _wears),
+    rule(rf"{MY} (?P<x>zip code|postal code|postcode|area code)(?:'s| is) (?P<n>[\w-]{{3,10}}(?: \d\w\w)?)", _post_code),
     rule(rf"(?:{I_HAVE}|with )(?P<n>{_NUMBER})\+? years(?:'|s)? (?:of )?(?:\w+ ){{0,2}}experience", _experience),
     rule(rf"{MY} (?P<what>[a-z][\w' -]{{1,40}}?)(?: (?:for|on) (?:this|that|it|the \w+|\w+))?(?:'s| is| are|:)(?: now| currently| only| around| about| roughly)* (?P<x>[$€£¥]?\s?\d.*)", _mine),
     rule(rf"there (?:are|'re) (?P<n>{_NUMBER}) (?:people|of us|members|engineers|developers|designers|colleagues|employees) (?:on|in|at) (?:my|our) (?:team|company|group|department|startup|squad)", _team_size),
     rule(rf"(?:my|our) (?:team|group|squad|company|department) (?:has|is|consists of|counts) (?P<n>{_NUMBER}) (?:people|members|engineers|developers|persons|strong|employees|colleagues)\b", _team_size),
     rule(rf"(?:I (?:lead|manage|run|head)|we(?:'re| are)|{I_AM}(?:leading|managing|in)) an? (?:small )?team of (?P<n>{_NUMBER})\b", _team_size),
-    rule(rf"(?:I|we) {ADVERBS}(?:earn|make|get paid) (?P<x>[$€£]?\s?\d.*)", _salary),
+    rule(rf"(?:I|we) {ADVERBS}(?:earn|make|get paid) (?:about |around |roughly )?(?P<x>[$€£]?\s?\d.*)", _salary),
     rule(rf"(?:{I_AM}|I stand |I measure ){_MEASURE} (?:tall|high)", _height),
     rule(rf"{MY} height is {_MEASURE}", _height),
     rule(rf"(?:{I_AM}|{MY} height is )(?P<ft>[4-7])(?:'|′| ?ft| ?feet| ?foot)\s?(?P<inch>\d{{1,2}})?\b", _feet),

@@ -19,7 +19,7 @@ _OTHERS = (
 )
 _SIZE = r"(?:younger|older|little|big|elder|eldest|oldest|youngest|twin|half|late|new|old|best|close|closest|good|dear|first|ex|former|current|beloved|middle|baby|direct|line|step|thesis|phd|piano|guitar|music|swimming|running|family)"
 RELATION = rf"(?:{_SIZE}[ -])?(?:{_KIN}|{_OTHERS})"
-PET = r"(?:dog|cat|puppy|kitten|parrot|rabbit|hamster|horse|pony|turtle|tortoise|guinea pig|budgie|canary|goldfish|ferret|snake|lizard|gecko|pet|cockatiel|labrador|poodle|beagle|corgi|husky|retriever|golden retriever|german shepherd|dachshund|chihuahua|terrier|tabby)"
+PET = r"(?:golden retriever|german shepherd|guinea pig|border collie|dog|cat|puppy|kitten|parrot|rabbit|hamster|horse|pony|turtle|tortoise|guinea pig|budgie|canary|goldfish|ferret|snake|lizard|gecko|pet|cockatiel|labrador|poodle|beagle|corgi|husky|retriever|golden retriever|german shepherd|dachshund|chihuahua|terrier|tabby)"
 _NAMED = r"(?:is called|is named|are called|are named|called|named|goes by|'s name is|'s called|is|whose name is|by the name of)"
 _PLAIN = {"former", "current", "late", "new", "old", "dear", "good", "beloved", "close", "direct", "line"}
 
@@ -77,6 +77,12 @@ def _pet(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"pet.{kind}", names[0], LIKELY)
 
 
+def _several(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    names = [name for name in (person(item) for item in listed(match["x"], words=3)) if name]
+    if len(names) > 1:
+        yield Draft(f"relation.{slug(match['rel'])}", names, LIKELY)
+
+
 def _exists(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     kind = match["rel"].lower()
     pet = re.fullmatch(PET, kind)
@@ -95,8 +101,9 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:.*\b)?{MY} (?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are|,)? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _pet),
     rule(rf"(?:.*\b)?and an? (?P<rel>{RELATION})(?:,)? (?:named|called) (?P<x>\S.*)", _named_relation),
     rule(rf"{I_HAVE}(?:two|three|four|\d) (?:\w+ )?(?P<rel>{PET}s),? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _pet),
-    rule(rf"{I_HAVE}(?:an? |one |two |three |\d )?(?:\w+ )?(?P<rel>{PET}s?)(?:,)? (?:named|called|whose names? (?:is|are)) (?P<x>\S.*)", _pet),
+    rule(rf"{I_HAVE}(?:an? |one |two |three |\d )?(?:\w+ )??(?P<rel>{PET}s?)(?:,)? (?:named|called|whose names? (?:is|are)) (?P<x>\S.*)", _pet),
     rule(rf"(?:I|we) (?:just |recently )*(?:got|adopted|rescued|bought) an? (?:\w+ )?(?P<rel>{PET})(?:,)? (?:named|called) (?P<x>\S.*)", _pet),
     rule(rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*) is my (?P<rel>{PET})\b", _pet),
+    rule(rf"{MY} (?P<rel>kids|children|sons|daughters|parents|sisters|brothers|siblings|twins)(?:'? names)?(?:,)? (?:are |are called |are named |called |named )?(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _several),
     rule(rf"{I_HAVE}an? (?:\w+ )?(?P<rel>{PET}|{_KIN})(?:$|,|\.)", _exists),
 )  # fmt: skip

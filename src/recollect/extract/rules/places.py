@@ -22,6 +22,9 @@ _ENDS = re.compile(r"\s+(?:with|near|for|since|on|as|at|after|before|from|by|dur
 def place(phrase: str) -> str | None:
     """The place a phrase names: a proper name, or a short description of one."""
     text = re.sub(r"^(?:the city of |downtown |central |beautiful |sunny )", "", phrase.strip(), flags=re.I)
+    inside = re.match(r"(?:an?|the) (?:[a-z-]+ ){1,4}(?:in|near|outside|of|called) (?P<x>(?-i:[A-Z]).*)", text)
+    if inside:
+        text = inside["x"]
     dates = parse_dates(text, _ANY)
     if dates:
         text = text[: dates[0].span[0]]
@@ -103,6 +106,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:I|we) {ADVERBS}(?:live|reside|dwell) (?:(?:alone|together|happily|here|just|right|over|out|up|down|back) )*(?:in|near|outside|at|on) (?P<x>\S.*)", _lives),
     rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been |(?:I|we)(?:'ve| have) )(?:living|lived|residing|based|located|settled) (?:(?:here|just|right|out) )*(?:in|near|outside|out of) (?P<x>\S.*)", _lives),
     rule(rf"(?:I|we)(?:'ve| have)? {ADVERBS}(?:moved|relocated|emigrated|immigrated)(?: back| house| away)?(?: from [^,]{{2,40}}?)? to (?P<x>(?!Slack|a |an |the new|another|version|this|that|it)\S.*)", _lives),
+    rule(r"(?:I|we)(?:'ve| have) been in (?P<x>(?-i:[A-Z])\S*.*\b(?:since|for)\b.*)", _lives),
     rule(rf"{MY} (?:home|house|apartment|flat|place)(?:'s| is) (?:in|near) (?P<x>\S.*)", _lives),
     rule(rf"(?:{MY} )?home is (?:now )?(?:in )?(?P<x>(?-i:[A-Z])\S*.*)", _lives),
     rule(rf"{MY} (?:current )?(?:location|city|city of residence)(?:'s| is|:) (?P<x>\S.*)", _lives),

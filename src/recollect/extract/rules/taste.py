@@ -37,7 +37,7 @@ def _liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
     phrase = re.sub(r"^(?:to |(?:eating|drinking) (?=\w))", "", match["x"]) if not _NOT_LIKED.match(match["x"]) else ""
     if not phrase or _THE.match(phrase):
         return
-    for item in listed(re.split(r"\s+(?:-+|–|—|like|such as|including)\s+", phrase)[0]):
+    for item in listed(re.split(r"\s+(?:-+|–|—|like|such as|including|that|which|who|where|because)\s+", phrase)[0]):
         if _CLAUSE.search(item):
             break  # the list is over, a new sentence has begun
         key = slug(re.sub(r"\b(?:so|too) much$", "", item))
@@ -116,9 +116,12 @@ def _learning(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?:I|we) {ADVERBS}(?:love|like|enjoy|adore|dig|prefer to (?=drink|eat))s? (?P<x>\S.*)", _likes),
+    rule(rf"(?:I|we) {ADVERBS}(?:love|like|enjoy|adore|dig|collect|listen to (?:a lot of|lots of|mostly|mainly)|prefer to (?=drink|eat))s? (?P<x>\S.*)", _likes),
     rule(rf"{I_AM}(?:an? )?(?:big |huge |massive |real |great |total |lifelong )*(?:fan of|into|fond of|keen on|crazy about|obsessed with|passionate about|addicted to) (?P<x>\S.*)", _likes),
-    rule(rf"{I_AM}an? (?:big |huge |real |total )*(?P<x>[a-z]+(?: [a-z]+)?) (?:lover|enthusiast|fanatic|aficionado|nerd|buff|addict)\b", _likes),
+    rule(r"(?:I|we) can't get enough of (?P<x>\S.*)", _likes, negative=True),
+    rule(rf"{I_AM}more of an? (?P<x>(?!morning|night|people|evening|numbers)[\w ]{{2,20}}?) (?:person|guy|girl|drinker|lover)\b", _likes),
+    rule(r"(?:I|we) (?:support|root for|cheer for) (?P<x>(?-i:[A-Z])[\w ]{2,30})$", _likes),
+    rule(rf"{I_AM}an? (?:big |huge |real |total |massive |lifelong |die-hard )*(?P<x>[\w]+(?: [\w]+)?) (?:fan(?! of)|supporter(?! of)|lover|enthusiast|fanatic|aficionado|nerd|buff|addict)\b", _likes),
     rule(rf"{MY} (?:go-to|preferred|usual) (?P<what>[\w' -]{{2,30}}?)(?:'s| is| are) (?P<x>\S.*)", _go_to),
     rule(r"I (?:can't|can not|am not allowed to|shouldn't|must not) (?:eat|have|drink|tolerate|digest) (?P<x>\S.*)", _allergies, negative=True),
     rule(rf"(?:I|we) {ADVERBS}(?:avoid|stay away from|steer clear of) (?P<x>(?!it|that|this|the\b|doing|going|using|getting|being|\w+ing\b)\S.*)", _avoids),
@@ -129,7 +132,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?:all[- ]time |absolute )?favou?rite (?P<what>[\w' -]{{2,40}}?)(?:'s| is| are|:| has (?:always )?been) (?P<x>\S.*)", _favourite),
     rule(r"(?P<x>\S.{0,60}?) (?:is|are) (?:probably |definitely |still |easily )?my (?:all[- ]time |absolute )?favou?rite (?P<what>[\w' -]{2,40})$", _favourite),
     rule(rf"{I_AM}(?:an? )?(?:mostly |strict |lifelong |committed )*(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe|dish|options?|leather))", _diet),
-    rule(rf"(?:I|we) {ADVERBS}(?:follow|eat|keep|went|am on|stick to|have been|'ve been)(?: an?| on an?)? (?:strict |mostly )?(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe|dish|burger|pizza|options?))", _diet),
+    rule(rf"(?:I|we) {ADVERBS}(?:follow|eat|keep|went|stick to|have been|'ve been)(?: an?| on an?)? (?:strict |mostly )?(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe|dish|burger|pizza|options?))", _diet),
+    rule(rf"{I_AM}on an? (?:strict )?(?P<x>{_DIETS}) diet\b", _diet),
     rule(rf"{I_AM}(?:deathly |mildly |badly |slightly |terribly )?allergic to (?P<x>\S.*)", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*(?P<x>[a-z]+(?: [a-z]+)?) allerg(?:y|ies)\b", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*allerg(?:y|ies) to (?P<x>\S.*)", _allergies),
@@ -139,5 +143,5 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?:fluent|conversational|proficient) in (?P<x>\S.*)", _languages),
     rule(rf"{MY} (?:native|first|mother) (?:language|tongue)(?:'s| is|:) (?P<x>\w+)", _native),
     rule(rf"{I_AM}an? native (?P<x>\w+) speaker\b", _native),
-    rule(rf"(?:{I_AM}(?:learning|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began|been)(?: to)? (?:learning|learn|studying)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)", _learning),
+    rule(rf"(?:{I_AM}(?:learning|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began|been)(?: to)? (?:learning|learn)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)", _learning),
 )  # fmt: skip

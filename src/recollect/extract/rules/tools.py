@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..keys import slug
-from ..phrases import is_capital, listed, organisation
+from ..phrases import cut, is_capital, listed, organisation
 from .base import ADVERBS, CATEGORIES, GUESS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule
 from .people import PET, RELATION
 
@@ -34,7 +34,7 @@ def _is_tool(name: str) -> bool:
         and (
             slug(name) in KNOWN
             or name.lower() in KNOWN
-            or (is_capital(words[0]) and all(is_capital(word) for word in words))
+            or (len(name) > 2 and all(is_capital(word) for word in words) and not words[0].isdigit())
         )
     )
 
@@ -77,6 +77,13 @@ def _uses(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
 
 
+def _is_on(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """We're on Postgres 16: people are also on holiday and on Season 4, so only tools known by name."""
+    for name in tools_in(match["x"]):
+        if slug(name).split("_")[0] in KNOWN:
+            yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
+
+
 def _stopped(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     for name in tools_in(re.sub(r"\s+(?:any ?more|any longer|ages ago|years ago)\b.*$", "", match["x"])):
         yield Draft(f"uses.tool.{slug(name)}", False, LIKELY)
@@ -93,9 +100,11 @@ def _switched(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _category(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    names = tools_in(match["x"]) or ([organisation(match["x"]) or ""] if organisation(match["x"]) else [])
-    if names and names[0]:
-        yield Draft(f"uses.{slug(match['c'])}", names[0], SURE)
+    text = re.sub(r"^(?:an?|the) ", "", match["x"])
+    names = tools_in(text)
+    value = organisation(text) or (names[0] if names else None)
+    if value:
+        yield Draft(f"uses.{slug(match['c'])}", value, SURE)
 
 
 def _user(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -139,8 +148,13 @@ def _possession(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         or not re.match(r"[^\W\d_]|(?:19|20)\d\d ", value)
     ):
         return
-    name = organisation(value)
-    if name and not re.match(r"\d+(?:st|nd|rd|th)?$", name) and not _is_weekday_or_month(name):
+    name = cut(value, words=3) if "," not in value and " and " not in value else organisation(value)
+    if (
+        name
+        and not re.search(r"\b(?:is|are|was|has|have|and|not|you|to|in|on|at|for|with|from)\b", name)
+        and not re.match(r"\d+(?:st|nd|rd|th)?$", name)
+        and not _is_weekday_or_month(name)
+    ):
         yield Draft(f"my.{slug(what)}", name, GUESS)
 
 
@@ -174,7 +188,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:I|we) {ADVERBS}(?:use|rely on|(?:code|program|develop|write code|work)(?: mostly| mainly| primarily| usually| exclusively)? (?:in|with)|build with|build in|deploy to|deploy on|deploy with|host on|host everything on|run on|run everything on|write code in|swear by) (?P<x>\S.*)", _uses),
     rule(rf"(?:I|we) {ADVERBS}(?:write|run|code|program) (?P<x>(?!a |an |the |my |to |about |for |in )\S.*)", _uses),
     rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been )(?:using|running|coding in|programming in|relying on|developing in|developing with) (?P<x>\S.*)", _uses),
-    rule(rf"(?:I'm|I am|we're|we are) {ADVERBS}(?:on|all in on|all on) (?P<x>(?!the |a |my |it )\S.*)", _uses),
+    rule(rf"(?:I'm|I am|we're|we are) {ADVERBS}(?:on|all in on|all on) (?P<x>(?!the |a |my |it )\S.*)", _is_on),
     rule(rf"{MY} (?:tech |technology |current |backend |frontend )*(?:stack|toolchain|setup|toolbox)(?:'s| is| consists of| includes|:) (?P<x>\S.*)", _uses),
     rule(r"(?:I|we) (?:track|manage|deploy|build|host|monitor|test|edit|write|organi[sz]e|plan|store|ship|develop|design|prototype|take|keep|do|handle|chat|communicate|document|automate|model|provision|schedule|analy[sz]e|back)\b.{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)", _uses),
     rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:switched|migrated|converted|are migrating)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to|over to) (?P<x>\S.*)", _switched),

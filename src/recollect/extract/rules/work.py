@@ -42,7 +42,7 @@ def _is_role(phrase: str) -> bool:
         return False
     head = words[-1] if " of " not in f" {phrase} " else phrase.lower().split(" of ")[0].split()[-1]
     singular = head[:-1] if head.endswith("s") and head[:-1] in _ROLE_WORDS else head
-    return singular in _ROLE_WORDS or bool(_ROLE_SUFFIX.search(head)) or words[0] == "head"
+    return singular in _ROLE_WORDS or bool(_ROLE_SUFFIX.search(head)) or words[0] in ("head", "stay-at-home")
 
 
 def _role_phrase(text: str) -> tuple[str, str]:
@@ -150,7 +150,7 @@ def _runs(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("role", f"{business} owner", LIKELY)
 
 
-_BUSINESS = r"(?:bakery|caf[eé]|restaurant|bar|shop|store|company|startup|start-up|business|studio|agency|farm|hotel|clinic|practice|salon|gym|school|brewery|winery|consultancy|firm|gallery|bookshop|bookstore|workshop|nursery|pub|guesthouse|hostel|b&b|garage)$"
+_BUSINESS = r"(?:bakery|caf[eé]|restaurant|bar|shop|store|company|startup|start-up|business|studio|agency|farm|hotel|clinic|practice|salon|gym|school|brewery|winery|consultancy|firm|gallery|bookshop|bookstore|workshop|nursery|pub|guesthouse|hostel|vineyard|ranch|orchard|theatre|theater|museum|food truck|blog|podcast|kennel|stables|kindergarten|daycare|b&b|garage)$"
 
 
 def _employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -262,7 +262,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)", _role),
     rule(rf"{I_AM}(?P<x>cto|ceo|cfo|coo|head of \w+)\b", _role),
     rule(r"I(?:'ve| have) been (?:working as )?(?:an? |the )(?P<x>\S.*)", _role),
-    rule(rf"I {ADVERBS}(?:work|serve|volunteer|freelance) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(rf"I {ADVERBS}(?:work|serve|volunteer|freelance|make a living|earn my living)(?: [\w-]+){{0,3}}? as (?:an? |the )?(?P<x>\S.*)", _stated_role),
     rule(rf"{I_AM}(?:working|employed|freelancing) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
     rule(rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is|:)(?: now)? (?:an? |the |that of an? )?(?P<x>\S.*)", _stated_role),
     rule(rf"{MY} (?:current |day |new )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? |that of an? )?(?P<x>\S.*)", _job_is),
@@ -271,7 +271,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"I was (?:just |recently )?(?:promoted to|appointed|hired as) (?:an? |the )?(?P<x>\S.*)", _stated_role),
     rule(r"as an? (?P<x>[\w -]{3,50})$", _speaking_as),
     rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", _stated_role),
-    rule(rf"I {ADVERBS}teach (?P<x>\S.*)", _teaches),
+    rule(rf"(?:I {ADVERBS}teach|I(?:'ve| have) been teaching|{I_AM}teaching) (?P<x>\S.*)", _teaches),
+    rule(r"I(?:'m| am) (?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?, (?:an?|the) (?P<x>\S.*)", _role),
     rule(rf"(?:I|we) {ADVERBS}(?:run|own|manage|opened|started|founded) (?:an? |my own |our own |the )(?P<x>\S.*)", _runs),
     rule(rf"{I_AM}(?P<x>retired|unemployed|self-employed|self employed)\b", _self_employed),
     rule(rf"I {ADVERBS}work (?P<x>for myself)\b", _self_employed),
