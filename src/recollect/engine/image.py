@@ -7,11 +7,12 @@ it was first saved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from ..errors import InvalidValue, TooLarge
 from ..values import MAX_VALUE_BYTES, encode_json
@@ -19,140 +20,161 @@ from .deltas import Edits, add_copy, add_diff, add_insert
 
 _SMALL = 24
 _DEEP = 3
+_SHORT = 48
+"""Values up to this long are written anew rather than compared."""
 _encode = msgspec.json.Encoder().encode
 
 Path = tuple[str | None, ...]
-Segment = tuple[Path, str, Any]
-"""Where it is, its text with the punctuation before it, and the value (UNSET for punctuation alone)."""
+
+
+class Segment(NamedTuple):
+    """A piece of the text: the punctuation and key before a value, the value, and how many items it has."""
+
+    lead: str
+    text: str
+    items: int = -1
 
 
 class Image:
     """One saved text; never changed, each save makes the next."""
 
-    __slots__ = ("_counts", "_segments", "size")
+    __slots__ = ("_segments", "size")
 
-    def __init__(self, segments: dict[Path, str], counts: dict[Path, int]) -> None:
+    def __init__(self, segments: dict[Path, Segment], size: int) -> None:
+        if size > MAX_VALUE_BYTES:
+            raise TooLarge(f"state takes {size} bytes; the limit is {MAX_VALUE_BYTES}")
         self._segments = segments
-        self._counts = counts
-        self.size = sum(map(len, segments.values()))
-        if self.size > MAX_VALUE_BYTES:
-            raise TooLarge(f"state takes {self.size} bytes; the limit is {MAX_VALUE_BYTES}")
+        self.size = size
 
     @classmethod
     def of(cls, state: Any) -> Image:
-        """The image of a checked state."""
+        """The image of a state, all of it checked."""
         encode_json(state, "state")
-        return cls._made(_segments(state))
-
-    @classmethod
-    def _made(cls, pieces: Iterable[Segment]) -> Image:
-        segments: dict[Path, str] = {}
-        counts: dict[Path, int] = {}
-        for path, text, value in pieces:
-            segments[path] = text
-            counts[path] = len(value) if isinstance(value, list | dict) else -1
-        return cls(segments, counts)
+        segments: dict[Path, Segment] = {}
+        for path, lead, value in _pieces(state):
+            segments[path] = Segment(lead, "" if value is UNSET else _text(value), _count(value))
+        return cls(segments, sum(len(piece.lead) + len(piece.text) for piece in segments.values()))
 
     def text(self) -> str:
         """The whole JSON text."""
-        return "".join(self._segments.values())
+        return "".join([part for piece in self._segments.values() for part in piece[:2]])
 
     def follow(self, state: Any) -> tuple[Image, Edits]:
         """The image of a later state, and the edits that lead to it."""
-        pieces = list(_segments(state))
-        for path, text, value in pieces:
-            self._check(path, text, value)
-        return self._edited(Image._made(pieces))
+        after: dict[Path, Segment] = {}
+        walk = _Walk(self._segments)
+        for path, lead, value in _pieces(state):
+            text = "" if value is UNSET else _text(value)
+            piece = after[path] = Segment(lead, text, _count(value))
+            how = walk.add(path, piece)
+            if how == "changed" and value is not UNSET:
+                encode_json(value, "state")
+            elif how == "grown":
+                # What stands before the comma is the text saved before, so it is as many items as before.
+                encode_json(_newer(value, self._segments[path].items), "state")
+        return Image(after, walk.size), walk.edits
 
     def grown(self, update: Mapping[str, Any], extend: Mapping[str, list[Any]]) -> tuple[Image, Edits] | None:
         """The image after setting some top-level keys and appending to some top-level lists, at the cost of these.
 
         None where a key is not one segment (it is new, or a small object): then the whole state must be compared.
         """
-        segments, counts = dict(self._segments), dict(self._counts)
+        after = self._segments.copy()
         for key, value in (*extend.items(), *update.items()):
-            path, text = (key,), segments.get((key,))
-            if text is None:
+            piece = after.get((key,))
+            if piece is None:
                 return None
-            encode_json(value, "state")
-            made = _text(value)
-            if key in extend and counts[path] > 0:
-                segments[path] = f"{text[:-1]},{made[1:]}" if value else text
-                counts[path] += len(value)
+            text = encode_json(value, "state")
+            if key in extend and piece.items > 0:
+                text = f"{piece.text[:-1]},{text[1:]}" if value else piece.text
+                after[(key,)] = Segment(piece.lead, text, piece.items + len(value))
             else:
-                segments[path] = f"{text[: len(_name(key)) + 2]}{made}"
-                counts[path] = len(value) if isinstance(value, list | dict) else -1
-        return self._edited(Image(segments, counts))
+                after[(key,)] = Segment(piece.lead, text, _count(value))
+        walk = _Walk(self._segments)
+        for path, piece in after.items():
+            walk.add(path, piece)
+        return Image(after, walk.size), walk.edits
 
-    def _edited(self, after: Image) -> tuple[Image, Edits]:
-        edits: Edits = []
-        places = self._places()
-        for path, text in after._segments.items():
-            start = places.get(path)
-            old = "" if start is None else self._segments[path]
-            if start is None:
-                add_insert(edits, text)
-            elif text == old:
-                add_copy(edits, start, len(old))
-            elif _appended(old, text):
-                add_copy(edits, start, len(old) - 1)
-                add_insert(edits, text[len(old) - 1 : -1])
-                add_copy(edits, start + len(old) - 1, 1)
-            else:
-                add_diff(edits, start, old, text)
-        return after, edits
 
-    def _places(self) -> dict[Path, int]:
-        places: dict[Path, int] = {}
-        at = 0
-        for path, text in self._segments.items():
-            places[path] = at
-            at += len(text)
-        return places
+class _Walk:
+    """Goes through the segments of the new text in order and writes down how each comes from the old one."""
 
-    def _check(self, path: Path, text: str, value: Any) -> None:
-        old = self._segments.get(path)
-        if value is msgspec.UNSET or text == old:
-            return
-        if old is not None and _appended(old, text) and isinstance(value, list | dict):
-            count = self._counts[path]
-            # What stands before the comma is the text saved before, so it is as many items as before.
-            value = value[count:] if isinstance(value, list) else dict(islice(value.items(), count, None))
-        encode_json(value, "state")
+    def __init__(self, old: dict[Path, Segment]) -> None:
+        self._old = old
+        self._places = _places(old)
+        self.edits: Edits = []
+        self.size = 0
+
+    def add(self, path: Path, piece: Segment) -> str:
+        """Whether the segment is the `same`, has `grown` at its end, or is `changed` (or new)."""
+        self.size += len(piece.lead) + len(piece.text)
+        old = self._old.get(path)
+        if old is None or old.lead != piece.lead:
+            add_insert(self.edits, piece.lead + piece.text)
+            return "changed"
+        start, before, after = self._places[path], old.text, piece.text
+        add_copy(self.edits, start, len(old.lead))
+        start += len(old.lead)
+        if before is after or before == after:
+            add_copy(self.edits, start, len(before))
+            return "same"
+        if old.items > 0 and _appended(before, after):
+            end = len(before) - 1
+            add_copy(self.edits, start, end)
+            add_insert(self.edits, after[end:-1])
+            add_copy(self.edits, start + end, 1)
+            return "grown"
+        if len(after) <= _SHORT:
+            add_insert(self.edits, after)
+        else:
+            add_diff(self.edits, start, before, after)
+        return "changed"
+
+
+def _places(segments: dict[Path, Segment]) -> dict[Path, int]:
+    places: dict[Path, int] = {}
+    at = 0
+    for path, piece in segments.items():
+        places[path] = at
+        at += len(piece.lead) + len(piece.text)
+    return places
 
 
 def _appended(old: str, new: str) -> bool:
-    """Whether a list or object got items at its end and is otherwise as it was."""
+    """Whether a list or object that was not empty got items at its end and is otherwise as it was."""
     end = len(old) - 1
-    grown = old[-1:] in ("]", "}") and new[end : end + 1] == "," and new[-1:] == old[-1:]
-    return grown and old[end - 1] not in "[{" and new.startswith(old[:end])
+    return new[end : end + 1] == "," and new[-1] == old[-1] and new.startswith(old[:end])
 
 
-def _name(key: str) -> str:
-    return _encode(key).decode()
+def _newer(value: Any, count: int) -> Any:
+    return value[count:] if isinstance(value, list) else dict(islice(value.items(), count, None))
 
 
-def _segments(state: Any) -> Iterator[Segment]:
-    """The segments of a state, in the order of its text."""
+def _count(value: Any) -> int:
+    return len(value) if type(value) is list or type(value) is dict else -1
+
+
+def _pieces(state: Any) -> Iterator[tuple[Path, str, Any]]:
+    """Path, lead and value of each segment, in the order of the text; UNSET where a segment is punctuation alone."""
     if type(state) is not dict or not _small(state):
-        yield (), _text(state), state
+        yield (), "", state
         return
     yield from _object(state, (), "")
-    yield (None,), "}", msgspec.UNSET
+    yield (None,), "}", UNSET
 
 
-def _object(value: dict[str, Any], path: Path, before: str) -> Iterator[Segment]:
+def _object(value: dict[str, Any], path: Path, before: str) -> Iterator[tuple[Path, str, Any]]:
     opening = before + "{"
     for key, item in value.items():
         if type(key) is not str:
             raise InvalidValue(f"state has a key that is not text ({type(key).__name__})")
-        prefix = f"{opening}{_name(key)}:"
+        lead = f"{opening}{_text(key)}:"
         inner = (*path, key)
-        if len(inner) < _DEEP and type(item) is dict and item and _small(item):
-            yield from _object(item, inner, prefix)
-            yield (*inner, None), "}", msgspec.UNSET
+        if type(item) is dict and len(inner) < _DEEP and _small(item):
+            yield from _object(item, inner, lead)
+            yield (*inner, None), "}", UNSET
         else:
-            yield inner, prefix + _text(item), item
+            yield inner, lead, item
         opening = ","
 
 

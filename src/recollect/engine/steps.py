@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import CorruptRecord
 from ..records import CheckpointStep, Task
-from ..stores.base import Change, DeleteRange, Expect, Put, Stored
+from ..stores.base import Change, DeleteRange, Expect, Load
 from ..values import check_name, decode_json
 from .core import Core
 from .deltas import Edits, decode_edits, encode_edits, patch
@@ -45,13 +45,6 @@ class Saved(msgspec.Struct):
     def state(self) -> Any:
         """The state, as an object of the caller's own."""
         return None if self.image is None else decode_json(self.image.text())
-
-    def stored(self, result: Stored | None) -> Saved:
-        """The same, with the version and the first moment the store gave."""
-        if result is not None:
-            created = result.created_at or self.task.created_at
-            self.task = msgspec.structs.replace(self.task, version=result.version, created_at=created)
-        return self
 
 
 async def load(core: Core, task_id: str) -> Saved | None:
@@ -107,7 +100,7 @@ def save_changes(
     keep: Any = NOTHING,
     **fields: Any,
 ) -> tuple[list[Change], Saved]:
-    """The changes that save the next step, the Expect first and the task's row second, and the task after them.
+    """The changes that save the next step, the Expect first, and the task after them.
 
     `completed` replaces all completed subtasks, `done` adds to them; `fields` are set on the task's row.
     """
@@ -126,6 +119,7 @@ def save_changes(
         completed=len(items),
         size=image.size,
         updated_at=at,
+        version=saved.task.version + 1,
         **fields,
     )
     row = CheckpointStep(
@@ -149,10 +143,24 @@ def save_changes(
         based=weight if snapshot else saved.based,
         bases=(*saved.bases, number) if snapshot else saved.bases,
     )
-    changes: list[Change] = [expected(saved.task), Put(task), Put(row)]
+    # The Expect fixes the version, so that both rows are known to the last column: loading them spares a read each.
+    changes: list[Change] = [expected(saved.task), Load(task), Load(row)]
     if snapshot:
         _prune(changes, after)
     return changes, after
+
+
+def moved(task: Task, **fields: Any) -> list[Change]:
+    """The changes that write a task's row anew, if it is still as it was read."""
+    after = msgspec.structs.replace(task, version=task.version + 1, **fields)
+    return [expected(task), Load(after)]
+
+
+def written(changes: list[Change]) -> Task:
+    """The task's row as `moved` writes it."""
+    load = changes[1]
+    assert isinstance(load, Load) and isinstance(load.record, Task)
+    return load.record
 
 
 def expected(task: Task) -> Expect:

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
-import msgspec
-
 from ..errors import Conflict, LeaseLost, UsageError
 from ..ports import to_datetime, to_micros, ttl_micros
-from ..stores.base import Append, Appended, Change, Put
+from ..stores.base import Appended, Change
 from ..values import check_name
 from .audit import audit
 from .core import Core
-from .steps import NOTHING, Saved, expected, load, save_changes
+from .steps import NOTHING, Saved, load, moved, save_changes, written
 
 T = TypeVar("T")
 
@@ -112,10 +110,9 @@ class TaskRun:
     async def heartbeat(self) -> None:
         """Renew the lease without saving the state."""
         saved = self._held
-        task = msgspec.structs.replace(saved.task, leased_until=self._until(), updated_at=self._core.at())
-        results = await self._commit([expected(saved.task), Put(task)], saved)
-        saved.task = task
-        saved.stored(results[1])
+        changes = moved(saved.task, leased_until=self._until(), updated_at=self._core.at())
+        await self._commit(changes, saved)
+        saved.task = written(changes)
 
     def batch(self) -> Any:
         """The memory's nouns, collecting: what is written through them is committed by the next save of this task.
@@ -153,17 +150,17 @@ class TaskRun:
             **{"leased_until": self._until(), **fields},
         )
         try:
-            results = await self._commit([*changes, *(self._effects or ())], saved)
+            await self._commit([*changes, *(self._effects or ())], saved)
         except BaseException:
             for item in new:
                 saved.completed.pop(item, None)
             raise
-        self._saved = after.stored(results[1])
+        self._saved = after
         self._effects = None
         if state is not NOTHING:
             self.state = state
 
-    async def _commit(self, changes: list[Change], saved: Saved) -> list[Any]:
+    async def _commit(self, changes: list[Change], saved: Saved) -> None:
         self._check_lease(saved)
         try:
             results = await self._core.apply(*changes)
@@ -171,12 +168,10 @@ class TaskRun:
             if cause.facts.get("key") != saved.task.row_key:
                 raise
             raise self._lost("another worker took over") from cause
-        replays = [i for i, result in enumerate(results) if isinstance(result, Appended) and result.replayed]
-        if not replays:
-            return results
-        # An append already done under its key made the whole apply a replay: the rest is still to be done.
-        kept = [change for change in changes if not (isinstance(change, Append) and _is_done(change, changes, replays))]
-        return await self._commit(kept, saved)
+        done = [change for change, result in zip(changes, results, strict=True) if _replayed(result)]
+        if done:
+            # An append already done under its key made the whole apply a replay: the rest is still to be done.
+            await self._commit([change for change in changes if change not in done], saved)
 
     def _check_lease(self, saved: Saved) -> None:
         until = saved.task.leased_until
@@ -223,7 +218,7 @@ class TaskRun:
                 task=self.task_id,
                 leased_until=task.leased_until,
             )
-        taken = msgspec.structs.replace(
+        changes = moved(
             task,
             status="running",
             owner=self._owner,
@@ -232,12 +227,10 @@ class TaskRun:
             keep=task.keep if self._keep is NOTHING else self._keep,
             updated_at=core.at(),
         )
-        event = audit(
-            core, "create" if found is None else "resume", "task", self.task_id, detail={"fence": taken.fence}
-        )
-        results = await core.apply(expected(task), Put(taken), event)
-        saved.task = taken
-        return saved.stored(results[1])
+        action = "create" if found is None else "resume"
+        await core.apply(*changes, audit(core, action, "task", self.task_id, detail={"fence": task.fence + 1}))
+        saved.task = written(changes)
+        return saved
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -258,11 +251,9 @@ class TaskRun:
 
     async def _release(self, saved: Saved) -> None:
         """After an error: nothing of the broken step is saved, and another worker may go on at once."""
-        task = msgspec.structs.replace(
-            saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at()
-        )
+        changes = moved(saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at())
         try:
-            await self._core.apply(expected(saved.task), Put(task), audit(self._core, "fail", "task", self.task_id))
+            await self._core.apply(*changes, audit(self._core, "fail", "task", self.task_id))
         except Conflict:
             # Another worker has it already, which is what releasing is for; the error itself goes on to the caller.
             return
@@ -279,5 +270,5 @@ def _changed(state: Any, update: Mapping[str, Any], extend: Mapping[str, list[An
     return state
 
 
-def _is_done(change: Change, changes: list[Change], replays: list[int]) -> bool:
-    return any(changes[i] is change for i in replays)
+def _replayed(result: Any) -> bool:
+    return isinstance(result, Appended) and result.replayed

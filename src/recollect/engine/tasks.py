@@ -103,11 +103,10 @@ class Tasks:
         if saved is None:
             changes.append(audit(core, "create", "task", given.task_id))
         try:
-            results = await core.apply(*changes)
+            await core.apply(*changes)
         except Conflict:
             self._saved.pop(given.task_id, None)
             raise
-        after = after.stored(results[1])
         self._remember(after)
         return after
 
