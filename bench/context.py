@@ -17,19 +17,20 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from recollect.context import Assembly, Context, SlidingWindow, TokenBudget, compress, open_counter
+from recollect.context import Assembly, Context, SlidingWindow, TokenBudget, compress, count_tools, open_counter
 from recollect.context.cache import cached_tokens
 from recollect.context.extract import extract
 from recollect.context.fold import plan_fold, write_fold
 from recollect.messages import Message, as_message
 
 COUNTER = open_counter("o200k_base")
-NOUNS = (
+NOUN_LIST = (
     "invoice order ledger shipment refund customer contract schema index replica queue cache token session budget "
     "report deployment branch review ticket metric alert backup region tenant policy window gateway payload webhook"
-).split()
-VERBS = "check update migrate deploy review explain compare rename archive restore measure split merge trace".split()
-NAMES = "Ada Grace Linus Mirela Tomasz Aiko Priya Olu Sven Ines Dmitri Chloe Rahul Wanda Jorge".split()
+)
+VERB_LIST = "check update migrate deploy review explain compare rename archive restore measure split merge trace"
+NAME_LIST = "Ada Grace Linus Mirela Tomasz Aiko Priya Olu Sven Ines Dmitri Chloe Rahul Wanda Jorge"
+NOUNS, VERBS, NAMES = NOUN_LIST.split(), VERB_LIST.split(), NAME_LIST.split()
 TALK = (
     "Thanks, that helps a lot.",
     "Could you explain how this works in general?",
@@ -50,14 +51,15 @@ def prose(rng: random.Random, sentences: int) -> str:
     return " ".join(sentence(rng) for _ in range(sentences))
 
 
-def timed(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """Median milliseconds, and the last answer."""
-    times, answer = [], None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        answer = work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1_000, answer
+def medians(works: dict[str, Callable[[], Any]], rounds: int = 15) -> dict[str, float]:
+    """Median milliseconds of each, one after the other in every round, so that noise falls on all alike."""
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(found) * 1_000 for name, found in times.items()}
 
 
 def langchain() -> Any:
@@ -70,9 +72,23 @@ def langchain() -> Any:
     return peer
 
 
-def count_langchain(messages: Any) -> int:
-    """The same tokenizer and the same rule for the peer."""
+def count_plain(messages: Any) -> int:
+    """The same tokenizer and the same rule for the peer, for messages that are only text."""
     return 3 + sum(4 + COUNTER._encode(message.content) for message in messages)
+
+
+def count_langchain(messages: Any) -> int:
+    """The same, with tool calls."""
+    tokens = 3
+    for message in messages:
+        tokens += 4 + COUNTER._encode(message.content)
+        for call in getattr(message, "tool_calls", None) or ():
+            tokens += (
+                8 + COUNTER._encode(call["id"]) + COUNTER._encode(call["name"]) + COUNTER._encode(str(call["args"]))
+            )
+        if message.type == "tool":
+            tokens += COUNTER._encode(message.tool_call_id)
+    return tokens
 
 
 # Speed
@@ -81,36 +97,31 @@ def count_langchain(messages: Any) -> int:
 def speed() -> None:
     rng = random.Random(1)
     raw = [{"role": ("user", "assistant")[place % 2], "content": prose(rng, 5)} for place in range(10_001)]
-    print("compress of 10,001 messages to 8,000 tokens, o200k_base, median ms")
+    stored = [Message(**m, tokens=4 + COUNTER.count(m["content"]), counter="o200k_base") for m in raw]
 
     def cold() -> Context:
         COUNTER._memo.clear()
         return compress(raw, budget=8_000)
 
-    first, context = timed(cold, 51)
-    again, _ = timed(lambda: compress(raw, budget=8_000), 51)
-    print(
-        f"  compress, every text counted anew  {first:9.3f}   {len(context.messages())} messages, {context.tokens} tokens"
-    )
-    print(f"  compress, in an agent's loop       {again:9.3f}")
-    counted = [as_message(item) for item in raw]
-    stored = [
-        Message(role=m.role, content=m.content, tokens=4 + COUNTER.count(m.content), counter="o200k_base")
-        for m in counted
-    ]
-    kept, _ = timed(lambda: compress(stored, budget=8_000), 51)
-    print(f"  compress, counts stored with them  {kept:9.3f}")
+    works: dict[str, Callable[[], Any]] = {
+        "compress, every text counted anew": cold,
+        "compress, in an agent's loop": lambda: compress(raw, budget=8_000),
+        "compress, counts stored with them": lambda: compress(stored, budget=8_000),
+    }
     peer = langchain()
-    if peer is None:
-        return
-    theirs = [(peer.AIMessage if m["role"] == "assistant" else peer.HumanMessage)(m["content"]) for m in raw]
-    trim, left = timed(
-        lambda: peer.trim_messages(theirs, max_tokens=8_000, token_counter=count_langchain, strategy="last"), 5
-    )
-    print(f"  trim_messages, same tokenizer      {trim:9.3f}   {len(left)} messages, {count_langchain(left)} tokens")
-    print(
-        f"  ratio: {trim / first:.0f} × (counted anew), {trim / again:.0f} × (loop), {trim / kept:.0f} × (stored counts)"
-    )
+    if peer is not None:
+        theirs = [(peer.AIMessage if m["role"] == "assistant" else peer.HumanMessage)(m["content"]) for m in raw]
+        options = {"max_tokens": 8_000, "token_counter": count_plain, "strategy": "last"}
+        works["trim_messages, same tokenizer"] = lambda: peer.trim_messages(theirs, **options)
+        left = works["trim_messages, same tokenizer"]()
+        print(f"trim_messages keeps {len(left)} messages, {count_plain(left)} tokens")
+    context = cold()
+    print(f"compress keeps {len(context.messages())} messages, {context.tokens} tokens")
+    print("10,001 messages to 8,000 tokens, o200k_base, median ms of 15 rounds")
+    found = medians(works)
+    slowest = found.get("trim_messages, same tokenizer", 0.0)
+    for name, median in found.items():
+        print(f"  {name:36} {median:9.3f}" + (f"   {slowest / median:5.0f} ×" if slowest else ""))
 
 
 # Prompt cache
@@ -225,7 +236,7 @@ def requests_sliding(turns: int, recalled: bool) -> Iterator[dict[str, Any]]:
 
 def requests_trim(peer: Any, turns: int) -> Iterator[dict[str, Any]]:
     thread: list[Any] = []
-    room = BUDGET.request_tokens - 3 - len(TOOLS) * 60
+    room = BUDGET.request_tokens - count_tools(TOOLS, COUNTER)
 
     def request(memory: list[str]) -> dict[str, Any]:
         head = peer.SystemMessage(SYSTEM + "\n\nMemory:\n" + "\n".join(memory))

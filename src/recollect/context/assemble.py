@@ -24,9 +24,9 @@ from .budget import SECTIONS, TokenBudget, as_budget
 from .context import Account, Context
 from .fence import as_items, render_memory, render_scratchpad
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
-from .plan import Aid, Left, Plan, Policy, Reach, Searcher, Summarizer, fit
-from .policies import SlidingWindow
-from .summaries import summary_message
+from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit
+from .policies import SlidingWindow, model_of
+from .summaries import summarize, summary_message
 from .tokens import Counter, open_counter
 from .units import INSTRUCTIONS, Grouper, Unit, group
 from .validate import check_view
@@ -58,8 +58,9 @@ class Assembly:
         layout: str = "standard",
         summary: str | None = None,
         head: Iterable[Message] = (),
-        summarize: Summarizer | None = None,
+        summarizer: Summarizer | None = None,
         search: Searcher | None = None,
+        found: Iterable[Sequence[Message]] | None = None,
         average_tokens: int = _FIRST_PAGE_TOKENS,
     ) -> None:
         if layout not in LAYOUTS:
@@ -86,7 +87,9 @@ class Assembly:
         self._oldest: int | None = None
         self._average = max(1, average_tokens)
         self._reach: Reach | None = None
-        self._help = (summarize, search)
+        self._summarize = summarizer
+        self._search = search
+        self._found = None if found is None else tuple(unit for one in found for unit in group(one, self.counter)[0])
         self._fixed = self._fixed_tokens()
         self._take_input(input)
 
@@ -206,7 +209,8 @@ class Assembly:
     def _aid(self) -> Aid:
         inside = [] if self._explicit_input else self._input
         taken = sum(unit.tokens for unit in inside)
-        return Aid(self.counter, self._query(), self._summary_text, *self._help, len(inside), taken)
+        previous, found = self._summary_text, self._found
+        return Aid(self.counter, self._query(), previous, self._summarize, self._search, found, len(inside), taken)
 
     def _query(self) -> str:
         for unit in self._input:
@@ -247,6 +251,27 @@ class Assembly:
         room = self._capped(self._room(memory.tokens or 0 if memory else 0))
         plan, summary = self._plan(room - sum(unit.tokens for unit in self._head), pinned)
         return self._settle(plan, summary, memory, kept, room)
+
+    async def finish_async(self) -> Context:
+        """`finish`, awaiting the policy's language model where it has one to ask."""
+        model = model_of(self.policy)
+        if self._summarize is not None or not hasattr(model, "complete"):
+            return self.finish()
+        asked: list[tuple[Sequence[Message], str | None, int]] = []
+
+        def note(messages: Sequence[Message], previous: str | None, most: int) -> Digest | None:
+            asked.append((messages, previous, most))
+            return None
+
+        self._summarize = note
+        context = self.finish()
+        if asked:
+            messages, previous, most = asked[0]
+            digest = await summarize(model, previous, messages, most, counter=self.counter)
+            self._summarize = lambda *_: digest
+            context = self.finish()
+        self._summarize = None
+        return context
 
     def _check_input(self) -> None:
         tokens = self._input_tokens()

@@ -31,7 +31,7 @@ class PromptBuilder:
     ) -> None:
         self._budget = as_budget(_UNLIMITED if budget is None else budget)
         self._options: dict[str, Any] = {"policy": policy, "counter": counter, "layout": layout}
-        self._options |= {"summarize": summarize, "search": search}
+        self._options |= {"summarizer": summarize, "search": search}
         self._system: list[Any] = []
         self._items: list[MemoryItem] = []
         self._tools: list[Any] = []

@@ -55,7 +55,7 @@ def compress(
         tools=tools,
         scratchpad=scratchpad,
         layout=layout,
-        summarize=summarize,
+        summarizer=summarize,
         search=search,
     )
     if _any_pinned(listed):
@@ -92,7 +92,8 @@ def _any_pinned(listed: Sequence[Any]) -> bool:
     try:
         if isinstance(listed[0] if listed else None, Message):
             return any(map(_PINNED, listed))
-        return any(map(dict.__contains__, listed, repeat("pinned")))
+        # Role and content alone are not pinned: asking for lengths touches a third of the memory.
+        return max(map(dict.__len__, listed), default=0) > 2 and any(map(dict.__contains__, listed, repeat("pinned")))
     except (TypeError, AttributeError):
         return any(item.pinned if isinstance(item, Message) else "pinned" in item for item in listed)
 
@@ -124,7 +125,7 @@ def maybe_compress(
     newest = found[-1]
     room = most.request_tokens - system - REQUEST_TOKENS - newest.tokens - summary_tokens(_ACKNOWLEDGED, measure)
     older = found[2:-1] if previous else found[:-1]
-    aid = Aid(measure, "", previous, None, None, 1, newest.tokens)
+    aid = Aid(measure, previous=previous, taken=1, taken_tokens=newest.tokens)
     plan = fit(Summarize(threshold=threshold, keep=keep, model=summarize).plan(older, room, aid), room, "did not fit")
     if plan.tokens > room or room < 0:
         sections = {"system": system, "input": newest.tokens, "pinned": plan.tokens}

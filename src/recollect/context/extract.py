@@ -52,6 +52,8 @@ _LEADING = re.compile(
     r"^(?:actually|correction|update|now|so|well|and|but|sorry|no|wait|oh|also|btw|by the way)[,:]?\s+", re.I
 )
 _LINE = re.compile(r"^- (?:(?P<tag>Pinned|Open question): )?(?:(?P<speaker>[^:\n]{1,40}): )?(?P<text>.*)$")
+# Names nobody may speak under: they would read as a role, or as one of the summary's own marks.
+_RESERVED = {"system", "developer", "assistant", "tool", "pinned", "open question", "earlier"}
 _DIGITS = re.compile(r"\d+")
 _RELATIONS = {"called", "named", "in", "at", "on", "from", "for", "by", "to", "not", "with", "about", "of"}
 _ARTICLES = {"the", "a", "an", "my", "our", "your", "his", "her", "their", "its", "this", "that", "new", "current"}
@@ -82,14 +84,18 @@ def extract(
     candidates = carried + list(_sentences(messages, len(carried)))
     _weigh_by_rarity(candidates)
     candidates = _without_repeats(_newest_statements(_open_questions(candidates)))
-    lines = [f"- Pinned: {item}" for item in fixed]
+    lines = ["- Pinned: " + item.replace("\n", "\n  ") for item in fixed]
     return _fill(lines, candidates, max_tokens, counter)
 
 
 def _parse(previous: str) -> tuple[list[str], list[Sentence]]:
     fixed: list[str] = []
     carried: list[Sentence] = []
-    for line in previous.splitlines():
+    for line in previous.split("\n"):
+        if line.startswith("  ") and fixed and not carried:
+            # A pinned text of several lines goes on.
+            fixed[-1] += f"\n{line[2:]}"
+            continue
         match = _LINE.match(line)
         if match is None:
             if line.strip():
@@ -125,7 +131,7 @@ def _spoken(message: Message) -> Iterator[tuple[str, str]]:
 
 
 def _speaker(message: Message) -> str:
-    if message.name:
+    if message.name and message.name.casefold() not in _RESERVED:
         return message.name.replace(":", " ").replace("\n", " ")[:40]
     if message.trust in ("web", "document"):
         return message.trust.capitalize()

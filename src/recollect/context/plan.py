@@ -37,6 +37,8 @@ class Aid(msgspec.Struct, frozen=True):
     """The summary that stands for what is older than the units."""
     summarize: Summarizer | None = None
     search: Searcher | None = None
+    found: tuple[Unit, ...] | None = None
+    """Older units that somebody else's search found for the input, best first."""
     taken: int = 0
     """Units of the same list already kept as the current input, newer than those planned."""
     taken_tokens: int = 0

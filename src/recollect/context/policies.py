@@ -141,25 +141,32 @@ class VectorSwap(msgspec.Struct, frozen=True):
         _check_positive("k", self.k)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All of it, unless somebody else searches the older part."""
-        return _EVERYTHING
+        """All of it, unless somebody else searched the older part."""
+        return _EVERYTHING if aid.found is None else Reach(units=self.keep)
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
         """The newest, then the found while they fit, in the order they were said."""
         cut = len(units) - max(0, self.keep - aid.taken)
         recent = _split(units, cut, "not among the newest, not found for the input")
         recent = fit(recent, room_tokens, "did not fit")
-        old = [left.unit for left in recent.drop]
-        search = aid.search or most_similar
+        dropped = [left.unit for left in recent.drop]
         room = room_tokens - recent.tokens
+        held = {unit.position for unit in recent.keep}
         found: list[Unit] = []
-        for place in list(search(aid.query, old, self.k))[: self.k]:
-            if old[place].tokens <= room and old[place] not in found:
-                room -= old[place].tokens
-                found.append(old[place])
-        back = {unit.position for unit in found}
-        keep = sorted([*recent.keep, *found], key=_position)
-        return Plan(tuple(keep), tuple(left for left in recent.drop if left.unit.position not in back))
+        for unit in self._found(dropped, aid):
+            if unit.position not in held and unit.tokens <= room and len(found) < self.k:
+                room -= unit.tokens
+                held.add(unit.position)
+                found.append(unit)
+        keep = tuple(sorted([*recent.keep, *found], key=_position))
+        return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
+
+    def _found(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
+        """Best first: what was found already, or what a search of the older units finds now."""
+        if aid.found is not None:
+            return aid.found
+        search = aid.search or most_similar
+        return [old[place] for place in search(aid.query, old, self.k)]
 
 
 class Importance(msgspec.Struct, frozen=True):
@@ -300,6 +307,13 @@ def _elided(message: Message, position: int, limit: int, aid: Aid) -> Message:
 def _elided_block(block: Any, marker: str) -> Any:
     is_result = isinstance(block, Mapping) and block.get("type") == "tool_result"
     return {**block, "content": marker} if is_result else block
+
+
+def model_of(policy: Any) -> Any:
+    """The language model a policy would ask, or None."""
+    if isinstance(policy, Chain):
+        return next((found for found in map(model_of, policy.policies) if found is not None), None)
+    return policy.model if isinstance(policy, Summarize) else None
 
 
 def _position(unit: Unit) -> int:
