@@ -46,3 +46,20 @@ def new_database(postgres_server: Postgres) -> Iterator[Callable[[], str]]:
 def _command(server: Postgres, text: str) -> None:
     with psycopg.connect(server.url_for(database="postgres"), autocommit=True) as connection:
         connection.execute(text)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+@pytest.fixture
+def login(postgres_server: Postgres) -> Iterator[Callable[..., str]]:
+    """Makes users who hold the given roles; answers the URL for one of them."""
+    made: list[str] = []
+
+    def make(url: str, *roles: str) -> str:
+        made.append(f"u{uuid4().hex[:12]}")
+        _command(postgres_server, f'CREATE ROLE "{made[-1]}" LOGIN')
+        for role in roles:
+            _command(postgres_server, f'GRANT "{role}" TO "{made[-1]}"')
+        return url.replace("//postgres@", f"//{made[-1]}@")
+
+    yield make
+    for name in made:
+        _command(postgres_server, f'DROP ROLE "{name}"')

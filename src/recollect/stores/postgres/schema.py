@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -12,15 +13,28 @@ from .wire import Failed, Lost, Step
 _LOCK = 7_265_636_811
 """Taken by whoever migrates, for the time of one migration."""
 OLDEST = 140_000
+_FOLDER = "recollect.stores.postgres.migrations"
+_HAS_VECTORS = (
+    "EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('recollect.entries') AND attname = 'embedding')"
+)
+_log = logging.getLogger("recollect.postgres")
 APP, WORKER = "recollect_app", "recollect_worker"
 
 _LOOK = b"""
 SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_user::text,
   r.rolsuper, r.rolbypassrls, pg_is_in_recovery(), to_regclass('recollect.migrations') IS NOT NULL,
   to_regclass('recollect.threads') IS NOT NULL,
-  coalesce((SELECT pg_has_role(n.nspowner, 'MEMBER') FROM pg_namespace n WHERE n.nspname = 'recollect'), true),
+  coalesce(
+    (SELECT pg_has_role(n.nspowner, 'MEMBER') FROM pg_namespace n WHERE n.nspname = 'recollect'),
+    has_database_privilege(current_database(), 'CREATE')
+  ),
   coalesce((SELECT pg_has_role(a.oid, 'MEMBER') FROM pg_roles a WHERE a.rolname = 'recollect_app'), false),
-  coalesce((SELECT pg_has_role(w.oid, 'MEMBER') FROM pg_roles w WHERE w.rolname = 'recollect_worker'), false)
+  coalesce((SELECT pg_has_role(w.oid, 'MEMBER') FROM pg_roles w WHERE w.rolname = 'recollect_worker'), false),
+  (SELECT n.nspname::text FROM pg_extension x JOIN pg_namespace n ON n.oid = x.extnamespace WHERE x.extname = 'vector'),
+  EXISTS (
+    SELECT FROM pg_attribute a
+    WHERE a.attrelid = to_regclass('recollect.entries') AND a.attname = 'embedding' AND NOT a.attisdropped
+  )
 FROM pg_roles r WHERE r.rolname = current_user
 """
 _VERSION = b"SELECT coalesce(max(version), 0) FROM recollect.migrations"
@@ -40,6 +54,8 @@ class Server(NamedTuple):
     owner: bool
     app: bool
     worker: bool
+    vector_home: str | None
+    vectors: bool
     schema: int
 
 
@@ -54,8 +70,8 @@ class Migration(NamedTuple):
 def migrations() -> list[Migration]:
     """Every migration there is, in order."""
     found = []
-    for item in files("recollect.stores.postgres.migrations").iterdir():
-        if item.name.endswith(".sql"):
+    for item in files(_FOLDER).iterdir():
+        if item.name.endswith(".sql") and item.name[0].isdigit():
             number, _, name = item.name.removesuffix(".sql").partition("_")
             found.append(Migration(int(number), name, item.read_text(encoding="utf-8")))
     return sorted(found)
@@ -90,6 +106,8 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
             )
         await _migrate(session, server.schema)
         server = await look(session)
+    if not server.vectors and server.owner and not server.standby and await _vectors(session, server):
+        server = await look(session)
     session.assume(*roles(server))
     return server
 
@@ -116,8 +134,32 @@ async def _migrate(session: Session, done: int) -> None:
             await _run(session, _script(migration))
 
 
+async def _vectors(session: Session, server: Server) -> bool:
+    """Add the vector index where pgvector can be had; without it vectors are searched by the client."""
+    if not await scalar(session, b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
+        return False
+    sql = (files(_FOLDER) / "vectors.sql").read_text(encoding="utf-8")
+    home = (server.vector_home or "public").replace('"', '""')
+    try:
+        await session.script(_guarded("NOT " + _HAS_VECTORS, sql.replace("public", f'"{home}"'), ""), patience=3600)
+    except Failed as failed:
+        # Too old, or not for this user to create: recall works without, and `doctor` says why.
+        _log.info("pgvector cannot be used (%s)", failed.state)
+        return False
+    except Lost as lost:
+        raise StoreUnavailable(f"the connection broke during a migration: {lost}") from lost
+    return True
+
+
 def _script(migration: Migration) -> str:
-    # Everything waits for the lock; whoever comes second finds the number recorded and does nothing.
+    number, name = migration.number, migration.name
+    unseen = f"NOT EXISTS (SELECT FROM recollect.migrations WHERE version = {number})"
+    record = f"INSERT INTO recollect.migrations (version, name) VALUES ({number}, '{name}');"
+    return _guarded(unseen, migration.sql, record)
+
+
+def _guarded(condition: str, sql: str, record: str) -> str:
+    # Everything waits for the lock; whoever comes second finds it done and does nothing.
     return f"""
 BEGIN;
 SET LOCAL statement_timeout = 0;
@@ -130,9 +172,9 @@ CREATE TABLE IF NOT EXISTS recollect.migrations (
 );
 DO $recollect$
 BEGIN
-  IF NOT EXISTS (SELECT FROM recollect.migrations WHERE version = {migration.number}) THEN
-    EXECUTE $recollect_body${migration.sql}$recollect_body$;
-    INSERT INTO recollect.migrations (version, name) VALUES ({migration.number}, '{migration.name}');
+  IF {condition} THEN
+    EXECUTE $recollect_body${sql}$recollect_body$;
+    {record}
   END IF;
 END $recollect$;
 COMMIT;

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...filters import Filter, document_of, matches
-from ...records import Job, Key, Record
+from ...records import Entry, Job, Key, Record
 from ...runtime import Runtime
 from ..base import Change, R
 from ..codec import codec
@@ -16,6 +16,7 @@ from .changes import plan, refusal
 from .options import options_of
 from .schema import prepare
 from .seals import reader
+from .search import Search
 from .session import Session
 from .wire import Failed, Step, array_cell, cell
 
@@ -50,6 +51,7 @@ class PostgresStore:
         )
         self.durability = self.options.durability
         self._session = Session(self.options, runtime)
+        self._search = Search(self._session)
         self._opened = False
 
     @property
@@ -59,9 +61,18 @@ class PostgresStore:
 
     async def open(self) -> None:
         """Connect, check, migrate."""
-        if not self._opened:
-            await prepare(self._session)
-            self._opened = True
+        if self._opened:
+            return
+        try:
+            server = await prepare(self._session)
+        except BaseException:
+            self._session.pool.close()
+            raise
+        if server.vectors and server.vector_home:
+            # An instance has the power only where the server has it: without, the engine searches in the process.
+            self._search.home = server.vector_home
+            self.search_vector = self._search_vector
+        self._opened = True
 
     async def close(self) -> None:
         """Close this process's connections."""
@@ -152,6 +163,30 @@ class PostgresStore:
         """Every org that has rows."""
         replies = await self._session.run([self._session.across(), Step(sql.ORGS, ())], repeatable=True)
         return [org for (org,) in replies[1].rows()]
+
+    async def search_text(
+        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, kinds: Sequence[str] | None = None
+    ) -> list[Entry]:
+        """Live entries of a namespace that hold any of the terms, best first."""
+        return await self._search.text(org, ns, terms, limit, now, kinds)
+
+    async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
+        """In how many entries of the namespace each term is, in their own text."""
+        return await self._search.counts(org, ns, terms)
+
+    async def _search_vector(
+        self,
+        org: str,
+        ns: str,
+        embedder: str,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        now: int,
+        kinds: Sequence[str] | None = None,
+    ) -> list[tuple[Entry, float]]:
+        """Live entries of a namespace made by this embedder, nearest first, with their cosine."""
+        return await self._search.near(org, ns, embedder, vector, limit, now, kinds)
 
     async def scrub(self) -> None:
         """Rewrite the tables without their dead rows, and let go of the log that held them."""

@@ -1,0 +1,103 @@
+-- Text search over entries: our own analysed terms, taken exactly as they are, each under the code of its namespace, so
+-- that searching one namespace costs the same whatever else is in the table. A dot marks an entry's own term, a comma
+-- one of its context.
+
+CREATE FUNCTION recollect.scope_code(p_org text, p_ns text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN left(md5(length(p_org) || ':' || p_org || p_ns), 12);
+
+CREATE FUNCTION recollect.lexemes(p_org text, p_ns text, p_terms text, p_context text) RETURNS tsvector
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN array_to_tsvector(ARRAY(
+  SELECT recollect.scope_code(p_org, p_ns) || '.' || own FROM unnest(string_to_array(p_terms, ' ')) AS own
+  -- A lexeme has at most 2,046 bytes.
+  WHERE own <> '' AND octet_length(own) <= 1024
+  UNION
+  SELECT recollect.scope_code(p_org, p_ns) || ',' || near FROM unnest(string_to_array(p_context, ' ')) AS near
+  WHERE near <> '' AND octet_length(near) <= 1024
+));
+
+ALTER TABLE recollect.entries ADD COLUMN lexemes tsvector
+  GENERATED ALWAYS AS (recollect.lexemes(org, ns, terms, context_terms)) STORED;
+
+CREATE INDEX entries_lexemes ON recollect.entries USING gin (lexemes) WITH (gin_pending_list_limit = 512);
+-- Entries come in large batches, and without fresh statistics the plan would pass the index by.
+ALTER TABLE recollect.entries SET (autovacuum_analyze_scale_factor = 0.02);
+
+-- A term as a query of one word; quoted, so that nothing in it is ever syntax.
+CREATE FUNCTION recollect.one_word(p_lexeme text) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('''' || replace(replace(p_lexeme, '\', '\\'), '''', '''''') || '''')::tsquery;
+
+-- Under row-level security the index could not be used (the match operator is not leakproof): these two stand outside
+-- the fence, and put it up themselves: they see the org that the transaction named, and no argument can name another.
+
+CREATE FUNCTION recollect.search_terms(p_ns text, p_terms text[], p_kinds text[], p_now bigint, p_total bigint, p_limit bigint)
+RETURNS TABLE (kind text, parent text, id text) LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on' SET plan_cache_mode = 'force_custom_plan'
+AS $$
+DECLARE
+  the_org text := current_setting('recollect.org', true);
+  code text := recollect.scope_code(the_org, p_ns);
+  own tsquery[];
+  near tsquery[];
+  any_word tsquery;
+BEGIN
+  SELECT array_agg(recollect.one_word(code || '.' || t) ORDER BY t), array_agg(recollect.one_word(code || ',' || t) ORDER BY t)
+  INTO own, near FROM (SELECT DISTINCT t FROM unnest(p_terms) AS t WHERE t <> '' AND octet_length(t) <= 1024) AS terms;
+  IF own IS NULL THEN
+    RETURN;
+  END IF;
+  SELECT string_agg(q::text, ' | ')::tsquery INTO any_word FROM unnest(own || near) AS q;
+  RETURN QUERY
+  WITH hits AS MATERIALIZED (
+    SELECT e.kind, e.parent, e.id, e.lexemes, length(e.lexemes)::float8 AS size
+    FROM recollect.entries e
+    WHERE e.lexemes @@ any_word AND e.org = the_org AND e.ns = p_ns
+      AND (p_kinds IS NULL OR e.kind = ANY (p_kinds)) AND (e.expires_at IS NULL OR e.expires_at > p_now)
+  ), matched AS MATERIALIZED (
+    SELECT h.kind, h.parent, h.id, h.size, q.n, h.lexemes @@ q.o AS has_own, h.lexemes @@ q.c AS has_near
+    FROM hits h CROSS JOIN unnest(own, near) WITH ORDINALITY AS q(o, c, n)
+  ), weights AS (
+    SELECT m.n, ln(1 + greatest(p_total, count(*)) / (0.5 + count(*) FILTER (WHERE m.has_own OR m.has_near))) AS idf
+    FROM matched m GROUP BY m.n
+  ), typical AS (
+    SELECT avg(h.size) AS size FROM hits h
+  )
+  SELECT m.kind, m.parent, m.id
+  FROM matched m JOIN weights w ON w.n = m.n CROSS JOIN typical t
+  WHERE m.has_own OR m.has_near
+  GROUP BY m.kind, m.parent, m.id
+  ORDER BY sum(
+    w.idf::float8 * (m.has_own::int + 0.5::float8 * m.has_near::int)
+    * 2.2 / (1 + 1.2 * (0.25 + 0.75 * m.size / t.size))
+  ) DESC, m.kind, m.parent, m.id
+  LIMIT p_limit;
+END $$;
+
+CREATE FUNCTION recollect.count_terms(p_ns text, p_terms text[]) RETURNS TABLE (term text, entries bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on'
+AS $$
+DECLARE
+  the_org text := current_setting('recollect.org', true);
+  word tsquery;
+BEGIN
+  FOREACH term IN ARRAY p_terms LOOP
+    entries := 0;
+    IF term <> '' AND octet_length(term) <= 1024 THEN
+      word := recollect.one_word(recollect.scope_code(the_org, p_ns) || '.' || term);
+      SELECT count(*) INTO entries FROM recollect.entries e
+      WHERE e.lexemes @@ word AND e.org = the_org AND e.ns = p_ns;
+    END IF;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+
+REVOKE ALL ON FUNCTION recollect.search_terms(text, text[], text[], bigint, bigint, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION recollect.count_terms(text, text[]) FROM PUBLIC;
+
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'recollect_app') THEN
+    GRANT EXECUTE ON FUNCTION recollect.search_terms(text, text[], text[], bigint, bigint, bigint) TO recollect_app;
+    GRANT EXECUTE ON FUNCTION recollect.count_terms(text, text[]) TO recollect_app;
+  END IF;
+END $$;

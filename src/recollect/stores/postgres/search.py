@@ -1,0 +1,129 @@
+"""Searching entries: words through `tsvector`, nearness through pgvector where the server has it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+
+from ...records import Entry
+from ..codec import codec
+from .seals import reader
+from .session import Session
+from .statements import selected
+from .wire import Step, array_cell, cell
+
+EXACT = 5_000
+"""Up to so many entries of a namespace, every vector is compared."""
+SHARE = 20
+"""And also where it has less than one in so many of all entries: the index would mostly find those of others."""
+INDEXED = (256, 384, 512, 768, 1024, 1536)
+"""Numbers of dimensions that have an index; see migrations/vectors.sql."""
+_SIZE_SECONDS = 30.0
+_OWN = ", ".join(f'e."{column.name}"' for column in codec(Entry).columns)
+_SIZE = (
+    b"SELECT count(*), (SELECT reltuples::bigint FROM pg_class WHERE oid = 'recollect.entries'::regclass) "
+    b"FROM (SELECT FROM recollect.entries WHERE org = $1 AND ns = $2 LIMIT $3) AS counted"
+)
+_COUNTS = b"SELECT * FROM recollect.count_terms($1, $2::text[])"
+_FOUND = (
+    f"SELECT {_OWN} FROM recollect.search_terms($1, $2::text[], $3::text[], $4, $5, $6) "
+    "WITH ORDINALITY AS f(f_kind, f_parent, f_id, place) "
+    "JOIN recollect.entries AS e ON e.org = $7 AND e.ns = $1 AND e.kind = f_kind "
+    "AND e.parent = f_parent AND e.id = f_id "
+    "ORDER BY place"
+).encode()
+_PATIENT = Step(
+    b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
+    b"set_config('hnsw.max_scan_tuples', '60000', true)",
+    [b"200"],
+)
+
+
+class Search:
+    """The searches of one store; remembers for a while how many entries a namespace has."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.home = "public"
+        """The schema that pgvector lives in."""
+        self._sizes: dict[tuple[str, str], tuple[float, tuple[int, int]]] = {}
+
+    async def text(
+        self, org: str, ns: str, terms: Sequence[str], limit: int, now: int, kinds: Sequence[str] | None
+    ) -> list[Entry]:
+        """Live entries that hold any of the terms, best first."""
+        if not terms or limit < 1:
+            return []
+        total, _ = await self._size(org, ns)
+        wanted = None if kinds is None else array_cell(kinds)
+        cells = [cell(ns), array_cell(terms), wanted, cell(now), cell(total), cell(limit), cell(org)]
+        found: list[Entry] = reader(Entry)((await self._session.read(org, Step(_FOUND, cells))).rows())
+        return found
+
+    async def counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
+        """In how many entries of the namespace each term is, in their own text."""
+        if not terms:
+            return {}
+        reply = await self._session.read(org, Step(_COUNTS, [cell(ns), array_cell(terms)]))
+        return dict(reply.rows())
+
+    async def near(
+        self,
+        org: str,
+        ns: str,
+        embedder: str,
+        vector: Sequence[float],
+        limit: int,
+        now: int,
+        kinds: Sequence[str] | None,
+    ) -> list[tuple[Entry, float]]:
+        """Live entries of the embedder, nearest first, with their cosine."""
+        if not vector or limit < 1:
+            return []
+        width = len(vector)
+        size, everything = await self._size(org, ns)
+        indexed = width in INDEXED and size > EXACT and size * SHARE >= everything
+        wanted = None if kinds is None else array_cell(kinds)
+        text = "[" + ",".join(map(repr, map(float, vector))) + "]"
+        cells = [cell(org), cell(ns), cell(embedder), cell(text), wanted, cell(now), cell(limit)]
+        step = Step(_near_sql(width, indexed, self.home), cells)
+        before = [_PATIENT._replace(cells=[b"%d" % max(200, min(1000, limit))])] if indexed else []
+        replies = await self._session.run([self._session.reading(org), *before, step], repeatable=True)
+        rows = replies[-1].rows()
+        records = reader(Entry)([row[1:] for row in rows])
+        return [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
+
+    async def _size(self, org: str, ns: str) -> tuple[int, int]:
+        """About how many entries a namespace has, and how many there are in all."""
+        at = time.monotonic()
+        known = self._sizes.get((org, ns))
+        if known is not None and at - known[0] < _SIZE_SECONDS:
+            return known[1]
+        reply = await self._session.read(org, Step(_SIZE, [cell(org), cell(ns), cell(20 * EXACT)]))
+        size, everything = reply.rows()[0]
+        if len(self._sizes) > 10_000:
+            self._sizes.clear()
+        self._sizes[(org, ns)] = (at, (size, everything))
+        return size, everything
+
+
+@cache
+def _near_sql(width: int, indexed: bool, home: str) -> bytes:
+    half = f'"{home}".halfvec({width})'
+    distance = f'embedding::{half} OPERATOR("{home}".<=>) $4::{half}'
+    live = (
+        f'org = $1 AND ns = $2 AND embedder = $3 AND "{home}".vector_dims(embedding) = {width} '
+        "AND ($5::text[] IS NULL OR kind = ANY ($5::text[])) AND (expires_at IS NULL OR expires_at > $6)"
+    )
+    columns = selected(Entry)
+    if indexed:
+        inner = f"SELECT {distance} AS d, * FROM recollect.entries WHERE {live} ORDER BY {distance} LIMIT $7"
+        return f"SELECT d, {columns} FROM ({inner}) AS near ORDER BY d, kind, parent, id".encode()
+    inner = f"SELECT kind, parent, id, {distance} AS d FROM recollect.entries WHERE {live}"
+    best = "SELECT * FROM here ORDER BY d, kind, parent, id LIMIT $7"
+    return (
+        f"WITH here AS MATERIALIZED ({inner}), best AS MATERIALIZED ({best}) SELECT d, {_OWN} FROM best "
+        "JOIN recollect.entries AS e ON e.org = $1 AND e.ns = $2 "
+        "AND e.kind = best.kind AND e.parent = best.parent AND e.id = best.id ORDER BY d, e.kind, e.parent, e.id"
+    ).encode()

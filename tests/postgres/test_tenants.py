@@ -1,0 +1,174 @@
+"""One org per transaction: what raw SQL under the application's role can reach, and ids made to break out."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from recollect.errors import SchemaError
+from recollect.records import Fact, Job, Record, StateEntry
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.base import Delete, DeleteRange, Increment, Put
+from recollect.stores.postgres import PostgresStore
+from recollect.stores.sqlite.store import all_records
+from recollect.testing.samples import NOW, WHEN, entry, fact
+
+TABLES = [kind.table.name for kind in all_records()]
+ADVERSARIAL = [
+    "a", "a ", " a", "A", "a:b", "a:b:c", "a%", "a_", "%", "_", "*", "?", "{a}", "{", "}", "[a]", "a'", "a''", '"a"', "a\\",
+    "\\", "a;b", "a--", "/*a*/", "$1", "$$", "'; DROP TABLE recollect.facts; --", "a\tb", "a\nb", "é", "e\u0301", "ａ", "а",
+    "a\u200b", "\u202ea", "\U0001f600", "NULL", "null", "on", "off", "default", "DEFAULT", "recollect.org", "0", "00", "1e0",
+    "a,b", "(a)", "a\x01b", "\x7f", "ﬀ", "ff", "İ", "i", "ß", "ss", "\ufffe", "a" * 500,
+]  # fmt: skip
+
+
+@pytest.fixture
+def orgs() -> tuple[str, str]:
+    return f"mine-{uuid4().hex[:8]}", f"other-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[PostgresStore]:
+    store = PostgresStore(postgres_url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    yield store
+    run_blocking(store.close())
+
+
+def put(store: PostgresStore, *records: Record) -> None:
+    run_blocking(store.apply([Put(record) for record in records], now=NOW))
+
+
+@pytest.fixture
+def raw(postgres_url: str, login: Callable[..., str]) -> Iterator[Callable[..., Any]]:
+    """Raw SQL as a user who holds nothing but the application's role, in the name of an org (or of none)."""
+    connection = psycopg.connect(login(postgres_url, "recollect_app"), autocommit=True)
+
+    def run(org: str | None, text: str, *args: Any) -> Any:
+        with connection.transaction():
+            if org is not None:
+                connection.execute("SELECT set_config('recollect.org', %s, true)", (org,))
+            cursor = connection.execute(text, args)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            return cursor.fetchall() if cursor.description else cursor.rowcount
+
+    yield run
+    connection.close()
+
+
+def test_every_table_is_fenced_for_its_owner_too(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        found = connection.execute(
+            "SELECT relname, relrowsecurity, relforcerowsecurity FROM pg_class "
+            "WHERE relnamespace = 'recollect'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'migrations'"
+        ).fetchall()
+    assert sorted(found) == [(name, True, True) for name in sorted(TABLES)]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_without_an_org_no_row_is_seen(raw: Callable[..., Any], name: str) -> None:
+    assert raw(None, f'SELECT count(*) FROM recollect."{name}"') == [(0,)]
+    assert raw("", f'SELECT count(*) FROM recollect."{name}"') == [(0,)]
+
+
+def test_raw_sql_sees_one_org(raw: Callable[..., Any], store: PostgresStore, orgs: tuple[str, str]) -> None:
+    mine, other = orgs
+    put(store, fact(mine), fact(other))
+    assert raw(mine, "SELECT DISTINCT org FROM recollect.facts") == [(mine,)]
+    assert raw(mine, "SELECT count(*) FROM recollect.facts WHERE org = %s", other) == [(0,)]
+    assert raw(mine, "UPDATE recollect.facts SET value = '0' WHERE org = %s", other) == 0
+    assert raw(mine, "DELETE FROM recollect.facts WHERE org = %s", other) == 0
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        raw(mine, "UPDATE recollect.facts SET org = %s", other)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        raw(mine, "INSERT INTO recollect.links VALUES (%s, 's', 'k', 't', 0)", other)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        raw(mine, "TRUNCATE recollect.facts")
+
+
+def test_a_taken_key_of_another_org_gives_no_hint(
+    raw: Callable[..., Any], store: PostgresStore, orgs: tuple[str, str]
+) -> None:
+    mine, other = orgs
+    put(store, fact(other))
+    refusals = []
+    for key in ("k", "not-there"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege) as refused:
+            raw(mine, "INSERT INTO recollect.state VALUES (%s, 'global', %s, '1', 0, 0, NULL, 1)", other, key)
+        refusals.append(str(refused.value))
+    assert refusals[0] == refusals[1]
+
+
+def test_the_application_cannot_go_across_orgs(raw: Callable[..., Any]) -> None:
+    for call in ("all_orgs()", "purge_expired(0, 1)", "claim_jobs('q', 'o', 0, 1, 1)", "fence('facts')"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            raw("any", f"SELECT * FROM recollect.{call}")
+    raw("any", "SELECT set_config('recollect.upkeep', 'on', false)")
+    assert raw(None, "SELECT count(*) FROM recollect.facts") == [(0,)]
+
+
+def test_the_org_of_one_transaction_is_gone_in_the_next(
+    raw: Callable[..., Any], store: PostgresStore, orgs: tuple[str, str]
+) -> None:
+    put(store, fact(orgs[0]))
+    assert raw(orgs[0], "SELECT count(*) FROM recollect.facts") == [(1,)]
+    assert raw(None, "SELECT count(*) FROM recollect.facts") == [(0,)]
+
+
+def test_an_application_user_does_all_but_go_across_orgs(
+    postgres_url: str, login: Callable[..., str], orgs: tuple[str, str]
+) -> None:
+    store = PostgresStore(login(postgres_url, "recollect_app"), runtime=BlockingRuntime())
+    run_blocking(store.open())
+    put(
+        store,
+        fact(orgs[0]),
+        Job(org=orgs[0], queue="q", ns="global", item="i", run_at=WHEN, created_at=WHEN, updated_at=WHEN),
+    )
+    assert run_blocking(store.get(Fact, (orgs[0], "global", "k"), now=NOW)) is not None
+    assert len(run_blocking(store.claim("q", owner="w", now=NOW, lease=1, org=orgs[0]))) == 1
+    with pytest.raises(SchemaError, match="recollect_worker"):
+        run_blocking(store.orgs())
+    run_blocking(store.close())
+
+
+def test_a_worker_user_goes_across_orgs(postgres_url: str, login: Callable[..., str], orgs: tuple[str, str]) -> None:
+    store = PostgresStore(login(postgres_url, "recollect_worker"), runtime=BlockingRuntime())
+    run_blocking(store.open())
+    queue = f"q{orgs[0]}"
+    for org in orgs:
+        put(store, Job(org=org, queue=queue, ns="global", item="i", run_at=WHEN, created_at=WHEN, updated_at=WHEN))
+    claimed = run_blocking(store.claim(queue, owner="w", now=NOW, lease=1, limit=5))
+    assert {job.org for job in claimed} == set(orgs) <= set(run_blocking(store.orgs()))
+    run_blocking(store.close())
+
+
+def test_ids_made_to_break_out_stay_inside(store: PostgresStore) -> None:
+    mark = uuid4().hex[:8]
+    names = [f"{name}{mark}"[:500] for name in ADVERSARIAL]
+    for org in names:
+        put(store, *(entry(org, key, [org, key]) for key in names[:20]))
+    for org in names:
+        for key in names[:20]:
+            found = run_blocking(store.get(StateEntry, (org, "global", key), now=NOW))
+            assert found is not None and found.value == [org, key]
+        listed = run_blocking(store.scan(StateEntry, (org,), now=NOW))
+        assert [one.key for one in listed] == sorted(names[:20])
+        assert {one.org for one in listed} == {org}
+        by_keys = run_blocking(store.get_many(StateEntry, [(org, "global", key) for key in names[:20]], now=NOW))
+        assert [one.value for one in by_keys if one is not None] == [[org, key] for key in names[:20]]
+    gone = names[::2]
+    for org in gone:
+        assert run_blocking(store.apply([DeleteRange(StateEntry, (org,))], now=NOW)) == [20]
+    for org in names[1::2]:
+        assert len(run_blocking(store.scan(StateEntry, (org,), now=NOW))) == 20
+
+
+def test_a_batch_of_two_orgs_writes_each_under_its_own(store: PostgresStore, orgs: tuple[str, str]) -> None:
+    mine, other = orgs
+    changes = [Put(entry(mine, "a", 1)), Increment(entry(other, "a", 2)), Delete(StateEntry, (mine, "global", "b"))]
+    assert run_blocking(store.apply(changes, now=NOW))[1:] == [2, False]
+    for org, value in ((mine, 1), (other, 2)):
+        found = run_blocking(store.get(StateEntry, (org, "global", "a"), now=NOW))
+        assert found is not None and found.value == value
