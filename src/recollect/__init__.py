@@ -11,11 +11,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "memory": ("Memory", "AsyncMemory"),
+    "memory": ("Memory", "AsyncMemory", "run_with_memory"),
     "messages": ("Message", "ToolCall", "ToolResult"),
     "scope": ("Namespace", "Scope"),
     "records": ("Fact", "Thread", "Summary", "Learning", "Document", "StateEntry", "AuditEvent"),
     "engine.threads": ("MessageReceipt",),
+    "engine.assembling": ("Recall",),
+    "engine.inject": ("Remember",),
+    "engine.session": ("Session", "SessionState", "Turn"),
+    "engine.events": ("Event",),
+    "engine.outbox": ("Backlog",),
+    "engine.processors": (
+        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "LearningExtractor", "Embedder", "Archiver",
+        "Deduplicator", "Processor", "Report",
+    ),
+    "recall.hit": ("Hit", "Reason"),
+    "context": (
+        "TokenBudget", "PromptBuilder", "Context", "compress", "maybe_compress", "Fifo", "SlidingWindow", "Summarize",
+        "VectorSwap", "Importance", "ElideToolResults", "Chain", "MemoryItem", "open_counter",
+    ),
     "engine.tasks": ("Checkpoint",),
     "engine.working": ("Working", "WorkingUser", "Page", "Action", "PlanStep"),
     "engine.profile": ("UserProfile",),
@@ -47,9 +61,40 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from .context import Chain as Chain
+    from .context import Context as Context
+    from .context import ElideToolResults as ElideToolResults
+    from .context import Fifo as Fifo
+    from .context import Importance as Importance
+    from .context import MemoryItem as MemoryItem
+    from .context import PromptBuilder as PromptBuilder
+    from .context import SlidingWindow as SlidingWindow
+    from .context import Summarize as Summarize
+    from .context import TokenBudget as TokenBudget
+    from .context import VectorSwap as VectorSwap
+    from .context import compress as compress
+    from .context import maybe_compress as maybe_compress
+    from .context import open_counter as open_counter
+    from .engine.assembling import Recall as Recall
+    from .engine.events import Event as Event
     from .engine.forget import Erasure as Erasure
+    from .engine.inject import Remember as Remember
+    from .engine.outbox import Backlog as Backlog
+    from .engine.processors import Archiver as Archiver
+    from .engine.processors import Deduplicator as Deduplicator
+    from .engine.processors import Embedder as Embedder
+    from .engine.processors import FactExtractor as FactExtractor
+    from .engine.processors import LearningExtractor as LearningExtractor
+    from .engine.processors import Processor as Processor
+    from .engine.processors import Report as Report
+    from .engine.processors import Summarizer as Summarizer
+    from .engine.processors import TokenLimiter as TokenLimiter
+    from .engine.processors import TtlGarbageCollector as TtlGarbageCollector
     from .engine.profile import UserProfile as UserProfile
     from .engine.provenance import Why as Why
+    from .engine.session import Session as Session
+    from .engine.session import SessionState as SessionState
+    from .engine.session import Turn as Turn
     from .engine.tasks import Checkpoint as Checkpoint
     from .engine.threads import MessageReceipt as MessageReceipt
     from .engine.working import Action as Action
@@ -57,12 +102,33 @@ if TYPE_CHECKING:
     from .engine.working import PlanStep as PlanStep
     from .engine.working import Working as Working
     from .engine.working import WorkingUser as WorkingUser
-    from .errors import *  # noqa: F403
+    from .errors import BudgetError as BudgetError
+    from .errors import Conflict as Conflict
+    from .errors import CorruptRecord as CorruptRecord
+    from .errors import InvalidFilter as InvalidFilter
+    from .errors import InvalidNamespace as InvalidNamespace
+    from .errors import InvalidValue as InvalidValue
+    from .errors import LeaseLost as LeaseLost
+    from .errors import ModelError as ModelError
+    from .errors import NotFound as NotFound
+    from .errors import RecollectError as RecollectError
+    from .errors import SchemaError as SchemaError
+    from .errors import StoreError as StoreError
+    from .errors import StoreTimeout as StoreTimeout
+    from .errors import StoreUnavailable as StoreUnavailable
+    from .errors import SuspendedError as SuspendedError
+    from .errors import TooLarge as TooLarge
+    from .errors import UnknownOutcome as UnknownOutcome
+    from .errors import Unsupported as Unsupported
+    from .errors import UsageError as UsageError
     from .memory import AsyncMemory as AsyncMemory
     from .memory import Memory as Memory
+    from .memory import run_with_memory as run_with_memory
     from .messages import Message as Message
     from .messages import ToolCall as ToolCall
     from .messages import ToolResult as ToolResult
+    from .recall.hit import Hit as Hit
+    from .recall.hit import Reason as Reason
     from .records import AuditEvent as AuditEvent
     from .records import Document as Document
     from .records import Fact as Fact

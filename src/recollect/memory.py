@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import blocking
+from .engine.assembling import Assembling
 from .engine.audit import Audit
 from .engine.core import Core, Shared
 from .engine.documents import Documents
 from .engine.entities import Entities
+from .engine.events import Hook
 from .engine.facts import Facts
 from .engine.forget import Erasure, Forgetting
+from .engine.health import Health
+from .engine.inject import Injection, Remember, stepped
 from .engine.learnings import Learnings
-from .engine.outbox import InProcess
+from .engine.outbox import InProcess, Jobs
 from .engine.portable import Portable, Progress, Transfer
+from .engine.processors import Progress as ProcessProgress
+from .engine.processors import Report, run_all
 from .engine.profile import Profile
 from .engine.provenance import Provenance, Why
 from .engine.recall import Recalling, Spaces
+from .engine.session import Ended, Session, Turn
 from .engine.state import State
 from .engine.tasks import Tasks
-from .engine.threads import Threads
+from .engine.threads import MessageReceipt, Threads
 from .engine.working import Working, WorkingMemory
 from .records import Fact
 from .runtime import AsyncRuntime, BlockingRuntime, Runtime, run_blocking
@@ -31,6 +38,7 @@ from .scope import Scope
 from .stores.opening import open_store
 
 if TYPE_CHECKING:
+    from .context.context import Context
     from .recall.hit import Hit
 
 Durability = Literal["full", "normal"]
@@ -88,6 +96,10 @@ class AsyncMemory:
         self._provenance = Provenance(core)
         self._portable = Portable(core)
         self._recalling = Recalling(core)
+        self._assembling = Assembling(core)
+        self._injection = Injection(core)
+        self._health = Health(core)
+        self.jobs = Jobs(core)
 
     @classmethod
     def _over(cls, core: Core) -> Self:
@@ -135,8 +147,82 @@ class AsyncMemory:
             min_score=min_score,
         )
 
+    async def context(
+        self,
+        input: Any,
+        *,
+        thread: str | None = None,
+        system: Any = None,
+        tools: Iterable[Any] | None = None,
+        budget: Any = None,
+        policy: Any = None,
+        recall: Any = True,
+        scratchpad: Any = None,
+        layout: str = "standard",
+    ) -> Context:
+        """The request for an input: within the budget, valid for the provider, with what is remembered."""
+        return await self._assembling.context(
+            input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
+            scratchpad=scratchpad, layout=layout,
+        )  # fmt: skip
+
+    def session(
+        self,
+        thread: str | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        budget: Any = 8000,
+        policy: Any = None,
+        layout: str = "cached",
+        system: Any = None,
+        compact_at: float = 0.8,
+        compact_to: float = 0.5,
+        should_persist: Callable[[Turn], bool] | None = None,
+        on_turn_end: Callable[[Turn], Any] | None = None,
+        on_session_end: Callable[[Ended], Any] | None = None,
+    ) -> Session:
+        """One run of a conversation; use it as `async with`."""
+        return Session(
+            self._core, thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
+            compact_at=compact_at, compact_to=compact_to, should_persist=should_persist, on_turn_end=on_turn_end,
+            on_session_end=on_session_end,
+        )  # fmt: skip
+
+    async def process(self, *processors: Any, progress: ProcessProgress | None = None) -> list[Report]:
+        """Run maintenance processors in order: objects, classes or names; none means the usual ones."""
+        return await run_all(self._core, processors, progress)
+
+    async def wait(
+        self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
+    ) -> list[MessageReceipt]:
+        """Until the messages are indexed and derived from (or given up on); how they stand then."""
+        return await self.jobs.wait(receipts, timeout=timeout)
+
+    def task(
+        self, *, recall: Any = None, remember: Remember | None = None, thread: str | None = None
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Gives a function memory: what is recalled comes in as `recalled`, its output is kept; failing keeps nothing."""
+        return self._injection.task(recall=recall, remember=remember, thread=thread)
+
+    def on(self, event: str, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when something happens (message, fact, fold, forget, …); what comes back takes it off again."""
+        return self._core.shared.events.on(event, hook)
+
+    def trace(self) -> None:
+        """Count events in OpenTelemetry (extra `otel`)."""
+        self._core.shared.events.trace()
+
+    async def stats(self) -> dict[str, Any]:
+        """What is remembered here, by kind, and how far it is indexed."""
+        return await self._health.stats()
+
+    async def doctor(self, *, deep: bool = False) -> dict[str, Any]:
+        """What stands under this memory, and everything that is wrong with it under `problems`."""
+        return await self._health.doctor(deep=deep)
+
     def batch(self) -> AsyncBatch:
-        """Collects changes of any kind and commits them together at the end of the `async with` block, or not at all."""
+        """Collects changes of any kind and commits them together at the end of `async with`, or not at all."""
         return AsyncBatch(self)
 
     async def forget(
@@ -235,6 +321,7 @@ class Memory:
         self.documents = blocking.Documents(self._twin.documents)
         self.tasks = blocking.Tasks(self._twin.tasks)
         self.audit = blocking.Audit(self._twin.audit)
+        self.jobs = blocking.Jobs(self._twin.jobs)
 
     @classmethod
     def _over(cls, core: Core) -> Self:
@@ -283,6 +370,83 @@ class Memory:
                 min_score=min_score,
             )
         )
+
+    def context(
+        self,
+        input: Any,
+        *,
+        thread: str | None = None,
+        system: Any = None,
+        tools: Iterable[Any] | None = None,
+        budget: Any = None,
+        policy: Any = None,
+        recall: Any = True,
+        scratchpad: Any = None,
+        layout: str = "standard",
+    ) -> Context:
+        """The request for an input: within the budget, valid for the provider, with what is remembered."""
+        return run_blocking(
+            self._twin.context(
+                input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
+                scratchpad=scratchpad, layout=layout,
+            )
+        )  # fmt: skip
+
+    def session(
+        self,
+        thread: str | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        budget: Any = 8000,
+        policy: Any = None,
+        layout: str = "cached",
+        system: Any = None,
+        compact_at: float = 0.8,
+        compact_to: float = 0.5,
+        should_persist: Callable[[Turn], bool] | None = None,
+        on_turn_end: Callable[[Turn], Any] | None = None,
+        on_session_end: Callable[[Ended], Any] | None = None,
+    ) -> blocking.Session:
+        """One run of a conversation; use it as `with`."""
+        made = self._twin.session(
+            thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
+            compact_at=compact_at, compact_to=compact_to, should_persist=should_persist, on_turn_end=on_turn_end,
+            on_session_end=on_session_end,
+        )  # fmt: skip
+        return blocking.Session(made)
+
+    def process(self, *processors: Any, progress: ProcessProgress | None = None) -> list[Report]:
+        """Run maintenance processors in order: objects, classes or names; none means the usual ones."""
+        return run_blocking(self._twin.process(*processors, progress=progress))
+
+    def wait(
+        self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
+    ) -> list[MessageReceipt]:
+        """Until the messages are indexed and derived from (or given up on); how they stand then."""
+        return run_blocking(self._twin.wait(receipts, timeout=timeout))
+
+    def task(
+        self, *, recall: Any = None, remember: Remember | None = None, thread: str | None = None
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Gives a function memory: what is recalled comes in as `recalled`, its output is kept; failing keeps nothing."""
+        return stepped(self._twin._injection.task(recall=recall, remember=remember, thread=thread))
+
+    def on(self, event: str, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when something happens (message, fact, fold, forget, …); what comes back takes it off again."""
+        return self._core.shared.events.on(event, hook)
+
+    def trace(self) -> None:
+        """Count events in OpenTelemetry (extra `otel`)."""
+        self._core.shared.events.trace()
+
+    def stats(self) -> dict[str, Any]:
+        """What is remembered here, by kind, and how far it is indexed."""
+        return run_blocking(self._twin.stats())
+
+    def doctor(self, *, deep: bool = False) -> dict[str, Any]:
+        """What stands under this memory, and everything that is wrong with it under `problems`."""
+        return run_blocking(self._twin.doctor(deep=deep))
 
     def batch(self) -> Batch:
         """Collects changes of any kind and commits them together at the end of the `with` block, or not at all."""
@@ -344,3 +508,27 @@ class Batch:
     ) -> None:
         if kind is None and self._inner is not None:
             run_blocking(self._memory._core.commit(self._inner._core))
+
+
+def run_with_memory(
+    agent: Any,
+    input: str,
+    *,
+    memory: Memory | AsyncMemory,
+    user: str | None = None,
+    org: str | None = None,
+    **more: Any,
+) -> Any:
+    """Run an agent (a function, or an object with run/invoke) with what is remembered, and record the turn.
+
+    Gives the agent's output; with an AsyncMemory, an awaitable of it.
+    """
+    handle = memory.scope(org=org) if org is not None else memory
+    work = Injection(handle._core).run(agent, input, user=user, **more)
+    if isinstance(handle, Memory):
+        return run_blocking(work).output
+
+    async def answered() -> Any:
+        return (await work).output
+
+    return answered()

@@ -4,8 +4,10 @@ from .audit import Audit
 from .documents import Documents
 from .entities import Entities
 from .facts import Facts
+from .jobs import Jobs
 from .learnings import Learnings
 from .profile import Profile
+from .session import Session
 from .state import State
 from .tasks import TaskRun, Tasks
 from .threads import Threads
@@ -16,8 +18,10 @@ __all__ = [
     "Documents",
     "Entities",
     "Facts",
+    "Jobs",
     "Learnings",
     "Profile",
+    "Session",
     "State",
     "TaskRun",
     "Tasks",

@@ -58,9 +58,7 @@ class Threads:
     def message(self, id: str) -> Message | None:
         return run_blocking(self._engine.message(id))
 
-    def delete_messages(
-        self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None
-    ) -> int:
+    def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         return run_blocking(self._engine.delete_messages(id, ids=ids, before=before))
 
     def delete(self, id: str) -> bool:

@@ -14,6 +14,7 @@ from ..records import Key, Record
 from ..runtime import Runtime
 from ..scope import Scope
 from ..stores.base import Append, Appended, Change, Put, Store, Stored
+from .events import Events
 
 R = TypeVar("R", bound=Record)
 RETRIES = 40
@@ -31,10 +32,13 @@ class Shared:
         """The outbox queues that an append feeds."""
         self.threads: dict[tuple[str, str], str] = {}
         """Namespaces of threads seen: they never change."""
+        self.jobs: dict[tuple[str, str, str], tuple[Change, ...]] = {}
+        """The outbox rows that appends to threads ensure."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append: wakes the in-process worker where there is one."""
         self.problems: dict[str, str] = {}
         """The last failure of each plugged-in part, for `doctor`."""
+        self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
         self.worker: Any = None
@@ -83,6 +87,10 @@ class Shared:
     def extraction_model(self) -> Any:
         """The model that reads messages for facts, unless rules were asked for."""
         return None if self.parts.get("extract") == "rules" else self.model
+
+    def emit(self, name: str, **data: Any) -> None:
+        """Tell hooks what happened: ids and sizes only."""
+        self.events.emit(name, str(data.pop("org", "")), data)
 
     def note(self, part: str, problem: Exception) -> None:
         """Keep what went wrong with a part: its kind and message carry no content."""

@@ -23,6 +23,8 @@ from .facts import Facts
 from .learnings import Learnings
 
 BATCH = 100
+PASSING = "recollect.passing"
+"""Set in the metadata of a message that should leave nothing behind."""
 SOURCES = 8
 """How many of the newest sources a fact names."""
 SURER = 0.3
@@ -86,7 +88,7 @@ class Deriver:
         return changes, written
 
     async def _read(self, message: Message, known: Sequence[Any]) -> list[Any]:
-        if message.role != "user" or message.trust_level != "user":
+        if message.role != "user" or message.trust_level != "user" or message.metadata.get(PASSING):
             return []
         forgotten = await self._core.get(Tombstone, "source", source_fingerprint(message.id))
         if forgotten is not None:

@@ -115,7 +115,10 @@ class Facts:
         async def attempt() -> Fact:
             old = await core.get(Fact, space, check_name(key, "fact key"))
             fact = msgspec.structs.replace(self._new(space, key, value, None, 1.0, None), reason=reason)
-            changes: list[Change] = [Expect(Fact, fact.row_key, old.version if old else 0), *self._changes(fact, "correct")]
+            changes: list[Change] = [
+                Expect(Fact, fact.row_key, old.version if old else 0),
+                *self._changes(fact, "correct"),
+            ]
             if old is not None:
                 changes += [Put(self._tombstone(old, source)) for source in old.sources]
             results = await core.apply(*changes)

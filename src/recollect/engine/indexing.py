@@ -19,10 +19,12 @@ from ..records import Chunk, Document, Entry, Fact, Job, Learning, Mark, Summary
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import encode_json
 from .core import Core
+from .facts import index_job
 
 BATCH = 500
 SPEAKERS = 64
 STANDING = 16
+FOLDABLE_TOKENS = 500
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -118,6 +120,7 @@ class Indexer:
         if not more:
             # An append since we looked keeps the job alive.
             plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+            plan.changes += _later(thread, job.item)
         return more
 
     async def _fact(self, job: Job, key: str, plan: Plan) -> None:
@@ -233,6 +236,15 @@ def _analysed(drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: in
             )
         )
     return out
+
+
+def _later(thread: Thread, item: str) -> list[Change]:
+    """What maintenance should look at once the thread is indexed: its size, and one day its age."""
+    at = thread.updated_at
+    changes: list[Change] = [Put(index_job(thread.org, thread.ns, item, at, "archive"))]
+    if thread.tokens >= FOLDABLE_TOKENS:
+        changes.append(Put(index_job(thread.org, thread.ns, item, at, "fold"), absent=True))
+    return changes
 
 
 def _message_draft(thread: Thread, message: Message, before: Message | None) -> Draft | None:

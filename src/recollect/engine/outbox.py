@@ -104,16 +104,12 @@ class Outbox:
         )  # fmt: skip
 
     async def _bury(self, core: Core, job: Job, reason: str) -> None:
-        await self._update(
-            core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at()
-        )
+        await self._update(core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at())
 
     @staticmethod
     async def _update(core: Core, job: Job, **fields: Any) -> None:
         try:
-            await core.apply(
-                Expect(Job, job.row_key, job.version), Put(msgspec.structs.replace(job, **fields))
-            )
+            await core.apply(Expect(Job, job.row_key, job.version), Put(msgspec.structs.replace(job, **fields)))
         except Conflict:
             # Our lease ended and someone else has it, or the job is gone with its thread: theirs to say.
             return

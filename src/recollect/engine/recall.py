@@ -419,6 +419,7 @@ def _seen(entry: Entry) -> Any:
         uses=entry.uses,
         trust=TRUST.get(entry.trust, 0.8),
         source=entry.source,
+        metadata={"trust": entry.trust},
         terms=entry.terms,
         context_terms=entry.context_terms,
         signals=entry.signals,
@@ -433,8 +434,9 @@ def _hit(scored: Any) -> Any:
     kind = "document" if entry.kind == "chunk" else entry.kind
     source = entry.source or (entry.id if kind == "message" else None)
     return Hit(
-        kind, entry.id, entry.text, scored.score, entry.namespace, to_datetime(entry.created_at), source, scored.reasons
-    )
+        kind, entry.id, entry.text, scored.score, entry.namespace, to_datetime(entry.created_at), source,
+        scored.reasons, entry.metadata["trust"],
+    )  # fmt: skip
 
 
 def _fields(entry: Entry) -> dict[str, Any]:

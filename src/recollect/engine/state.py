@@ -39,9 +39,7 @@ class State:
         if expect is not None:
             changes.insert(0, Expect(StateEntry, entry.row_key, _version(expect)))
         stored = (await self._core.apply(*changes))[-1]
-        return msgspec.structs.replace(
-            entry, version=stored.version, created_at=stored.created_at or entry.created_at
-        )
+        return msgspec.structs.replace(entry, version=stored.version, created_at=stored.created_at or entry.created_at)
 
     async def delete(self, key: str) -> bool:
         """Remove a key; whether it was there."""

@@ -100,12 +100,16 @@ class Threads:
         stamped = tuple(self._stamped(id, given, at) for given in messages)
         if key is not None:
             check_name(key, "idempotency key")
-        changes: list[Change] = [Append(core.org, id, stamped, at, key)]
-        changes += [Put(index_job(core.org, ns, f"thread:{id}", at, queue), absent=True) for queue in self._queues]
-        done: Appended = (await core.apply(*changes))[0]
+        changes: list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
+        if any(message.pinned for message in stamped):
+            done = await core.retry(lambda: self._append_pinned(id, stamped, changes))
+        else:
+            done = (await core.apply(*changes))[0]
         if done.replayed:
             return await self._replay(id, done)
         core.shared.wrote()
+        if core.shared.events.listening:
+            core.shared.emit("message", org=core.org, thread=id, first=done.first, count=done.count)
         derived: Literal["none", "pending"] = "pending" if "derive" in self._queues else "none"
         return [
             MessageReceipt(_placed(message, done.first + i, done.expires_at), core.batch is None, False, derived)
@@ -153,9 +157,7 @@ class Threads:
         await self._check_visible(thread)
         return await self._core.get(Message, thread, seq)
 
-    async def delete_messages(
-        self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None
-    ) -> int:
+    async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         """Take messages out of the log for good, by id or all before a place; how many went.
 
         What was derived from them stays; `forget` removes that too.
@@ -188,7 +190,8 @@ class Threads:
             DeleteRange(Entry, (org, thread.ns, "summary", id)),
             Delete(Mark, (org, "index", f"thread:{id}")),
             Delete(Mark, (org, "derive", f"thread:{id}")),
-            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in ("index", "derive")),
+            Delete(Mark, (org, "pinned", id)),
+            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in ("index", "derive", "fold", "archive")),
             Delete(Thread, (org, id)),
             audit(core, "delete", "thread", id, detail={"messages": thread.length}),
         )
@@ -224,6 +227,34 @@ class Threads:
             counter=name,
             created_at=message.created_at or at,
         )
+
+    def _jobs(self, id: str, ns: str, at: Any) -> tuple[Change, ...]:
+        """The outbox rows an append ensures; made once per thread, since mostly they are there already."""
+        known = self._core.shared.jobs
+        found = known.get((self._core.org, id, ns))
+        if found is None:
+            if len(known) >= KNOWN_THREADS:
+                known.clear()
+            item = f"thread:{id}"
+            found = tuple(Put(index_job(self._core.org, ns, item, at, queue), absent=True) for queue in self._queues)
+            known[(self._core.org, id, ns)] = found
+        return found
+
+    async def _append_pinned(self, id: str, messages: tuple[Message, ...], changes: list[Change]) -> Appended:
+        """Where pinned messages are is kept beside the thread, so that no context has to look for them."""
+        core = self._core
+        thread, mark = await core.get(Thread, id), await core.get(Mark, "pinned", id)
+        length = thread.length if thread else 0
+        places = [length + i for i, message in enumerate(messages, 1) if message.pinned]
+        kept = Mark(
+            org=core.org, name="pinned", item=id, detail=[*(mark.detail if mark else ()), *places], updated_at=core.at()
+        )
+        expects: list[Change] = [Expect(Mark, kept.row_key, mark.version if mark else 0)]
+        if thread is not None:
+            expects.append(Expect(Thread, thread.row_key, thread.version))
+        results = await core.apply(*expects, *changes, Put(kept))
+        done: Appended = results[len(expects)]
+        return done
 
     async def _namespace(self, id: str) -> str:
         """The namespace of a thread this scope may touch; remembered, for it changes only with the thread.
@@ -285,9 +316,7 @@ class Threads:
         return thread
 
     async def _replay(self, id: str, done: Appended) -> list[MessageReceipt]:
-        found = await self._core.scan(
-            Message, id, after=(done.first - 1,), before=(done.first + done.count,)
-        )
+        found = await self._core.scan(Message, id, after=(done.first - 1,), before=(done.first + done.count,))
         state = await receipt_states(self._core, id)
         return [MessageReceipt(message, True, *state(message.seq), replayed=True) for message in found]
 

@@ -29,3 +29,5 @@ class Hit(msgspec.Struct, frozen=True):
     created_at: datetime
     source: str | None = None
     reasons: tuple[Reason, ...] = ()
+    trust: str = "user"
+    """Where the text came from: `user`, `assistant`, `tool`, `web`, `document`, …"""

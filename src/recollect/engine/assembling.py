@@ -1,0 +1,204 @@
+"""Contexts out of stored threads: history read backwards as far as it fits, what was folded, and what was recalled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..messages import Message
+from ..records import Mark, Summary
+from .core import Core
+from .learnings import Learnings
+from .recall import Recalling, Spaces
+from .threads import Threads
+
+if TYPE_CHECKING:
+    from ..context.context import Context
+
+NEIGHBOURS = 10
+"""How far from a pinned message the rest of its tool exchange is looked for."""
+RECALLED = 8
+
+
+class Recall(msgspec.Struct, frozen=True):
+    """What to recall for a context or a task: where to look and how much to bring."""
+
+    namespaces: Any = None
+    top_k: int = RECALLED
+    kinds: tuple[str, ...] | None = None
+    min_score: float | None = None
+    where: dict[str, Any] | None = None
+
+
+class Assembling:
+    """Puts requests together."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def context(
+        self,
+        input: Any,
+        *,
+        thread: str | None = None,
+        system: Any = None,
+        tools: Iterable[Any] | None = None,
+        budget: Any = None,
+        policy: Any = None,
+        recall: Recall | Spaces | bool | Iterable[Any] = True,
+        scratchpad: Any = None,
+        layout: str = "standard",
+    ) -> Context:
+        """The request for an input: at most the budget, no exchange broken, recalled memory fenced as data.
+
+        `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false.
+        """
+        from ..context import Assembly, TokenBudget
+        from ..context.policies import VectorSwap
+
+        core = self._core
+        budget = TokenBudget(8000) if budget is None else budget
+        parts: dict[str, Any] = {
+            "budget": budget, "policy": policy, "counter": core.shared.counter, "system": system,
+            "tools": list(tools) if tools is not None else None, "input": input, "scratchpad": scratchpad,
+            "layout": layout,
+        }  # fmt: skip
+        if thread is None:
+            return await self._finished(Assembly(**parts, memory=await self._recalled(input, recall, None, 0)))
+        await Threads(core)._check_visible(thread)
+        past = await self._past(thread)
+        if past is not None:
+            parts["summary"] = past.text
+        assembly = Assembly(**parts)
+        pages = await self._read(assembly, thread, past.last if past else 0)
+        oldest = pages[-1].seq if pages else 0
+        head = await self._pinned(thread, oldest)
+        memory = await self._recalled(input, recall, thread, oldest)
+        if isinstance(policy, VectorSwap):
+            parts["found"] = await self._swapped(input, thread, oldest, policy.k)
+        if head or memory or parts.get("found"):
+            # Said once more with what was found: the pages are at hand, so nothing is read twice.
+            ended = assembly._ended
+            assembly = Assembly(**parts, head=head, memory=memory)
+            assembly.feed(pages, more=not ended)
+        if not pages and past is None:
+            await Threads(core)._existing_or_fail(thread)
+        return await self._finished(assembly)
+
+    async def _finished(self, assembly: Any) -> Context:
+        context: Context = await assembly.finish_async()
+        used = [item.source for item in assembly._items[: context.account.memory_kept] if item.kind == "learning"]
+        if used and self._core.scope.user is not None:
+            await Learnings(self._core).used(used)
+        return context
+
+    async def _past(self, thread: str) -> Summary | None:
+        found = await self._core.scan(Summary, thread, reverse=True, limit=1)
+        return found[0] if found else None
+
+    async def _read(self, assembly: Any, thread: str, behind: int) -> list[Message]:
+        """Feed the thread newest first until the policy has seen enough; what was read."""
+        pages: list[Message] = []
+        while count := assembly.wants():
+            page = await self._core.scan(
+                Message,
+                thread,
+                after=(behind,),
+                before=(pages[-1].seq,) if pages else None,
+                reverse=True,
+                limit=count,
+            )
+            pages += page
+            assembly.feed(page, more=len(page) == count)
+            if len(page) < count:
+                break
+        return pages
+
+    async def _pinned(self, thread: str, oldest: int) -> list[Message]:
+        """Pinned messages older than what was read, each with the rest of its tool exchange."""
+        from ..context.units import group
+
+        core = self._core
+        mark = await core.get(Mark, "pinned", thread)
+        out: list[Message] = []
+        for seq in sorted(mark.detail) if mark else ():
+            if oldest and seq >= oldest:
+                continue
+            near = await core.scan(
+                Message, thread, after=(max(seq - NEIGHBOURS - 1, 0),), before=(seq + NEIGHBOURS + 1,)
+            )
+            found, _ = group(near, core.shared.counter)
+            out += [m for unit in found if any(m.seq == seq for m in unit.messages) for m in unit.messages]
+        return list({message.seq: message for message in out}.values())
+
+    async def _recalled(self, input: Any, asked: Any, thread: str | None, oldest: int) -> list[Any]:
+        """Items for the memory section, without messages that are in the history anyway."""
+        if asked is None or asked is False:
+            return []
+        if isinstance(asked, list | tuple) and asked and not isinstance(asked[0], str):
+            return list(asked)
+        spec = _spec(asked)
+        query = _query(input)
+        if not query.strip():
+            return []
+        hits = await Recalling(self._core).recall(
+            query,
+            namespaces=spec.namespaces,
+            top_k=spec.top_k,
+            kinds=spec.kinds,
+            min_score=spec.min_score,
+            where=spec.where,
+        )
+        return [self._item(hit) for hit in hits if not _in_history(hit, thread, oldest)]
+
+    @staticmethod
+    def _item(hit: Any) -> Any:
+        from ..context import MemoryItem
+
+        source = hit.id if hit.kind == "learning" else hit.source or hit.id
+        return MemoryItem(hit.text, hit.kind, source, hit.trust, hit.created_at)
+
+    async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:
+        """Older units of the thread that recall finds for the input, for VectorSwap."""
+        hits = await Recalling(self._core).recall(_query(input), kinds="message", top_k=4 * k)
+        mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
+        seqs = [int(id.rpartition("#")[2]) for id in mine]
+        found = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
+        return [[message] for message in found if message is not None and not message.tool_calls][:k]
+
+
+def _spec(asked: Any) -> Recall:
+    if isinstance(asked, Recall):
+        return asked
+    return Recall() if asked is True else Recall(namespaces=asked)
+
+
+def _query(input: Any) -> str:
+    from ..messages import as_message
+
+    if isinstance(input, str):
+        return input
+    if input is None:
+        return ""
+    given: Sequence[Any] = [input] if not isinstance(input, list | tuple) else input
+    texts = [message.text for message in map(as_message, given) if message.role == "user"]
+    return texts[-1] if texts else ""
+
+
+def _in_history(hit: Any, thread: str | None, oldest: int) -> bool:
+    if hit.kind != "message" or thread is None:
+        return False
+    owner, _, seq = hit.id.rpartition("#")
+    return owner == thread and (not oldest or int(seq) >= oldest)
+
+
+def checked_budget(budget: Any) -> Any:
+    """A TokenBudget from a number, a model's name or one already made."""
+    from ..context.budget import as_budget
+
+    if isinstance(budget, bool):
+        raise UsageError("a budget is a number of tokens, a model's name or a TokenBudget")
+    return as_budget(budget)

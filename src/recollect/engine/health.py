@@ -1,0 +1,96 @@
+"""How a memory stands: counts for `stats`, and for `doctor` the store, the queues, the parts, and what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import RecollectError
+from ..records import Document, Entry, Fact, Learning, Mark, Summary, Task, Thread
+from ..stores.base import Diagnoses
+from .core import Core
+from .outbox import Jobs
+
+PAGE = 1000
+STUCK_SECONDS = 3600.0
+
+
+class Health:
+    """Looks a memory over."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def stats(self) -> dict[str, Any]:
+        """What is remembered in this org, by kind and by namespace, and how far it is indexed."""
+        core = self._core
+        threads = await self._all(Thread)
+        visible = [thread for thread in threads if core.scope.may_touch(thread.ns)]
+        scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_touch(mark.item)]
+        facts = [fact for fact in await self._all(Fact) if core.scope.may_touch(fact.ns)]
+        learnings = [one for one in await self._all(Learning) if core.scope.may_touch(one.ns)]
+        documents = [one for one in await self._all(Document) if core.scope.may_touch(one.ns)]
+        queues = await Jobs(core).backlog()
+        return {
+            "org": core.org,
+            "threads": len(visible),
+            "messages": sum(thread.length for thread in visible),
+            "message_tokens": sum(thread.tokens for thread in visible),
+            "summaries": len([one for one in await self._all(Summary) if core.scope.may_touch(one.ns)]),
+            "facts": len(facts),
+            "learnings": len(learnings),
+            "documents": len(documents),
+            "tasks": len([one for one in await self._all(Task) if core.scope.may_touch(one.ns)]),
+            "indexed": sum(mark.detail.get("entries", 0) for mark in scopes if mark.detail),
+            "waiting": {one.queue: one.waiting for one in queues},
+            "dead_letters": sum(one.dead for one in queues),
+            "namespaces": sorted({*(t.ns for t in visible), *(f.ns for f in facts), *(m.item for m in scopes)}),
+        }
+
+    async def _all(self, kind: Any) -> list[Any]:
+        return await self._core.scan(kind)
+
+    async def doctor(self, *, deep: bool = False) -> dict[str, Any]:
+        """The store under us, the queues, the parts that failed, and every problem in one list."""
+        core = self._core
+        await core.shared.open()
+        store = core.store
+        found = await store.diagnose(deep=deep) if isinstance(store, Diagnoses) else {"store": store.name}
+        problems = list(found.get("problems", ()))
+        queues = await Jobs(core).backlog()
+        for queue in queues:
+            if queue.dead:
+                reasons = "; ".join(queue.errors)
+                problems.append(f"{queue.dead} dead letters in {queue.queue}: {reasons}; retry with --retry-dead")
+            if queue.waiting and queue.lag_seconds > STUCK_SECONDS:
+                problems.append(f"{queue.queue} lags {queue.lag_seconds:.0f} s behind; start `recollect worker`")
+        problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
+        embedder = await self._embedder(problems)
+        return {
+            **found,
+            "embedder": embedder,
+            "queues": [
+                {"queue": q.queue, "waiting": q.waiting, "dead": q.dead, "lag_seconds": round(q.lag_seconds, 3)}
+                for q in queues
+            ],
+            "problems": problems,
+        }
+
+    async def _embedder(self, problems: list[str]) -> str | None:
+        """The embedder in use; a problem where stored vectors are of another one."""
+        core = self._core
+        try:
+            embedder = core.shared.embedder
+        except RecollectError as problem:
+            problems.append(f"embedder: {problem}")
+            return None
+        if embedder is None:
+            return None
+        for mark in await core.scan(Mark, "scope", limit=PAGE):
+            newest = await core.scan(Entry, mark.item, index="by_stamp", limit=1)
+            if newest and newest[0].embedder not in (None, embedder.name):
+                problems.append(
+                    f"vectors of {mark.item} were made by {newest[0].embedder}, not {embedder.name}: recall finds them by "
+                    "words only; run `recollect process embedder`"
+                )
+                break
+        return str(embedder.name)

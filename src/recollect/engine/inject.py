@@ -1,0 +1,219 @@
+"""Memory for any agent: what is known goes in with the input, fenced as data, and the turn is recorded after."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..messages import Message, text_of
+from ..runtime import run_blocking
+from .assembling import Assembling, Recall, _spec
+from .core import Core
+from .facts import Facts
+from .learnings import Learnings
+from .recall import Recalling
+from .state import State
+from .threads import Threads
+from .working import WorkingMemory
+
+METHODS = ("run", "invoke", "arun", "ainvoke")
+SURE = 0.7
+PREFERENCES = 5
+RECENT = 10
+
+
+class Remember(msgspec.Struct, frozen=True):
+    """Where the output of a task is kept: as a fact under a key."""
+
+    namespace: Any
+    key: str
+    ttl: float | None = None
+    confidence: float = 1.0
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What an agent gave, and the thread its turn was recorded in."""
+
+    output: Any
+    thread: str
+    context: Any
+
+
+class Injection:
+    """Runs agents and functions with memory."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def run(
+        self,
+        agent: Any,
+        input: str,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        budget: Any = 8000,
+        **more: Any,
+    ) -> Answer:
+        """Call an agent with what is known of the user, then record the turn; a failing agent records nothing."""
+        core = self._core.narrowed(self._core.scope.narrow(user=user)) if user else self._core
+        threads = Threads(core)
+        call = _callable(agent, core.runtime.blocking)
+        if thread is None:
+            thread = await self._own_thread(core)
+        items = await self._known(core, input)
+        context = await Assembling(core).context(input, thread=thread, budget=budget, recall=items or False, **more)
+        output = await _called(core, call, input, context)
+        await threads.append(
+            thread, Message(role="user", content=input), Message(role="assistant", content=_said(output))
+        )
+        return Answer(output, thread, context)
+
+    @staticmethod
+    async def _own_thread(core: Core) -> str:
+        """The thread that agents of this scope go on with; made once."""
+        state, threads = State(core), Threads(core)
+        known = await state.get("recollect.thread")
+        if isinstance(known, str) and await threads.get(known) is not None:
+            return known
+        made = await threads.create(core.scope.own())
+        await state.set("recollect.thread", made.id)
+        return made.id
+
+    async def _known(self, core: Core, input: str) -> list[Any]:
+        """Working memory, the surest preferences, and what recall finds, in that order."""
+        from ..context import MemoryItem
+
+        items: list[Any] = []
+        if core.scope.user is not None:
+            working = await WorkingMemory(core).get()
+            if working is not None:
+                noted = {
+                    name: value for name, value in msgspec.to_builtins(working).items() if value and name != "history"
+                }
+                if noted:
+                    items.append(MemoryItem(msgspec.json.encode(noted).decode(), "working", "working memory", "user"))
+            sure = await Learnings(core).list(min_confidence=SURE, limit=PREFERENCES)
+            items += [MemoryItem(one.content, "learning", one.id, one.trust, one.updated_at) for one in sure]
+        seen = {item.source for item in items}
+        hits = await Recalling(core).recall(input, top_k=8)
+        return items + [Assembling._item(hit) for hit in hits if hit.id not in seen]
+
+    def task(
+        self,
+        *,
+        recall: Recall | Any = None,
+        remember: Remember | None = None,
+        thread: str | None = None,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """A decorator that gives a function memory; see `Memory.task`."""
+
+        def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+            takes = "recalled" in inspect.signature(function).parameters
+
+            async def run(*args: Any, **kwargs: Any) -> Any:
+                if recall is not None and takes and "recalled" not in kwargs:
+                    kwargs["recalled"] = await self._recall(recall, args, kwargs)
+                output = function(*args, **kwargs)
+                if inspect.isawaitable(output):
+                    output = await output
+                await self._record(output, remember, thread, args, kwargs)
+                return output
+
+            return functools.wraps(function)(run)
+
+        return wrap
+
+    async def _recall(self, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        spec = _spec(asked)
+        texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
+        if not texts:
+            raise UsageError("a task that recalls takes at least one text argument to recall for")
+        return await Recalling(self._core).recall(
+            "\n".join(texts)[:4000], namespaces=spec.namespaces, top_k=spec.top_k, kinds=spec.kinds,
+            min_score=spec.min_score, where=spec.where,
+        )  # fmt: skip
+
+    async def _record(
+        self, output: Any, remember: Remember | None, thread: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """The output as a fact and the talk as messages, in one commit."""
+        if remember is None and thread is None:
+            return
+        if thread is not None and await Threads(self._core).get(thread) is None:
+            await Threads(self._core).create(self._core.scope.own(), id=thread)
+        batch = self._core.batched()
+        if remember is not None:
+            value = output if _is_json(output) else _said(output)
+            await Facts(batch).set(
+                remember.namespace, remember.key, value, ttl=remember.ttl, confidence=remember.confidence
+            )
+        if thread is not None:
+            asked = "\n".join(value for value in (*args, *kwargs.values()) if isinstance(value, str))
+            said = [Message(role="user", content=asked)] if asked else []
+            await Threads(batch).append(thread, *said, Message(role="assistant", content=_said(output)))
+        await self._core.commit(batch)
+
+
+def _callable(agent: Any, blocking: bool) -> Callable[..., Any]:
+    if callable(agent) and not any(hasattr(agent, name) for name in METHODS):
+        return agent  # type: ignore[no-any-return]
+    order = METHODS if blocking else ("arun", "ainvoke", "run", "invoke")
+    for name in order:
+        method = getattr(agent, name, None)
+        if callable(method) and not (blocking and inspect.iscoroutinefunction(method)):
+            return method  # type: ignore[no-any-return]
+    if callable(agent):
+        return agent  # type: ignore[no-any-return]
+    raise UsageError(
+        f"{type(agent).__name__} cannot be run: give a function, or an object with {', '.join(METHODS)}"
+        + ("; async ones need AsyncMemory" if blocking else "")
+    )
+
+
+async def _called(core: Core, call: Callable[..., Any], input: str, context: Any) -> Any:
+    """With the context where the agent takes one, with the message list where it takes messages, else with the text."""
+    try:
+        names = set(inspect.signature(call).parameters)
+    except (TypeError, ValueError):  # a builtin without a signature
+        names = set()
+    if "context" in names:
+        given: Any = call(input, context=context)
+    elif "messages" in names:
+        given = call(messages=context.messages())
+    else:
+        given = call(context.text())
+    return await core.runtime.resolve(given)
+
+
+def _said(output: Any) -> str:
+    if isinstance(output, str):
+        return output
+    for name in ("content", "output", "text", "final_output"):
+        found = output.get(name) if isinstance(output, dict) else getattr(output, name, None)
+        if isinstance(found, str | list):
+            return text_of(found)
+    return msgspec.json.encode(output).decode() if _is_json(output) else str(output)
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool | list | dict)
+
+
+def stepped(
+    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The decorator of a blocking memory: plain functions stay plain, async ones stay async."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        wrapped = wrap(function)
+        if inspect.iscoroutinefunction(function):
+            return wrapped
+        return functools.wraps(function)(lambda *args, **kwargs: run_blocking(wrapped(*args, **kwargs)))
+
+    return decorate

@@ -1,0 +1,344 @@
+"""Processors: maintenance over a store. Each is incremental, safe to run twice or on two machines, and reports.
+
+`process(memory)` works with either facade: on a blocking Memory it answers a Report, on an AsyncMemory an awaitable one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from ..errors import Conflict, UsageError
+from ..records import Entry, Fact, Job, Mark, Thread
+from ..runtime import run_blocking
+from ..stores.base import Change, Delete, Expect, Put
+from .core import Core
+from .folding import Folding
+from .outbox import Outbox
+
+PAGE = 500
+Progress = Callable[[str, int], Any]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a processor did: how many things it looked at and changed, and what it has to say."""
+
+    processor: str
+    seen: int = 0
+    changed: int = 0
+    counts: dict[str, int] = {}
+    notes: tuple[str, ...] = ()
+
+
+class Processor:
+    """Base of maintenance jobs: subclasses say what to do with a core."""
+
+    name = "processor"
+
+    def process(self, memory: Any) -> Any:
+        """Run over a memory; a Report, or an awaitable of one on an AsyncMemory."""
+        work = self.run(memory._core)
+        return run_blocking(work) if memory._core.runtime.blocking else work
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        """The work itself, as a coroutine."""
+        raise NotImplementedError
+
+
+class TtlGarbageCollector(Processor):
+    """Removes expired rows for good; reads never see them anyway."""
+
+    name = "gc"
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        await core.shared.open()
+        total: dict[str, int] = {}
+        while counts := await core.store.purge(now=core.now()):
+            for table, count in counts.items():
+                total[table] = total.get(table, 0) + count
+            if progress is not None:
+                progress(self.name, sum(counts.values()))
+            if max(counts.values()) < 1000:
+                break
+        removed = sum(total.values())
+        return Report(self.name, removed, removed, total)
+
+
+class FactExtractor(Processor):
+    """Works through the `derive` queue: facts and learnings out of what users said."""
+
+    name = "facts"
+
+    def __init__(self, model: Any = None) -> None:
+        self._model = model
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        if self._model is not None:
+            core.shared.parts["model"], core.shared._model = self._model, None
+        outbox, done = Outbox(core.shared, core.org), 0
+        while claimed := await outbox.step(("derive",)):
+            done += claimed
+            if progress is not None:
+                progress(self.name, claimed)
+        dead = [job for job in await core.scan(Job, "derive") if job.status == "dead"]
+        notes = (f"{len(dead)} dead letters; see `recollect doctor`",) if dead else ()
+        return Report(self.name, done, done, notes=notes)
+
+
+class LearningExtractor(FactExtractor):
+    """The same reading as FactExtractor: one pass over a message yields both."""
+
+    name = "learnings"
+
+
+class Embedder(Processor):
+    """Indexes what waits, then gives entries of another (or no) embedder a vector of the present one; resumable."""
+
+    name = "embedder"
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        outbox, done = Outbox(core.shared, core.org), 0
+        while claimed := await outbox.step(("index",)):
+            done += claimed
+        embedder = core.shared.embedder
+        if embedder is None:
+            return Report(self.name, done, 0, notes=("no embedder: recall is lexical",))
+        changed = 0
+        for mark in await core.scan(Mark, "scope"):
+            changed += await self._namespace(core, mark.item, embedder, progress)
+        return Report(self.name, done, changed)
+
+    async def _namespace(self, core: Core, ns: str, embedder: Any, progress: Progress | None) -> int:
+        """From the mark of the last run on, so that a run with nothing new reads one row per namespace."""
+        scope, seen = await core.get(Mark, "scope", ns), await core.get(Mark, "embedded", ns)
+        detail = {"embedder": embedder.name}
+        if scope is None or (seen is not None and seen.detail == detail and seen.position >= scope.position):
+            return 0
+        resumes = seen is not None and seen.detail == detail
+        start, target, changed = seen.position if seen and resumes else 0, scope.position, 0
+        after: tuple[Any, ...] = (start,)
+        while page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE):
+            page = [entry for entry in page if entry.stamp <= target]
+            if not page:
+                break
+            changed += await self._page(core, ns, page, embedder)
+            last = page[-1]
+            after = (last.stamp, last.kind, last.parent, last.id)
+            await _mark(core, "embedded", ns, last.stamp - 1, detail)
+            if progress is not None:
+                progress(self.name, len(page))
+        fresh = await core.get(Mark, "scope", ns)
+        await _mark(core, "embedded", ns, fresh.position if fresh else target, detail)
+        return changed
+
+    async def _page(self, core: Core, ns: str, page: Sequence[Entry], embedder: Any) -> int:
+        from ..recall.vectors import encode_many
+        from .recall import Recalling, _seen
+
+        stale = [entry for entry in page if entry.embedder != embedder.name]
+        if not stale:
+            return 0
+        recalling = Recalling(core)
+        texts: dict[Any, str] = {}
+        for kind in {entry.kind for entry in stale}:
+            texts.update(await recalling._texts(kind, [_seen(entry) for entry in stale if entry.kind == kind]))
+        pairs = [(e, texts.get(("chunk" if e.kind == "document" else e.kind, ns, e.id))) for e in stale]
+        found = [(entry, text) for entry, text in pairs if text]
+        vectors = encode_many(await embedder.embed([text for _, text in found])) if found else []
+        scope = await core.get(Mark, "scope", ns)
+        if scope is None:
+            return 0
+        stamp = scope.position + 1
+        changes: list[Change] = [
+            Expect(Mark, scope.row_key, scope.version),
+            Put(msgspec.structs.replace(scope, position=stamp, updated_at=core.at())),
+        ]
+        changes += [
+            Put(msgspec.structs.replace(entry, stamp=stamp, embedder=embedder.name, vector=vector))
+            for (entry, _), vector in zip(found, vectors, strict=True)
+        ]
+        try:
+            await core.apply(*changes)
+        except Conflict:
+            return await self._page(core, ns, page, embedder)
+        return len(found)
+
+
+class Summarizer(Processor):
+    """Folds threads that have outgrown their room: the summary is written first, nothing is deleted."""
+
+    name = "summarizer"
+
+    def __init__(
+        self, model: Any = None, *, max_tokens: int = 8000, compact_at: float = 0.8, compact_to: float = 0.5
+    ) -> None:
+        self._model, self._room, self._at, self._to = model, max_tokens, compact_at, compact_to
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        model = self._model or core.shared.model
+        if model is not None and not hasattr(model, "complete"):
+            from ..models import open_model
+
+            model = open_model(model, blocking=core.runtime.blocking, call=core.runtime.call)
+        seen = changed = 0
+        async for thread in _grown_threads(core):
+            seen += 1
+            if thread.tokens > self._at * self._room:
+                folded = await Folding(core).fold(
+                    thread.id, room_tokens=self._room, compact_at=self._at, compact_to=self._to, model=model
+                )
+                changed += folded is not None
+            if progress is not None:
+                progress(self.name, 1)
+        return Report(self.name, seen, changed)
+
+
+class TokenLimiter(Summarizer):
+    """Keeps what a context shows of each thread under a number of tokens, by folding the oldest part."""
+
+    name = "limiter"
+
+    def __init__(self, max_tokens: int = 4000, model: Any = None) -> None:
+        if max_tokens < 1:
+            raise UsageError("max_tokens must be at least 1")
+        super().__init__(model, max_tokens=max_tokens, compact_at=1.0, compact_to=0.5)
+
+
+class Archiver(Processor):
+    """Folds history older than a while into a summary, however short the thread: evidence stays readable."""
+
+    name = "archiver"
+
+    def __init__(self, after: str | float | timedelta = "30d", model: Any = None) -> None:
+        self._age = _age(after)
+        self._model = model
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        seen = changed = 0
+        limit = core.now() - int(self._age.total_seconds() * 1e6)
+        async for thread in _old_threads(core, limit):
+            seen += 1
+            room = max(thread.tokens // 2, 64)
+            folded = await Folding(core).fold(
+                thread.id, room_tokens=room, compact_at=0.5, compact_to=0.4, model=self._model
+            )
+            changed += folded is not None
+            if progress is not None:
+                progress(self.name, 1)
+        return Report(self.name, seen, changed)
+
+
+class Deduplicator(Processor):
+    """Merges facts of one namespace that say the same under keys that differ only in case, spacing or punctuation."""
+
+    name = "dedup"
+
+    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        from .facts import Facts
+
+        seen = changed = 0
+        facts = Facts(core)
+        for mark in await core.scan(Mark, "scope"):
+            done = await core.get(Mark, "dedup", mark.item)
+            if done is not None and done.position >= mark.position:
+                continue
+            known: dict[tuple[str, bytes], Fact] = {}
+            for fact in await core.scan(Fact, mark.item):
+                seen += 1
+                same = known.setdefault((_folded(fact.key), _folded_value(fact.value)), fact)
+                if same is not fact:
+                    worse = min(same, fact, key=lambda one: (one.confidence, one.updated_at))
+                    await facts.delete(mark.item, worse.key)
+                    known[_folded(fact.key), _folded_value(fact.value)] = fact if worse is same else same
+                    changed += 1
+            await _mark(core, "dedup", mark.item, mark.position, None)
+            if progress is not None:
+                progress(self.name, seen)
+        return Report(self.name, seen, changed)
+
+
+PROCESSORS: dict[str, Callable[[], Processor]] = {
+    "gc": TtlGarbageCollector,
+    "facts": FactExtractor,
+    "embedder": Embedder,
+    "summarizer": Summarizer,
+    "limiter": TokenLimiter,
+    "archiver": Archiver,
+    "dedup": Deduplicator,
+}
+"""By the names that `recollect process` takes."""
+
+
+async def run_all(core: Core, processors: Sequence[Any], progress: Progress | None = None) -> list[Report]:
+    """Processors in order; names, classes or objects."""
+    made = (
+        [_made(one) for one in processors]
+        if processors
+        else [PROCESSORS[name]() for name in ("gc", "facts", "embedder")]
+    )
+    return [await one.run(core, progress) for one in made]
+
+
+def _made(given: Any) -> Processor:
+    if isinstance(given, str):
+        if given not in PROCESSORS:
+            raise UsageError(f"no processor {given!r}; there are {', '.join(PROCESSORS)}")
+        return PROCESSORS[given]()
+    made = given() if isinstance(given, type) else given
+    if not hasattr(made, "run"):
+        raise UsageError(f"{type(given).__name__} is not a processor: it has no run(core, progress)")
+    return made  # type: ignore[no-any-return]
+
+
+async def _grown_threads(core: Core) -> AsyncIterator[Thread]:
+    """Threads that grew since the last run: the indexer leaves a `fold` job for each."""
+    await Outbox(core.shared, core.org).drain(("index",))
+    while jobs := await core.scan(Job, "fold", limit=PAGE):
+        for job in jobs:
+            thread = await core.get(Thread, job.item.partition(":")[2])
+            if thread is not None:
+                yield thread
+            await core.apply(Delete(Job, job.row_key))
+
+
+async def _old_threads(core: Core, limit: int) -> AsyncIterator[Thread]:
+    """Threads whose last message was indexed before a moment: their `archive` jobs are due by then."""
+    await Outbox(core.shared, core.org).drain(("index",))
+    store: Any = core.store
+    while jobs := await store.claim("archive", owner="archiver", now=limit, lease=60_000_000, limit=PAGE, org=core.org):
+        for job in jobs:
+            thread = await core.get(Thread, job.item.partition(":")[2])
+            if thread is not None:
+                yield thread
+            await core.apply(Delete(Job, job.row_key))
+
+
+async def _mark(core: Core, name: str, item: str, position: int, detail: Any) -> None:
+    await core.apply(
+        Put(Mark(org=core.org, name=name, item=item, position=position, detail=detail, updated_at=core.at()))
+    )
+
+
+def _age(given: str | float | timedelta) -> timedelta:
+    if isinstance(given, timedelta):
+        return given
+    if isinstance(given, int | float):
+        return timedelta(seconds=given)
+    match = re.fullmatch(r"(\d+)\s*([smhdw])", given.strip())
+    if match is None:
+        raise UsageError("an age is a number with s, m, h, d or w, such as '30d'")
+    return timedelta(seconds=int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2]])
+
+
+def _folded(key: str) -> str:
+    return re.sub(r"[\W_]+", "", key).casefold()
+
+
+def _folded_value(value: Any) -> bytes:
+    from ..values import fingerprint_json
+
+    return fingerprint_json(" ".join(value.split()).casefold() if isinstance(value, str) else value)

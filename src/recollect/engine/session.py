@@ -1,0 +1,264 @@
+"""A session: one run of a conversation. Turns go from the prompt to the thread, and what lasts is kept at the end.
+
+Working memory holds the last turns for the next prompt; the thread holds the whole conversation; what `should_persist`
+lets through feeds facts and learnings. At the end the conversation is folded into a summary that recall finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from ..errors import UsageError
+from ..ids import new_id
+from ..messages import Message, as_message
+from ..records import Summary, Thread
+from .assembling import Assembling, checked_budget
+from .core import Core
+from .derive import PASSING
+from .folding import Folding
+from .outbox import Outbox
+from .threads import MessageReceipt, Threads
+
+if TYPE_CHECKING:
+    from ..context.context import Context
+
+SMALL_TALK = frozenset(["hi", "hello", "hey", "thanks", "thank", "you", "ok", "okay", "yes", "no", "bye", "goodbye", "cool", "great", "nice", "sure"])
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What was said in one exchange."""
+
+    messages: tuple[Message, ...]
+    number: int
+
+    @property
+    def text(self) -> str:
+        """What the user said."""
+        return "\n".join(message.text for message in self.messages if message.role == "user")
+
+
+class SessionState(msgspec.Struct, frozen=True):
+    """The short-term schema: which session, its messages, how its window works, and how big it may be."""
+
+    session_id: str
+    thread: str
+    messages: int
+    window: str
+    max_tokens: int
+    turns: int
+    persisted: int
+    folded_to: int
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """What is left of a session."""
+
+    thread: str
+    turns: int
+    summary: Summary | None
+    derived: int
+
+
+def worth_keeping(turn: Turn) -> bool:
+    """The default rule: a turn lasts unless it is small talk or has no words of the user's."""
+    words = [word.strip(".,!?") for word in turn.text.lower().split()]
+    return any(word not in SMALL_TALK for word in words if word)
+
+
+class Session:
+    """One run of a conversation over a thread."""
+
+    def __init__(
+        self,
+        core: Core,
+        thread: str | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        budget: Any = 8000,
+        policy: Any = None,
+        layout: str = "cached",
+        system: Any = None,
+        compact_at: float = 0.8,
+        compact_to: float = 0.5,
+        should_persist: Callable[[Turn], bool] | None = None,
+        on_turn_end: Callable[[Turn], Any] | None = None,
+        on_session_end: Callable[[Ended], Any] | None = None,
+    ) -> None:
+        self.id = new_id()
+        self._user = user or core.scope.user
+        self._core = core.narrowed(core.scope.narrow(user=user)) if user else core
+        self._agent = agent
+        self._thread = thread
+        self._budget = checked_budget(budget)
+        self._policy = policy
+        self._layout = layout
+        self._system = system
+        self._compact = (compact_at, compact_to)
+        self._should_persist = should_persist or worth_keeping
+        self._on_turn_end = on_turn_end
+        self._on_session_end = on_session_end
+        self._asked: tuple[str, Context] | None = None
+        self._turns = self._persisted = 0
+        self._ended: Ended | None = None
+
+    @property
+    def thread(self) -> str:
+        """The id of the thread; there is one from the first turn or context on."""
+        if self._thread is None:
+            raise UsageError("the session has no thread yet; add a turn or start it first")
+        return self._thread
+
+    async def start(self) -> Self:
+        """Find or make the thread."""
+        threads = Threads(self._core)
+        if self._thread is not None:
+            await threads._existing_or_fail(self._thread)
+            return self
+        ns = f"user:{self._user}" if self._user else f"agent:{self._agent}" if self._agent else "global"
+        metadata = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
+        made: Thread = await threads.create(ns, metadata={**metadata, "session": self.id})
+        self._thread = made.id
+        return self
+
+    async def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
+        """A turn: the user's message, the assistant's, and any tool calls and results between them.
+
+        Text alternates between user and assistant. The turn is committed whole; `key` makes adding it again harmless.
+        """
+        self._check_open()
+        if self._thread is None:
+            await self.start()
+        given = [self._attached(message) for message in _spoken(messages)]
+        turn = Turn(tuple(given), self._turns + 1)
+        keep = bool(self._should_persist(turn))
+        if not keep:
+            given = [_passing(message) for message in given]
+        receipts = await Threads(self._core).append(self.thread, *given, key=key or f"{self.id}/{turn.number}")
+        self._turns += 1
+        self._persisted += keep
+        await self._remember_turn(turn)
+        if self._on_turn_end is not None:
+            await self._core.runtime.resolve(self._on_turn_end(turn))
+        return receipts
+
+    async def context(self, input: Any, **options: Any) -> Context:
+        """The request for the next input, folding the thread first where it has outgrown its room."""
+        self._check_open()
+        if self._thread is None:
+            await self.start()
+        await self._fold()
+        options.setdefault("system", self._system)
+        options.setdefault("budget", self._budget)
+        options.setdefault("policy", self._policy)
+        options.setdefault("layout", self._layout)
+        context = await Assembling(self._core).context(input, thread=self.thread, **options)
+        self._asked = (input if isinstance(input, str) else "", context)
+        return context
+
+    async def state(self) -> SessionState:
+        """The session as it stands."""
+        thread = await Threads(self._core)._existing_or_fail(self.thread)
+        past = await self._core.scan(Summary, self.thread, reverse=True, limit=1)
+        window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
+        return SessionState(
+            self.id, self.thread, thread.length, window, self._budget.total, self._turns, self._persisted,
+            past[0].last if past else 0,
+        )  # fmt: skip
+
+    async def end(self) -> Ended:
+        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless."""
+        if self._ended is not None:
+            return self._ended
+        if self._thread is None:
+            self._ended = Ended("", 0, None, 0)
+            return self._ended
+        summary = await self._archive()
+        derived = await Outbox(self._core.shared, self._core.org).drain(("derive",))
+        self._ended = Ended(self.thread, self._turns, summary, derived)
+        if self._on_session_end is not None:
+            await self._core.runtime.resolve(self._on_session_end(self._ended))
+        return self._ended
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self.end()
+
+    # -- parts
+
+    async def _fold(self) -> None:
+        room = self._budget.request_tokens
+        thread = await Threads(self._core).get(self.thread)
+        # The whole thread is an upper bound of its unfolded part: short threads need no look.
+        if thread is not None and thread.tokens > self._compact[0] * room:
+            await Folding(self._core).fold(
+                self.thread,
+                room_tokens=room,
+                compact_at=self._compact[0],
+                compact_to=self._compact[1],
+                model=self._core.shared.model,
+            )
+
+    async def _archive(self) -> Summary | None:
+        """Everything but the last turns into one summary, where there is enough to say."""
+        thread = await Threads(self._core).get(self.thread)
+        if thread is None or thread.tokens < 200:
+            return None
+        return await Folding(self._core).fold(
+            self.thread, room_tokens=max(thread.tokens // 2, 100), compact_at=0.5, compact_to=0.4,
+            model=self._core.shared.model,
+        )  # fmt: skip
+
+    def _attached(self, message: Message) -> Message:
+        """The user's message as it was sent, with what was recalled for it, so that later requests send the same."""
+        if self._asked is None or message.role != "user":
+            return message
+        asked, context = self._asked
+        if asked and message.text == asked:
+            self._asked = None
+            return context.attach(message)
+        return message
+
+    async def _remember_turn(self, turn: Turn) -> None:
+        """The last turns in working memory, where another process (or the next prompt) finds them at once."""
+        if self._user is None:
+            return
+        from .working import WorkingMemory
+
+        said = [{"role": message.role, "text": message.text[:500]} for message in turn.messages if message.text]
+        await WorkingMemory(self._core).add_turn(*said, session=self.id)
+
+    def _check_open(self) -> None:
+        if self._ended is not None:
+            raise UsageError("the session has ended; start another one over the same thread")
+
+
+def _spoken(given: Iterable[Any]) -> list[Message]:
+    """Messages; plain text alternates, the user first."""
+    out: list[Message] = []
+    for item in given:
+        if isinstance(item, str):
+            last = next((m.role for m in reversed(out) if m.role in ("user", "assistant")), "assistant")
+            out.append(Message(role="assistant" if last == "user" else "user", content=item))
+        elif isinstance(item, list | tuple):
+            out += [as_message(one) for one in item]
+        else:
+            out.append(as_message(item))
+    if not out:
+        raise UsageError("a turn needs at least one message")
+    return out
+
+
+def _passing(message: Message) -> Message:
+    """A turn that should not last stays in the thread and feeds nothing."""
+    return msgspec.structs.replace(message, metadata={**message.metadata, PASSING: True})

@@ -1,0 +1,36 @@
+"""OpenTelemetry, as an extra: counters per event and spans around units of work. Ids and sizes only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from .errors import Unsupported
+
+
+class Telemetry:
+    """Metrics and spans under the name `recollect`."""
+
+    def __init__(self) -> None:
+        try:
+            from opentelemetry import metrics, trace
+        except ModuleNotFoundError as cause:
+            raise Unsupported('OpenTelemetry is not installed; run: pip install "recollect[otel]"') from cause
+        meter = metrics.get_meter("recollect")
+        self._tracer = trace.get_tracer("recollect")
+        self._events = meter.create_counter("recollect.events", unit="1", description="What happened, by name")
+        self._sizes = meter.create_histogram("recollect.size", unit="1", description="Sizes told with events")
+
+    def count(self, name: str, org: str, data: Mapping[str, Any]) -> None:
+        """One event, and each of its sizes."""
+        self._events.add(1, {"event": name, "org": org})
+        for key, value in data.items():
+            if isinstance(value, int) and not isinstance(value, bool):
+                self._sizes.record(value, {"event": name, "size": key})
+
+    @contextmanager
+    def span(self, name: str, **attributes: Any) -> Iterator[None]:
+        """A span around a unit of work."""
+        with self._tracer.start_as_current_span(f"recollect.{name}", attributes=attributes):
+            yield
