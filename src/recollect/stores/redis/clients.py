@@ -48,6 +48,7 @@ class Link(Protocol):
     """Connections to one server."""
 
     round_trips: int
+    connections_made: int
 
     async def execute(self, *command: Any) -> Any:
         """The reply to one command; ResponseError where the server refused it."""
@@ -83,6 +84,7 @@ class BlockingLink:
         self._idle: list[Any] = []
         self._pid = os.getpid()
         self.round_trips = 0
+        self.connections_made = 0
 
     async def execute(self, *command: Any) -> Any:
         connection = self._take()
@@ -136,11 +138,13 @@ class BlockingLink:
             connection = self._idle.pop()
         except IndexError:
             connection = self._class(**self._settings)
+            self.connections_made += 1
         try:
             connection.connect()
             if connection.can_read():
                 # Closed by the server, or an old reply in it: a fresh one, before anything is sent.
                 connection.disconnect()
+                self.connections_made += 1
                 connection.connect()
         except (RedisError, OSError) as cause:
             connection.disconnect()
@@ -161,6 +165,7 @@ class AsyncLink:
         self._turn = 0
         self._home: object = None
         self.round_trips = 0
+        self.connections_made = 0
 
     async def execute(self, *command: Any) -> Any:
         lane = self._lane()
@@ -235,9 +240,12 @@ class AsyncLink:
     async def _ready(self, lane: _Lane) -> Any:
         connection = lane.connection
         try:
-            await connection.connect()
-            if await _is_stale(connection):
+            if not connection.is_connected:
+                self.connections_made += 1
+                await connection.connect()
+            elif await _is_stale(connection):
                 await _drop(connection)
+                self.connections_made += 1
                 await connection.connect()
         except (RedisError, OSError) as cause:
             await _drop(connection)

@@ -52,6 +52,11 @@ class Client:
         """How many requests have gone out so far."""
         return sum(one.round_trips for one in self._links.values())
 
+    @property
+    def connections_made(self) -> int:
+        """How many connections have been made so far; a new one may lead to a server that restarted."""
+        return sum(one.connections_made for one in self._links.values())
+
     async def script(self, script: Script, key: bytes, args: Sequence[Any], *, write: bool) -> Any:
         """Run a script by its digest, or by its text where the server does not know it yet."""
         try:
@@ -217,6 +222,9 @@ class _NoScript(Exception):
 def _parse(url: str) -> tuple[bool, str, list[tuple[str, int]]]:
     """Whether a cluster is meant, a URL that redis-py reads, and the nodes named in it."""
     scheme, mark, rest = url.partition("://")
+    if scheme.startswith("valkey"):
+        scheme = "redis" + scheme.removeprefix("valkey")
+        url = f"{scheme}{mark}{rest}"
     if not mark or scheme not in ("redis", "rediss", "unix", "redis+unix", "redis+cluster", "rediss+cluster"):
         raise UsageError("not a Redis URL; write redis://, rediss://, unix:// or redis+cluster://host:port")
     if not scheme.endswith("+cluster"):

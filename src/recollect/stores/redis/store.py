@@ -23,6 +23,9 @@ PAGE_ROWS = 1000
 PAGE_BYTES = 8 * 1024 * 1024
 # The server collects a row this long after its end, so that no clock of a client, a day ahead or behind, loses one.
 SLACK_MS = 2 * 24 * 3600 * 1000
+CACHE_SLACK_MS = 10 * 60 * 1000
+CACHE_CONNECT_SECONDS = 0.5
+CACHE_SECONDS = 1.0
 # An org is written into the register again after this long, should someone have flushed it.
 REGISTER_SECONDS = 60.0
 _REPEATS = (0.01, 0.05, 0.2, 0.5, 1.0, 2.0)
@@ -47,10 +50,11 @@ class RedisStore:
         if durability not in ("full", "normal"):
             raise UsageError(f"durability={durability!r} is not 'full' or 'normal'")
         checks.check_option(on_risk)
-        self._client = Client(
-            url, runtime=runtime, connect_timeout=connect_timeout, timeout=timeout, connections=connections
-        )
+        self._url = url
         self._runtime = runtime
+        self._connections = connections
+        self._slack_ms = SLACK_MS
+        self._client = self._make_client(connect_timeout, timeout)
         self._durability = durability
         self._on_risk = on_risk
         self._bases: dict[str, bytes] = {}
@@ -61,6 +65,22 @@ class RedisStore:
     def round_trips(self) -> int:
         """How many requests have gone to servers so far."""
         return self._client.round_trips
+
+    @property
+    def connections_made(self) -> int:
+        """How many connections have been made so far."""
+        return self._client.connections_made
+
+    def as_cache(self) -> None:
+        """Be the hot tier: promises are the durable store's, patience is short, ended rows go soon."""
+        self._on_risk = "ignore"
+        self._slack_ms = CACHE_SLACK_MS
+        self._client = self._make_client(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
+
+    async def incarnation(self) -> str:
+        """Which runs of which servers these are: another text after a restart or a failover."""
+        infos = await checks.read_info(self._client, b"server")
+        return " ".join(sorted(info.get("run_id", "") for _, info in infos))
 
     async def open(self) -> None:
         """Connect, check the schema and what the server promises."""
@@ -135,7 +155,7 @@ class RedisStore:
             return []
         org = batches.org_of(changes)
         base = self._base(org)
-        args = batches.arguments(changes, now, SLACK_MS)
+        args = batches.arguments(changes, now, self._slack_ms)
         if not batches.only_removes(changes):
             await self._register(org)
         keyed = any(isinstance(change, Append) and change.key is not None for change in changes)
@@ -147,7 +167,7 @@ class RedisStore:
         counts: dict[str, int] = {}
         left = {kind.table.name: limit for kind in kinds() if layout(kind).expires is not None}
         specs = [layout(kind).spec for kind in kinds() if kind.table.name in left]
-        for org in await self.orgs():
+        for org in await self._holders(b"!", [spec[0] for spec in specs]):
             args: list[Any] = [stamp(now)]
             for spec in specs:
                 args += [*spec, left[spec[0].decode()]]
@@ -182,14 +202,8 @@ class RedisStore:
 
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
-        members = await self._client.command(ORGS_KEY, b"SMEMBERS", ORGS_KEY)
-        names = sorted(bytes(member).decode() for member in members)
         tables = [kind.table.name.encode() for kind in kinds() if kind.table.name != "marks"]
-        asked = []
-        for name in names:
-            base = self._base(name)
-            asked.append((base, [b"EXISTS", *[base + b"@" + table for table in tables]]))
-        return [name for name, there in zip(names, await self._client.many(asked), strict=True) if there]
+        return await self._holders(b"@", tables)
 
     async def scrub(self) -> None:
         """Rewrite the server's files, so that nothing deleted is left in them."""
@@ -239,6 +253,16 @@ class RedisStore:
                 continue
         raise unknown
 
+    async def _holders(self, mark: bytes, tables: Sequence[bytes]) -> list[str]:
+        """The orgs that have any of these keys."""
+        members = await self._client.command(ORGS_KEY, b"SMEMBERS", ORGS_KEY)
+        names = sorted(bytes(member).decode() for member in members)
+        asked = []
+        for name in names:
+            base = self._base(name)
+            asked.append((base, [b"EXISTS", *[base + mark + table for table in tables]]))
+        return [name for name, there in zip(names, await self._client.many(asked), strict=True) if there]
+
     async def _register(self, org: str) -> None:
         then = self._registered.get(org)
         if then is None or time.monotonic() - then > REGISTER_SECONDS:
@@ -277,6 +301,15 @@ class RedisStore:
                 if bad:
                     report["problems"].append(f"{bad} damaged rows in {kind.table.name}")
         report["rows"] = {name: count for name, count in sorted(rows.items()) if count}
+
+    def _make_client(self, connect_timeout: float, timeout: float) -> Client:
+        return Client(
+            self._url,
+            runtime=self._runtime,
+            connect_timeout=connect_timeout,
+            timeout=timeout,
+            connections=self._connections,
+        )
 
     def _base(self, org: str) -> bytes:
         base = self._bases.get(org)

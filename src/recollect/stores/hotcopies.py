@@ -1,0 +1,240 @@
+"""Copies of durable rows in a hot store, and the rules that keep them true.
+
+A copy is a state entry of the hot store. Whoever writes a row first marks its copy as being written, then writes the
+durable store, then replaces the mark: by the new value if nobody touched the copy in between, else by nothing. Whoever
+reads a miss remembers the copy's version, reads the durable store, and fills only over that version. So once a write
+has returned, no copy older than it is there. A generation per org, a random number, fails every fill that was on its
+way when the hot store was flushed or restarted; an org whose marks could not be written is wiped before it is served
+hot again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from ..errors import Conflict, StoreError, UsageError
+from ..ports import to_datetime
+from ..records import Key, StateEntry
+from .base import Change, DeleteRange, Expect, Load, Put, Store
+
+T = TypeVar("T")
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+WRITING_MICROS = 10_000_000
+_random = random.SystemRandom()
+
+
+class HotDown(Exception):
+    """The hot store cannot be used now; the durable one answers."""
+
+
+class Copy:
+    """What the hot store holds in one place: a version to fill over, and a body where it is valid."""
+
+    __slots__ = ("body", "fillable", "version")
+
+    def __init__(self, entry: StateEntry | None, now: int) -> None:
+        self.version = 0 if entry is None else entry.version
+        self.body: Any = None
+        self.fillable = True
+        if entry is not None:
+            state = entry.value
+            self.body = state.get("b")
+            self.fillable = state.get("w", 0) <= now
+
+
+class HotSide:
+    """The hot store behind a circuit breaker: a failure costs one timeout, then nothing until it is tried again."""
+
+    def __init__(self, store: Store, max_age: float) -> None:
+        self.store = store
+        self._max_age = int(max_age * 1_000_000)
+        self._prefix = ""
+        self._until = 0.0
+        self._pause = 0.0
+        self._opened = False
+        self._generations: dict[str, int] = {}
+        self._dirty: set[str] = set()
+        self._incarnation: str | None = None
+        self._connections = -1
+
+    @property
+    def up(self) -> bool:
+        """Whether the hot store may be asked now."""
+        return bool(self._prefix) and time.monotonic() >= self._until
+
+    def serve(self, durable_id: str) -> None:
+        """Copies belong to one durable store; two of them may share a hot one."""
+        self._prefix = f"hot:{durable_id}"
+
+    async def close(self) -> None:
+        """Close the hot store, reachable or not."""
+        try:
+            await self.store.close()
+        except StoreError:
+            self._failed()
+        self._opened = False
+
+    async def guarded(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Run something on the hot store; HotDown where it fails or is given a rest."""
+        if not self.up:
+            raise HotDown
+        try:
+            await self._recover()
+            done = await work()
+        except StoreError as cause:
+            self._failed()
+            raise HotDown from cause
+        self._pause = 0.0
+        return done
+
+    def place(self, org: str, table: str, key: Sequence[str | int]) -> Key:
+        """Where the copy of a row is: rows of one partition share a namespace."""
+        *partition, last = key
+        return (org, self.partition(table, partition), str(last))
+
+    def partition(self, table: str, columns: Sequence[str | int]) -> str:
+        """The namespace of the copies of a partition."""
+        return ":".join(
+            [self._prefix, table, *[str(column).replace("%", "%25").replace(":", "%3A") for column in columns]]
+        )
+
+    def entry(self, place: Key, state: dict[str, Any], now: int, ends: int | None = None) -> StateEntry:
+        """A copy as the hot store keeps it; it ends with its row, and after `max_age` in any case."""
+        at, limit = to_datetime(now), now + self._max_age
+        return StateEntry(
+            org=str(place[0]),
+            ns=str(place[1]),
+            key=str(place[2]),
+            value=state,
+            created_at=at,
+            updated_at=at,
+            expires_at=to_datetime(limit if ends is None else min(limit, ends)),
+        )
+
+    def freed(self, place: Key, now: int) -> Put:
+        """A copy that holds nothing and may be filled."""
+        return Put(self.entry(place, {}, now))
+
+    def marked(self, place: Key, now: int) -> Put:
+        """A copy that is being written: nobody serves it, and nobody fills it for a while."""
+        return Put(self.entry(place, {"w": now + WRITING_MICROS}, now))
+
+    async def read(self, org: str, places: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
+        """The generation of an org, and the copies in several of its places."""
+        read = lambda: self.store.get_many(StateEntry, places, now=now)  # noqa: E731
+        generation, entries = await self.guarded(lambda: self._trusted(org, read))
+        return generation, [Copy(entry, now) for entry in entries]
+
+    async def scan(self, org: str, partition: str, limit: int, now: int) -> tuple[int, list[StateEntry]]:
+        """The generation of an org, and the copies of a partition, last first."""
+        read = lambda: self.store.scan(StateEntry, (org, partition), now=now, reverse=True, limit=limit)  # noqa: E731
+        return await self.guarded(lambda: self._trusted(org, read))
+
+    def generation(self, org: str) -> int | None:
+        """The generation last seen, if it is trusted."""
+        return self._generations.get(org)
+
+    async def fill(
+        self, org: str, generation: int | None, versions: dict[Key, int], changes: Sequence[Change], now: int
+    ) -> bool:
+        """Write copies if nothing has touched these places or this hot store since; whether it was done."""
+        if generation is None:
+            return False
+        expects = [Expect(StateEntry, self._generation_key(org), generation)]
+        expects += [Expect(StateEntry, place, version) for place, version in versions.items()]
+        try:
+            await self.guarded(lambda: self.store.apply([*expects, *changes], now=now))
+        except Conflict as conflict:
+            if conflict.facts.get("key", self._generation_key(org)) == self._generation_key(org):
+                self._generations.pop(org, None)
+            return False
+        except UsageError:
+            # Too large to copy, say: the durable store goes on serving it.
+            return False
+        return True
+
+    async def mark(self, org: str, changes: Sequence[Change], now: int) -> list[Any]:
+        """Write marks without any condition; an org that could not be marked is wiped before it is served again."""
+        try:
+            return await self.guarded(lambda: self.store.apply(changes, now=now))
+        except HotDown:
+            self.distrust(org)
+            raise
+
+    def distrust(self, org: str) -> None:
+        """Wipe an org before it is served hot again."""
+        self._dirty.add(org)
+        self._generations.pop(org, None)
+
+    async def wipe(self, org: str) -> None:
+        """Drop every copy of an org, and every fill that is on its way."""
+        try:
+            await self.guarded(lambda: self._rotate(org))
+        except HotDown:
+            self.distrust(org)
+
+    # -- trust
+
+    async def _recover(self) -> None:
+        if not self._opened:
+            await self.store.open()
+            self._opened = True
+        await self._same_server()
+        for org in list(self._dirty):
+            await self._rotate(org)
+
+    async def _same_server(self) -> None:
+        """A new connection may lead to a server that restarted with old data: then no copy is trusted."""
+        count = getattr(self.store, "connections_made", 0)
+        if count == self._connections:
+            return
+        known = getattr(self.store, "incarnation", None)
+        found = "" if known is None else await known()
+        if found != self._incarnation:
+            self._generations.clear()
+        self._incarnation = found
+        self._connections = getattr(self.store, "connections_made", 0)
+
+    async def _trusted(self, org: str, read: Callable[[], Awaitable[T]]) -> tuple[int, T]:
+        """What a read gives, if it came from the server that we know the generation of."""
+        await self._prepare(org)
+        generation = self._generations.get(org)
+        found = await read()
+        await self._same_server()
+        if generation is None or self._generations.get(org) != generation:
+            raise HotDown
+        return generation, found
+
+    async def _prepare(self, org: str) -> None:
+        if org in self._generations:
+            return
+        found = await self.store.get(StateEntry, self._generation_key(org), now=0)
+        if found is None or found.value != self._incarnation:
+            await self._rotate(org)
+        else:
+            self._generations[org] = found.version
+
+    async def _rotate(self, org: str) -> None:
+        generation = _random.getrandbits(52) + 1
+        at = to_datetime(0)
+        _, ns, key = self._generation_key(org)
+        row = StateEntry(
+            org=org, ns=str(ns), key=str(key), value=self._incarnation, created_at=at, updated_at=at, version=generation
+        )
+        copies = DeleteRange(StateEntry, (org,), after=(f"{self._prefix}:",), before=(f"{self._prefix};",))
+        await self.store.apply([copies, Load(row)], now=0)
+        self._generations[org] = generation
+        self._dirty.discard(org)
+
+    def _generation_key(self, org: str) -> Key:
+        return (org, self._prefix, "generation")
+
+    def _failed(self) -> None:
+        self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
+        self._until = time.monotonic() + self._pause
+        self._generations.clear()
+        self._connections = -1

@@ -1,0 +1,467 @@
+"""A hot store in front of a durable one: working memory, entities, state and live history are served hot.
+
+The durable store is the truth and is written first; the hot one holds copies. A hot store that is flushed, restarted or
+gone costs time, never data, and is used again by itself. The rules are in hotcopies.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import RecollectError, StoreError, UnknownOutcome, Unsupported
+from ..filters import Filter
+from ..ids import new_id
+from ..messages import Message
+from ..ports import to_datetime, to_micros
+from ..records import CachedEntity, Job, Key, Mark, Record, StateEntry, Thread, WorkingDocument
+from .base import (
+    Append,
+    Appended,
+    Change,
+    Claims,
+    Delete,
+    DeleteRange,
+    Diagnoses,
+    Expect,
+    Increment,
+    Load,
+    Put,
+    R,
+    Scrubs,
+    Store,
+    Stored,
+    live,
+)
+from .codec import codec, decoded
+from .hotcopies import Copy, HotDown, HotSide
+
+ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
+WINDOW = 200
+LARGEST_COPY = 256 * 1024
+# Keys of a thread's copies: numbers of messages, then what was filled, then what is newest.
+_FILLED, _NEWEST = "}", "~"
+_TIER_KEY = ("recollect", "tier", "id")
+
+
+class TieredStore:
+    """Any hot store in front of any durable one."""
+
+    def __init__(self, durable: Store, hot: Store, *, max_age: float = 60.0) -> None:
+        relax = getattr(hot, "as_cache", None)
+        if relax is not None:
+            relax()
+        self.name = f"{durable.name}+{hot.name}"
+        self.durable = durable
+        self.hot = hot
+        self._hot = HotSide(hot, max_age)
+
+    def __getattr__(self, name: str) -> Any:
+        # Powers the durable store has beside these, such as search.
+        if name.startswith("_") or name == "durable":
+            raise AttributeError(name)
+        return getattr(self.durable, name)
+
+    async def open(self) -> None:
+        """Open the durable store; the hot one is opened when it is first needed."""
+        await self.durable.open()
+        mark = await self.durable.get(Mark, _TIER_KEY, now=0)
+        if mark is None:
+            org, name, item = _TIER_KEY
+            made = Mark(org=org, name=name, item=item, detail=new_id(), updated_at=to_datetime(0))
+            await self.durable.apply([Put(made, absent=True)], now=0)
+            mark = await self.durable.get(Mark, _TIER_KEY, now=0)
+        if mark is None:
+            raise StoreError("the durable store did not keep the mark of its hot copies")
+        self._hot.serve(str(mark.detail))
+
+    async def close(self) -> None:
+        """Close both."""
+        await self._hot.close()
+        await self.durable.close()
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        """The live row under a key."""
+        if kind not in ROW_KINDS or not self._hot.up:
+            return await self.durable.get(kind, key, now=now)
+        return (await self.get_many(kind, [key], now=now))[0]
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        """The live rows under several keys, in their order."""
+        orgs = {key[0] for key in keys}
+        if kind not in ROW_KINDS or len(orgs) != 1:
+            return await self.durable.get_many(kind, keys, now=now)
+        org = str(orgs.pop())
+        places = [self._hot.place(org, kind.table.name, key[1:]) for key in keys]
+        try:
+            generation, copies = await self._hot.read(org, places, now)
+        except HotDown:
+            return await self.durable.get_many(kind, keys, now=now)
+        found: list[Any] = [_served(kind, copy, now) for copy in copies]
+        missing = [number for number, one in enumerate(found) if one is _MISS]
+        if missing:
+            rows = await self.durable.get_many(kind, [keys[number] for number in missing], now=now)
+            for number, row in zip(missing, rows, strict=True):
+                found[number] = row
+            fills = [(places[number], copies[number], found[number]) for number in dict.fromkeys(missing)]
+            await self._fill(org, generation, fills, now)
+        return found
+
+    async def scan(
+        self,
+        kind: type[R],
+        prefix: Key,
+        *,
+        now: int,
+        index: str | None = None,
+        after: Key | None = None,
+        before: Key | None = None,
+        starts: str | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+        where: Filter | None = None,
+    ) -> list[R]:
+        """Live rows within the bounds; the newest messages of a thread come from the hot store."""
+        plain = index is None and after is None and before is None and starts is None and where is None
+        newest = kind is Message and plain and reverse and len(prefix) == 2
+        if newest and limit is not None and 0 < limit <= WINDOW:
+            return await self._newest(str(prefix[0]), str(prefix[1]), limit, now)  # type: ignore[return-value]
+        return await self.durable.scan(
+            kind, prefix, now=now, index=index, after=after, before=before, starts=starts, reverse=reverse, limit=limit,
+            where=where,
+        )  # fmt: skip
+
+    async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
+        """Mark the copies, change the durable store, then put the new values in their place."""
+        plans = _plans(changes, self._hot) if self._hot.up or _touches(changes) else {}
+        tokens = {org: await self._mark(org, plan, now) for org, plan in plans.items()}
+        try:
+            results = await self.durable.apply(changes, now=now)
+        except BaseException as error:
+            for org, plan in plans.items():
+                if isinstance(error, RecollectError) and not isinstance(error, UnknownOutcome):
+                    await self._free(org, plan, now)
+                elif plan.wipe or tokens[org] is None:
+                    # Done or not: where marks do not keep readers at the durable store, the org is wiped later.
+                    self._hot.distrust(org)
+            raise
+        for org, plan in plans.items():
+            await self._settle(org, plan, tokens[org], results, now)
+        return results
+
+    async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
+        """Remove expired rows for good, and with them their copies."""
+        counts = await self.durable.purge(now=now, limit=limit)
+        try:
+            while any((await self._hot.guarded(lambda: self.hot.purge(now=now))).values()):
+                continue
+        except HotDown:
+            return counts
+        return counts
+
+    async def claim(
+        self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
+    ) -> list[Job]:
+        """Jobs are the durable store's."""
+        return await self._claims().claim(queue, owner=owner, now=now, lease=lease, limit=limit, org=org)
+
+    async def orgs(self) -> list[str]:
+        """Every org that has rows."""
+        return await self._claims().orgs()
+
+    async def scrub(self) -> None:
+        """No deleted bytes in the files of either store; a hot one that is away says so."""
+        for store in (self.durable, self.hot):
+            if not isinstance(store, Scrubs):
+                raise Unsupported(f"the {store.name} store cannot remove deleted bytes from its files")
+            await store.scrub()
+
+    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+        """Both stores; what is wrong with the hot one is told, and is no loss."""
+        report = await self.durable.diagnose(deep=deep) if isinstance(self.durable, Diagnoses) else {}
+        problems = list(report.get("problems", ()))
+        hot: dict[str, Any] = {"store": self.hot.name}
+        if isinstance(self.hot, Diagnoses):
+            try:
+                hot = await self._hot.guarded(self.hot.diagnose)
+            except HotDown as down:
+                hot["problems"] = [f"the hot store cannot be reached: {down.__cause__ or 'given a rest'}"]
+                problems += hot["problems"]
+        return {**report, "store": self.name, "hot": hot, "problems": problems}
+
+    # -- rows
+
+    async def _fill(self, org: str, generation: int, fills: Iterable[tuple[Key, Copy, Any]], now: int) -> None:
+        versions: dict[Key, int] = {}
+        puts: list[Change] = []
+        for place, copy, row in fills:
+            state = {"a": now} if row is None else _state(row)
+            if copy.fillable and state is not None:
+                versions[place] = copy.version
+                puts.append(Put(self._hot.entry(place, {"b": state}, now, _ends(row))))
+        if puts:
+            try:
+                await self._hot.fill(org, generation, versions, puts, now)
+            except HotDown:
+                return
+
+    # -- the newest messages
+
+    async def _newest(self, org: str, thread: str, limit: int, now: int) -> list[Message]:
+        partition = self._hot.partition("messages", [thread])
+        try:
+            generation, copies = await self._hot.scan(org, partition, limit + 2, now)
+        except HotDown:
+            return await self.durable.scan(Message, (org, thread), now=now, reverse=True, limit=limit)
+        found = _window(copies, limit, now)
+        if found is not None:
+            return found
+        head = Copy(copies[0] if copies and copies[0].key == _NEWEST else None, now)
+        rows = await self.durable.scan(Message, (org, thread), now=now, reverse=True, limit=WINDOW)
+        if head.fillable:
+            await self._fill_window(org, generation, partition, head, rows, now)
+        return rows[:limit]
+
+    async def _fill_window(
+        self, org: str, generation: int, partition: str, head: Copy, rows: list[Message], now: int
+    ) -> None:
+        place, filled = (org, partition, _NEWEST), (org, partition, _FILLED)
+        top = rows[0].seq if rows else 0
+        ends = min((end for row in rows if (end := _ends(row)) is not None), default=None)
+        states = [(row.seq, _state(row)) for row in rows]
+        if any(state is None for _, state in states):
+            return
+        about = {"top": top, "at": now, "whole": len(rows) < WINDOW}
+        changes: list[Change] = [DeleteRange(StateEntry, (org, partition), before=(_FILLED,))]
+        changes += [
+            Put(self._hot.entry((org, partition, _number(seq)), {"b": state}, now, ends)) for seq, state in states
+        ]
+        changes.append(Put(self._hot.entry(filled, {"b": about}, now, ends)))
+        changes.append(Put(self._hot.entry(place, {"b": {"top": top}}, now)))
+        try:
+            await self._hot.fill(org, generation, {place: head.version}, changes, now)
+        except HotDown:
+            return
+
+    # -- writes
+
+    async def _mark(self, org: str, plan: _Plan, now: int) -> _Marks | None:
+        """Say what is about to be written; None where that failed."""
+        if plan.wipe:
+            await self._hot.wipe(org)
+        generation, places = self._hot.generation(org), plan.places()
+        if not places:
+            return _Marks(generation, {})
+        try:
+            done = await self._hot.mark(org, [self._hot.marked(place, now) for place in places], now)
+        except HotDown:
+            return None
+        return _Marks(generation, {place: stored.version for place, stored in zip(places, done, strict=True)})
+
+    async def _free(self, org: str, plan: _Plan, now: int) -> None:
+        changes: list[Change] = [
+            DeleteRange(StateEntry, place[:2], before=(_NEWEST,)) for place, new in plan.windows.items() if new is None
+        ]
+        changes += [self._hot.freed(place, now) for place in plan.places()]
+        if plan.wipe:
+            await self._hot.wipe(org)
+        if changes:
+            try:
+                await self._hot.mark(org, changes, now)
+            except HotDown:
+                return
+
+    async def _settle(self, org: str, plan: _Plan, marks: _Marks | None, results: list[Any], now: int) -> None:
+        """Put the new values in place of the marks; where others wrote meanwhile, nothing."""
+        if marks is None:
+            # Without marks a reader may have filled in what this batch has just replaced.
+            await self._hot.wipe(org)
+            return
+        replayed = any(isinstance(one, Appended) and one.replayed for one in results)
+        puts = [] if replayed or plan.wipe else plan.settled(results, self._hot, now)
+        if not puts:
+            await self._free(org, plan, now)
+            return
+        try:
+            done = await self._hot.fill(org, marks.generation, marks.versions, puts, now)
+        except HotDown:
+            # The marks may still be there, or not: nothing of this org is trusted until it has been wiped.
+            await self._hot.wipe(org)
+            return
+        if not done:
+            await self._free(org, plan, now)
+
+    def _claims(self) -> Claims:
+        if not isinstance(self.durable, Claims):
+            raise Unsupported(f"the {self.durable.name} store hands out no jobs")
+        return self.durable
+
+
+class _Marks(msgspec.Struct, frozen=True):
+    """What stands in the hot store while a batch is on its way."""
+
+    generation: int | None
+    versions: dict[Key, int]
+
+
+class _Plan:
+    """What a batch does to the copies of one org."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, list[tuple[int, Change]]] = {}
+        self.windows: dict[Key, list[tuple[int, Append]] | None] = {}
+        self.wipe = False
+
+    def places(self) -> list[Key]:
+        """Every copy it touches."""
+        return [*self.rows, *self.windows]
+
+    def settled(self, results: list[Any], hot: HotSide, now: int) -> list[Change]:
+        """The copies as they are after the batch was done."""
+        out: list[Change] = []
+        for place, touches in self.rows.items():
+            state, ends = (None, None) if len(touches) > 1 else _outcome(touches[0][1], results[touches[0][0]])
+            out.append(hot.freed(place, now) if state is None else Put(hot.entry(place, {"b": state}, now, ends)))
+        for place, appends in self.windows.items():
+            out += _grown(place, appends, results, hot, now)
+        return out
+
+
+def _touches(changes: Sequence[Change]) -> bool:
+    hot = (*ROW_KINDS, Message)
+    return any(isinstance(change, Append | Increment) or _kind(change) in hot for change in changes)
+
+
+def _kind(change: Change) -> type[Record] | None:
+    if isinstance(change, Put | Load):
+        return type(change.record)
+    if isinstance(change, Delete | DeleteRange):
+        return change.kind
+    return StateEntry if isinstance(change, Increment) else None
+
+
+def _plans(changes: Sequence[Change], hot: HotSide) -> dict[str, _Plan]:
+    plans: dict[str, _Plan] = {}
+    for number, change in enumerate(changes):
+        if isinstance(change, Append):
+            plan = plans.setdefault(change.org, _Plan())
+            plan.rows.setdefault(hot.place(change.org, "threads", (change.thread,)), []).append((number, change))
+            place = (change.org, hot.partition("messages", [change.thread]), _NEWEST)
+            known = plan.windows.setdefault(place, [])
+            if known is not None:
+                known.append((number, change))
+            continue
+        kind = _kind(change)
+        if isinstance(change, Expect) or (kind not in ROW_KINDS and kind is not Message):
+            continue
+        key = _key(change)
+        plan = plans.setdefault(str(key[0]), _Plan())
+        if kind is Message and len(key) >= 2:
+            plan.windows[(key[0], hot.partition("messages", [key[1]]), _NEWEST)] = None
+        elif kind is None or isinstance(change, DeleteRange):
+            plan.wipe = True
+        else:
+            plan.rows.setdefault(hot.place(str(key[0]), kind.table.name, key[1:]), []).append((number, change))
+    return plans
+
+
+def _key(change: Change) -> Key:
+    if isinstance(change, Put | Load | Increment):
+        return change.record.row_key
+    if isinstance(change, DeleteRange):
+        return change.prefix
+    assert isinstance(change, Delete)
+    return change.key
+
+
+def _outcome(change: Change, result: Any) -> tuple[Any, int | None]:
+    """The copy a change leaves behind, and when it ends; None where that is not known."""
+    if isinstance(change, Delete):
+        return {"a": None}, None
+    if isinstance(change, Load):
+        return _state(change.record), _ends(change.record)
+    if isinstance(change, Put) and isinstance(result, Stored):
+        given = {"version": result.version}
+        row = msgspec.structs.replace(change.record, **given, created_at=result.created_at)
+        return _state(row), _ends(row)
+    return None, None
+
+
+def _grown(
+    place: Key, appends: list[tuple[int, Append]] | None, results: list[Any], hot: HotSide, now: int
+) -> list[Change]:
+    """A window after its thread has grown; one whose messages were changed otherwise is emptied."""
+    emptied: list[Change] = [DeleteRange(StateEntry, place[:2], before=(_NEWEST,)), hot.freed(place, now)]
+    if appends is None:
+        return emptied
+    out: list[Change] = []
+    top = 0
+    for number, change in appends:
+        done: Appended = results[number]
+        for seq, message in enumerate(change.messages, done.first):
+            stored = msgspec.structs.replace(
+                message, org=change.org, thread=change.thread, seq=seq, expires_at=done.expires_at
+            )
+            state = _state(stored)
+            if state is None:
+                return emptied
+            out.append(Put(hot.entry((*place[:2], _number(seq)), {"b": state}, now, _ends(stored))))
+        top = done.first + done.count - 1
+    if not out:
+        return [hot.freed(place, now)]
+    if top > WINDOW:
+        out.append(DeleteRange(StateEntry, place[:2], before=(_number(top - WINDOW + 1),)))
+    return [*out, Put(hot.entry(place, {"b": {"top": top}}, now))]
+
+
+_MISS = object()
+
+
+def _served(kind: type[Record], copy: Copy, now: int) -> Any:
+    """The row a copy stands for, None for a known absence, or _MISS."""
+    body = copy.body
+    if body is None:
+        return _MISS
+    if "a" in body:
+        # Seen to be absent at a time: absent from then on, but a clock set back may see what has expired since.
+        return None if body["a"] is None or now >= body["a"] else _MISS
+    row = decoded(kind, tuple(body["r"]))
+    ends = _ends(row)
+    return row if live(ends, now) else None
+
+
+def _window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | None:
+    """The newest messages out of a thread's copies, or None where they are not all there."""
+    if len(copies) < 2 or copies[0].key != _NEWEST or copies[1].key != _FILLED:
+        return None
+    head, filled = copies[0].value.get("b"), copies[1].value.get("b")
+    if head is None or filled is None or now < filled["at"]:
+        return None
+    rows = [decoded(Message, tuple(copy.value["b"]["r"])) for copy in copies[2:]]
+    # What came after the fill must be there without a gap; what the fill brought is there or has ended with it.
+    grown = [row.seq for row in rows if row.seq > filled["top"]]
+    wanted = min(limit, head["top"] - filled["top"])
+    if grown != list(range(head["top"], head["top"] - wanted, -1)):
+        return None
+    if any(not live(_ends(row), now) for row in rows):
+        return None
+    complete = filled["whole"] and head["top"] <= WINDOW
+    return rows if len(rows) == limit or complete else None
+
+
+def _number(seq: int) -> str:
+    return f"{seq:016d}"
+
+
+def _state(row: Record) -> Any:
+    """A row as a copy holds it; None where it is too large to be worth one."""
+    cells = list(codec(type(row)).encode(row))
+    size = sum(len(cell) for cell in cells if isinstance(cell, str))
+    return None if size > LARGEST_COPY else {"r": cells}
+
+
+def _ends(row: Any) -> int | None:
+    ends = getattr(row, "expires_at", None)
+    return None if ends is None else to_micros(ends)

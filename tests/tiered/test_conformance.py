@@ -1,0 +1,72 @@
+"""A tiered store answers as the reference store does, whatever becomes of its hot side."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.servers.redis import RedisServer, free_port, start_redis
+
+from recollect.runtime import Runtime
+from recollect.stores.base import Store
+from recollect.stores.memory import MemoryStore
+from recollect.stores.redis import RedisStore
+from recollect.stores.sqlite import SqliteStore
+from recollect.stores.tiered import TieredStore
+from recollect.testing.properties import StoreProperties
+from recollect.testing.stores import MakeStore, StoreConformance
+
+
+@pytest.fixture(scope="module")
+def hot_server() -> Iterator[RedisServer]:
+    server = start_redis(aof="no")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def on_redis(hot_server: RedisServer, tmp_path: Path) -> MakeStore:
+    def make(runtime: Runtime) -> Store:
+        durable = SqliteStore(str(tmp_path / "store.db"), runtime=runtime, durability="normal")
+        return TieredStore(durable, RedisStore(hot_server.url, runtime=runtime))
+
+    return make
+
+
+@pytest.fixture
+def on_nothing(tmp_path: Path) -> MakeStore:
+    def make(runtime: Runtime) -> Store:
+        durable = SqliteStore(str(tmp_path / "store.db"), runtime=runtime, durability="normal")
+        return TieredStore(durable, RedisStore(f"redis://127.0.0.1:{free_port()}", runtime=runtime))
+
+    return make
+
+
+class TestRedisBeforeSqlite(StoreConformance):
+    @pytest.fixture
+    def make_store(self, on_redis: MakeStore) -> MakeStore:
+        return on_redis
+
+
+class TestRamBeforeRam(StoreConformance):
+    @pytest.fixture
+    def make_store(self) -> MakeStore:
+        durable, hot = MemoryStore(), MemoryStore()
+        return lambda runtime: TieredStore(durable, hot)
+
+
+class TestHotStoreAway(StoreConformance):
+    @pytest.fixture
+    def make_store(self, on_nothing: MakeStore) -> MakeStore:
+        return on_nothing
+
+
+class TestRedisBeforeSqliteProperties(StoreProperties):
+    @pytest.fixture
+    def make_store(self, on_redis: MakeStore) -> MakeStore:
+        return on_redis
+
+
+class TestRamBeforeRamProperties(StoreProperties):
+    @pytest.fixture
+    def make_store(self) -> MakeStore:
+        return lambda runtime: TieredStore(MemoryStore(), MemoryStore())
