@@ -26,7 +26,7 @@ from .fence import as_items, render_memory, render_scratchpad
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
 from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit
 from .policies import SlidingWindow, model_of
-from .summaries import summarize, summary_message
+from .summaries import awaitable_model, summarize, summary_message
 from .tokens import Counter, open_counter
 from .units import INSTRUCTIONS, Grouper, Unit, group
 from .validate import check_view
@@ -254,8 +254,8 @@ class Assembly:
 
     async def finish_async(self) -> Context:
         """`finish`, awaiting the policy's language model where it has one to ask."""
-        model = model_of(self.policy)
-        if self._summarize is not None or not hasattr(model, "complete"):
+        model = awaitable_model(model_of(self.policy))
+        if self._summarize is not None or model is None:
             return self.finish()
         asked: list[tuple[Sequence[Message], str | None, int]] = []
 
@@ -263,6 +263,7 @@ class Assembly:
             asked.append((messages, previous, most))
             return None
 
+        # A first pass learns what would be asked; nothing of it is sent.
         self._summarize = note
         context = self.finish()
         if asked:
@@ -306,12 +307,14 @@ class Assembly:
 
     def _plan(self, room: int, pinned: int) -> tuple[Plan, Message | None]:
         summary = self._summary
+        notes: tuple[str, ...] = ()
         if summary is not None and (summary.tokens or 0) + pinned > room:
-            summary = None
+            summary, notes = None, ("the summary did not fit",)
         spent = summary.tokens or 0 if summary else 0
         plan = self.policy.plan(self.units, room - spent, self._aid())
         if plan.digest is not None:
             return fit(plan, room, "did not fit"), summary_message(plan.digest.text, self.counter)
+        plan = msgspec.structs.replace(plan, notes=(*plan.notes, *notes))
         return fit(plan, room - spent, "did not fit"), summary
 
     # Putting together

@@ -93,7 +93,7 @@ def _any_pinned(listed: Sequence[Any]) -> bool:
         if isinstance(listed[0] if listed else None, Message):
             return any(map(_PINNED, listed))
         # Role and content alone are not pinned: asking for lengths touches a third of the memory.
-        return max(map(dict.__len__, listed), default=0) > 2 and any(map(dict.__contains__, listed, repeat("pinned")))
+        return max(map(len, listed), default=0) > 2 and any(map(dict.__contains__, listed, repeat("pinned")))
     except (TypeError, AttributeError):
         return any(item.pinned if isinstance(item, Message) else "pinned" in item for item in listed)
 

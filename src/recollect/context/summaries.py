@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ..messages import Message
 from .extract import extract
@@ -64,7 +64,7 @@ def write_summary(units: Sequence[Unit], max_tokens: int, aid: Aid, model: Any =
         return None
     note = ""
     if aid.summarize is not None:
-        digest = aid.summarize(messages, aid.previous, most)
+        digest = _ask_function(aid.summarize, aid.previous, messages, most, aid.counter)
     elif model is not None:
         digest = ask(model, aid.previous, messages, most, aid.counter)
     else:
@@ -123,10 +123,14 @@ async def summarize(
 def ask(
     model: Any, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
 ) -> Digest | None:
-    """The same without an event loop: a function, or a model whose calls block."""
-    if not hasattr(model, "complete"):
+    """The same without an event loop: a function, a model's name, or a model whose calls block."""
+    if callable(model) and not hasattr(model, "complete"):
         return _ask_function(model, previous, messages, max_tokens, counter)
-    running = summarize(model, previous, messages, max_tokens, counter=counter)
+    if isinstance(model, str):
+        from ..models import open_model
+
+        model = open_model(model, blocking=True)
+    running = summarize(cast(Completer, model), previous, messages, max_tokens, counter=counter)
     try:
         running.send(None)
     except StopIteration as done:
@@ -138,21 +142,45 @@ def ask(
     return extractive(messages, previous, max_tokens, counter, note=note)
 
 
+def awaitable_model(model: Any) -> Completer | None:
+    """A policy's model as something to await, or None where it is a plain function or there is none."""
+    if isinstance(model, str) or inspect.iscoroutinefunction(model):
+        from ..models import open_model
+
+        return open_model(model, blocking=False)
+    found: Completer | None = model if hasattr(model, "complete") else None
+    return found
+
+
 def _ask_function(
     function: Any, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
 ) -> Digest | None:
     try:
-        answer = function(messages, previous, max_tokens)
-        if inspect.isawaitable(answer):
-            getattr(answer, "close", lambda: None)()
-            raise TypeError("the function is a coroutine")
-        text = answer.text if isinstance(answer, Digest) else parse(answer)
+        answer = _call(function, previous, messages, max_tokens)
+        if isinstance(answer, Digest):
+            return answer
+        text = parse(answer)
         problem = problem_of(text, previous, messages, max_tokens, counter)
     except Exception as failure:
+        # As with a model: a summarizer of the caller's that breaks must not cost the history.
         text, problem = "", f"the summarizer failed ({type(failure).__name__})"
     if problem is None:
         return Digest(text, "model")
     return extractive(messages, previous, max_tokens, counter, note=f"{problem}; extractive used")
+
+
+def _call(function: Any, previous: str | None, messages: Sequence[Message], max_tokens: int) -> Any:
+    """A function of (messages, previous, max_tokens), or of one text, as models are plugged in elsewhere."""
+    kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+    places = sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
+    if places >= 3 or inspect.Parameter.VAR_POSITIONAL in kinds:
+        answer = function(messages, previous, max_tokens)
+    else:
+        answer = function(f"{SYSTEM_PROMPT}\n\n{prompt(previous, messages, max_tokens)[0]['content']}")
+    if inspect.isawaitable(answer):
+        getattr(answer, "close", lambda: None)()
+        raise TypeError("the function is a coroutine")
+    return answer
 
 
 def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -> list[dict[str, Any]]:

@@ -224,6 +224,29 @@ def test_a_model_that_needs_a_loop_is_replaced_where_there_is_none_and_awaited_w
     assert context.manifest.notes == ()
 
 
+def test_a_function_of_one_text_is_a_model_and_so_is_a_coroutine_function() -> None:
+    asked: list[str] = []
+
+    def write(text: str) -> str:
+        asked.append(text)
+        return GOOD
+
+    async def write_async(text: str) -> str:
+        await asyncio.sleep(0)
+        return write(text)
+
+    async def awaited() -> Any:
+        assembly = Assembly(budget=300, policy=Summarize(model=write_async))
+        assembly.read_all(thread[::-1], position=len(thread))
+        return await assembly.finish_async()
+
+    thread = [Message(role="user", content=text) for text in (*FACTS, *TALK * 3)]
+    for context in (compress(thread, budget=300, policy=Summarize(model=write)), asyncio.run(awaited())):
+        assert GOOD in context.messages()[0]["content"]
+    assert len(asked) == 2
+    assert all(text.startswith(SYSTEM_PROMPT) or "<conversation>" in text for text in asked)
+
+
 @pytest.mark.parametrize(
     "written",
     [
