@@ -76,6 +76,7 @@ class Eraser:
             await self.document(document)
         for task in await self._core.scan(Task, ns, index="by_ns"):
             await self._apply(*self._task(task))
+            await self._trail(task.task_id, None)
         for entity in await self._core.scan(CachedEntity, where=same("id", user)):
             await self._apply(Delete(CachedEntity, entity.row_key))
         await self._namespace(ns, user)

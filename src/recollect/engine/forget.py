@@ -105,7 +105,7 @@ class Forgetting:
             message_id(id)
         found = await self._core.get(Thread, id if kind == "thread" else message_id(id)[0])
         if found is None or not self._core.scope.may_touch(found.ns):
-            raise NotFound(f"no such {kind} to forget", **{kind: id})
+            raise NotFound(f"no such {kind} to forget", kind=kind, id=id)
         return id
 
     async def _fact(self, value: Any) -> tuple[str, str]:

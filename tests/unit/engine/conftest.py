@@ -1,14 +1,24 @@
 """A core on each local store, awaited and stepped, with a clock that stands still."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recollect.engine.core import Core, Shared
+from recollect.engine.documents import Documents
+from recollect.engine.entities import Entities
+from recollect.engine.facts import Facts
+from recollect.engine.learnings import Learnings
+from recollect.engine.state import State
+from recollect.engine.tasks import Tasks
+from recollect.engine.threads import Threads
+from recollect.engine.working import WorkingMemory
+from recollect.records import Entry, Mark, Summary
 from recollect.runtime import Runtime
 from recollect.scope import Scope
-from recollect.stores.base import Store
+from recollect.stores.base import Put, Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import FakeClock
@@ -33,3 +43,50 @@ def core(store: Store, runtime: Runtime, clock: FakeClock) -> Core:
 @pytest.fixture
 def ada(core: Core) -> Core:
     return core.narrowed(core.scope.narrow(user="ada"))
+
+
+@pytest.fixture
+def fill() -> Callable[..., Coroutine[Any, Any, None]]:
+    return _fill
+
+
+@pytest.fixture
+def entry() -> Callable[..., Entry]:
+    return _entry
+
+
+async def _fill(core: Core, user: str, mark: str) -> None:
+    """Something of every kind, under a user's namespace and derived from it elsewhere, each holding the mark."""
+    ns, at = f"user:{user}", core.at()
+    own = core.narrowed(core.scope.narrow(user=user))
+    threads, facts = Threads(core), Facts(core)
+    thread = f"{mark}-thread"
+    await threads.create(ns, f"title {mark}", id=thread, metadata={"m": mark})
+    await threads.append(thread, f"I am {mark}, remember me", key=f"key-{mark}")
+    await threads.append(thread, {"role": "assistant", "content": f"hello {mark}"})
+    await facts.set(ns, f"name.{mark}", f"value {mark} one", source=f"{thread}#1")
+    await facts.set(ns, f"name.{mark}", f"value {mark} two", source=f"{thread}#1")
+    await facts.set("global", f"heard.{mark}", f"of {mark}", source=f"{thread}#1")
+    await facts.set("global", f"second.{mark}", f"hand {mark}", source=f"global/heard.{mark}")
+    await Learnings(own).add(f"likes {mark} a lot", source=f"{thread}#1")
+    await State(own).set(f"state-{mark}", mark)
+    await WorkingMemory(own).update(scratchpad=mark)
+    await WorkingMemory(own).update(session=f"s-{mark}", scratchpad=mark)
+    await Documents(core).add(ns, f"# {mark}\nAbout {mark}.", source=f"http://{mark}", metadata={"m": mark})
+    await Entities(core).get("customer", user, lambda id: {"name": mark})
+    async with Tasks(core).run(f"task-{mark}", ns=ns, state={"log": [mark]}) as task:
+        await task.complete(mark)
+    summary = Summary(org=core.org, thread=thread, first=1, last=2, text=mark, tokens=1, ns=ns, created_at=at)
+    rows: list[Any] = [
+        summary,
+        Mark(org=core.org, name="index", item=f"thread:{thread}", position=2, updated_at=at),
+        _entry(core, ns, "message", thread, f"{thread}#1", mark),
+        _entry(core, ns, "message", thread, f"{thread}#2", mark),
+        _entry(core, ns, "summary", thread, summary.id, mark),
+        _entry(core, "global", "fact", "", f"global/heard.{mark}", mark),
+    ]
+    await core.apply(*(Put(row) for row in rows))
+
+
+def _entry(core: Core, ns: str, kind: str, parent: str, id: str, mark: str) -> Entry:
+    return Entry(org=core.org, ns=ns, kind=kind, parent=parent, id=id, terms=mark, source=mark, created_at=core.at())

@@ -13,8 +13,10 @@ from recollect.engine.image import Image
 from recollect.errors import InvalidValue, TooLarge
 
 texts = st.text(alphabet='ab{}[],":é\u0000', max_size=120)
-scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-keys = st.text(alphabet=string.ascii_letters + "é\"", max_size=3)
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+)
+keys = st.text(alphabet=string.ascii_letters + 'é"', max_size=3)
 values = st.recursive(
     scalars | st.text(max_size=40),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(keys, inner, max_size=5),
@@ -46,7 +48,7 @@ def test_an_image_follows_any_states_exactly(states: list[Any]) -> None:
 def test_types_and_key_order_are_kept_although_python_calls_them_equal() -> None:
     image = Image.of({"a": 1, "b": True})
     for state in ({"a": 1.0, "b": 1}, {"b": 1, "a": 1.0}):
-        image, edits = image.follow(state)
+        image, _ = image.follow(state)
         assert image.text() == _json(state)
 
 
@@ -63,7 +65,7 @@ def test_a_small_change_in_a_long_repetitive_state_is_a_small_delta(place: str) 
     if place == "nested":
         after["inner"]["log"][250]["content"] = "changed"
         after["inner"]["seen"] = 2
-    image, edits = Image.of(before).follow(after)
+    _, edits = Image.of(before).follow(after)
     assert patch(_json(before), edits) == _json(after)
     assert len(encode_edits(edits)) < 200
 

@@ -24,7 +24,12 @@ def tasks(core: Core) -> Tasks:
 
 async def test_a_checkpoint_comes_back(tasks: Tasks, clock: FakeClock) -> None:
     saved = await tasks.save(
-        {"task_id": "import", "step": 3, "state": {"cursor": "x", "n": [1, 2.5, None]}, "completed_subtasks": ["a", "b"]}
+        {
+            "task_id": "import",
+            "step": 3,
+            "state": {"cursor": "x", "n": [1, 2.5, None]},
+            "completed_subtasks": ["a", "b"],
+        }
     )
     assert (saved.version, saved.updated_at) == (1, clock())
     assert await tasks.resume("import") == saved

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from recollect import Action, Page, PlanStep, Working, WorkingUser
@@ -13,9 +14,9 @@ from recollect.testing.plugin import Together
 
 
 class Shop(Working):
-    cart: list[str] = []
+    cart: list[str] = msgspec.field(default_factory=list)
     total: int = 0
-    notes: dict[str, int] = {}
+    notes: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 async def test_there_is_none_until_it_is_written(ada: Core) -> None:
@@ -38,9 +39,7 @@ async def test_an_update_sets_some_fields_and_leaves_the_others(ada: Core) -> No
     working = WorkingMemory(ada)
     await working.set({"scratchpad": "a", "plan": [{"text": "one"}]})
     await working.update(scratchpad="b", current_page=Page(route="/"))
-    assert await working.get() == Working(
-        scratchpad="b", plan=[PlanStep(text="one")], current_page=Page(route="/")
-    )
+    assert await working.get() == Working(scratchpad="b", plan=[PlanStep(text="one")], current_page=Page(route="/"))
 
 
 async def test_sessions_and_users_have_documents_of_their_own(core: Core, ada: Core) -> None:

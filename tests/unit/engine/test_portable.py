@@ -1,0 +1,154 @@
+"""Export and import: the same bytes through any two stores, and a damaged file changes nothing."""
+
+import os
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.engine.core import Core, Shared
+from recollect.engine.portable import KINDS, Portable
+from recollect.errors import CorruptRecord, SchemaError, UsageError
+from recollect.messages import Message
+from recollect.records import Fact, Link, Mark, Record, Thread
+from recollect.runtime import Runtime
+from recollect.scope import Scope
+from recollect.stores.memory import MemoryStore
+from recollect.testing import FakeClock
+
+Fill = Callable[..., Coroutine[Any, Any, None]]
+
+
+@pytest.fixture
+def other(runtime: Runtime, clock: FakeClock) -> Core:
+    return Core(Shared(MemoryStore(), runtime, clock), Scope(org="elsewhere"))
+
+
+def test_every_kind_of_row_is_exported() -> None:
+    def below(kind: type[Record]) -> set[type[Record]]:
+        return {kind for sub in kind.__subclasses__() for kind in ({sub} | below(sub))}
+
+    assert set(KINDS) == {kind for kind in below(Record) if kind.__module__.startswith("recollect.")}
+
+
+async def test_export_import_export_gives_the_same_bytes(core: Core, fill: Fill, other: Core, tmp_path: Path) -> None:
+    await fill(core, "ada", "text")
+    written = await Portable(core).export(tmp_path / "a.jsonl")
+    loaded = await Portable(other).import_(tmp_path / "a.jsonl")
+    await Portable(other).export(tmp_path / "b.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    assert written.counts == loaded.counts and written.rows > 30
+    back = Core(Shared(core.store, core.runtime, core.shared._clock), Scope(org="third"))
+    await Portable(back).import_(tmp_path / "b.jsonl")
+    await Portable(back).export(tmp_path / "c.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+
+
+async def test_versions_times_history_and_order_survive(core: Core, fill: Fill, other: Core, tmp_path: Path) -> None:
+    await fill(core, "ada", "text")
+    await Portable(core).export(tmp_path / "a.jsonl")
+    await Portable(other).import_(tmp_path / "a.jsonl")
+    for kind in (Thread, Message, Fact):
+        ours, theirs = await core.scan(kind), await other.scan(kind)
+        assert [row.row_key[1:] for row in ours] == [row.row_key[1:] for row in theirs]
+        assert [getattr(row, "version", 0) for row in ours] == [getattr(row, "version", 0) for row in theirs]
+
+
+async def test_importing_twice_is_importing_once(core: Core, fill: Fill, other: Core, tmp_path: Path) -> None:
+    await fill(core, "ada", "text")
+    await Portable(core).export(tmp_path / "a.jsonl")
+    for _ in range(2):
+        await Portable(other).import_(tmp_path / "a.jsonl")
+    await Portable(other).export(tmp_path / "b.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+async def test_many_rows_are_exported_in_pages(core: Core, other: Core, tmp_path: Path) -> None:
+    from recollect.stores.base import Load
+
+    at = core.at()
+    links = [Link(org=core.org, source=f"s{i:05d}", kind="fact", target="t", created_at=at) for i in range(1203)]
+    await core.apply(*(Load(link) for link in links))
+    seen: list[tuple[int, int | None]] = []
+    await Portable(core).export(tmp_path / "a.jsonl", progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(500, None), (1000, None), (1203, None)]
+    await Portable(other).import_(tmp_path / "a.jsonl", progress=lambda done, total: seen.append((done, total)))
+    assert seen[3:] == [(500, 1203), (1000, 1203), (1203, 1203)]
+
+
+async def test_a_broken_off_import_goes_on_where_it_stopped(core: Core, other: Core, tmp_path: Path) -> None:
+    from recollect.stores.base import Load
+
+    at = core.at()
+    await core.apply(
+        *(Load(Link(org=core.org, source=f"s{i:05d}", kind="k", target="t", created_at=at)) for i in range(1203))
+    )
+    await Portable(core).export(tmp_path / "a.jsonl")
+
+    def stop(done: int, total: int | None) -> None:
+        if done == 1000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await Portable(other).import_(tmp_path / "a.jsonl", progress=stop)
+    loaded = await Portable(other).import_(tmp_path / "a.jsonl")
+    assert loaded.resumed_at == 1000
+    assert len(await other.scan(Link)) == 1203
+    assert await other.scan(Mark) == []
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut line", "cut file", "drop line", "not json", "add", "table", "empty"])
+async def test_a_damaged_file_names_its_line_and_changes_nothing(
+    core: Core, fill: Fill, other: Core, tmp_path: Path, damage: str
+) -> None:
+    await fill(core, "ada", "text")
+    path = tmp_path / "a.jsonl"
+    await Portable(core).export(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    place = 9
+    changed = {
+        "flip": lambda: lines.__setitem__(place, lines[place].replace(b"text", b"tezt", 1)),
+        "cut line": lambda: lines.__setitem__(place, lines[place][:20] + b"\n"),
+        "cut file": lambda: lines.__delitem__(slice(place, None)),
+        "drop line": lambda: lines.__delitem__(place),
+        "not json": lambda: lines.__setitem__(place, b"hello\n"),
+        "add": lambda: lines.append(lines[place]),
+        "table": lambda: lines.__setitem__(place, lines[place].replace(b'"table":"', b'"table":"x', 1)),
+        "empty": lambda: lines.clear(),
+    }
+    changed[damage]()
+    line = {"cut file": place + 1, "drop line": len(lines), "add": len(lines), "empty": 1}.get(damage, place + 1)
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(CorruptRecord, match=f"line {line} ") as caught:
+        await Portable(other).import_(path)
+    assert caught.value.facts["line"] == line
+    assert [await other.scan(kind) for kind in KINDS] == [[]] * len(KINDS)
+
+
+async def test_a_newer_format_is_refused(core: Core, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"recollect":"export","format":99}\n{"rows":0}\n')
+    with pytest.raises(SchemaError, match="format 99"):
+        await Portable(core).import_(tmp_path / "a.jsonl")
+
+
+async def test_an_export_is_private_and_complete_or_not_there(
+    core: Core, fill: Fill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(core, "ada", "text")
+    path = tmp_path / "a.jsonl"
+    await Portable(core).export(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+    async def broken(*args: Any, **more: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(core.store, "scan", broken)
+    with pytest.raises(KeyboardInterrupt):
+        await Portable(core).export(tmp_path / "b.jsonl")
+    assert [found for found in os.listdir(tmp_path) if "jsonl" in found] == ["a.jsonl"]
+
+
+async def test_a_users_handle_cannot_take_the_whole_org(ada: Core, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="one user"):
+        await Portable(ada).export(tmp_path / "a.jsonl")
