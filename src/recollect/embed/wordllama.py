@@ -48,7 +48,7 @@ class WordLlamaEmbedder:
                 continue
             flat = np.fromiter((i for item in ids for i in item), np.int64, int(lengths.sum()))
             offsets = np.concatenate(([0], np.cumsum(lengths[full])[:-1]))
-            sums = np.add.reduceat(self._weights[flat], offsets, axis=0, dtype=np.float32)
+            sums = np.add.reduceat(self._weights[flat], offsets, axis=0)
             out[start + full] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         return out
 
@@ -62,7 +62,7 @@ class WordLlamaEmbedder:
 
         try:
             with safe_open(str(folder / _WEIGHTS), "np") as file:
-                self._weights = file.get_tensor("embedding.weight")
+                self._weights = file.get_tensor("embedding.weight").astype(np.float32)
             tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         except Exception as error:
             raise ModelError("the default embedder's files cannot be read; reinstall `wordllama`") from error
