@@ -14,6 +14,7 @@ from recollect.stores.base import Delete, DeleteRange, Increment, Put
 from recollect.stores.postgres import PostgresStore
 from recollect.stores.sqlite.store import all_records
 from recollect.testing.samples import NOW, WHEN, entry, fact
+from tests.servers.postgres import Postgres
 
 TABLES = [kind.table.name for kind in all_records()]
 ADVERSARIAL = [
@@ -172,3 +173,27 @@ def test_a_batch_of_two_orgs_writes_each_under_its_own(store: PostgresStore, org
     for org, value in ((mine, 1), (other, 2)):
         found = run_blocking(store.get(StateEntry, (org, "global", "a"), now=NOW))
         assert found is not None and found.value == value
+
+
+def test_an_owner_without_roles_is_fenced_too(
+    new_database: Callable[[], str], postgres_server: Postgres, login: Callable[..., str], orgs: tuple[str, str]
+) -> None:
+    url = new_database()
+    owned = login(url)
+    user, database = owned.split("//")[1].split("@")[0], url.rpartition("/")[2]
+    with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{database}" OWNER TO "{user}"')  # pyright: ignore
+    store = PostgresStore(owned, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    put(store, fact(orgs[0]), fact(orgs[1]))
+    assert set(orgs) == set(run_blocking(store.orgs()))
+    assert run_blocking(store.purge(now=NOW)) == {}
+    run_blocking(store.close())
+    with psycopg.connect(owned) as connection:
+        assert connection.execute("SELECT count(*) FROM recollect.facts").fetchone() == (0,)
+        connection.execute("SELECT set_config('recollect.org', %s, true)", (orgs[0],))
+        assert connection.execute("SELECT org FROM recollect.facts").fetchall() == [(orgs[0],)]
+        connection.rollback()
+    with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE "{database}" WITH (FORCE)')  # pyright: ignore
+        connection.execute(f'CREATE DATABASE "{database}"')  # pyright: ignore

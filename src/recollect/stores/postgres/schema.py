@@ -28,14 +28,17 @@ SELECT current_setting('server_version_num')::int, current_setting('server_encod
     (SELECT pg_has_role(n.nspowner, 'MEMBER') FROM pg_namespace n WHERE n.nspname = 'recollect'),
     has_database_privilege(current_database(), 'CREATE')
   ),
-  coalesce((SELECT pg_has_role(a.oid, 'MEMBER') FROM pg_roles a WHERE a.rolname = 'recollect_app'), false),
-  coalesce((SELECT pg_has_role(w.oid, 'MEMBER') FROM pg_roles w WHERE w.rolname = 'recollect_worker'), false),
+  coalesce((SELECT pg_has_role(a.oid, m.how) FROM pg_roles a WHERE a.rolname = 'recollect_app'), false),
+  coalesce((SELECT pg_has_role(w.oid, m.how) FROM pg_roles w WHERE w.rolname = 'recollect_worker'), false),
   (SELECT n.nspname::text FROM pg_extension x JOIN pg_namespace n ON n.oid = x.extnamespace WHERE x.extname = 'vector'),
   EXISTS (
     SELECT FROM pg_attribute a
     WHERE a.attrelid = to_regclass('recollect.entries') AND a.attname = 'embedding' AND NOT a.attisdropped
   )
-FROM pg_roles r WHERE r.rolname = current_user
+FROM pg_roles r,
+  -- Since 16 being a member does not mean that the role may be taken on.
+  (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS m(how)
+WHERE r.rolname = current_user
 """
 _VERSION = b"SELECT coalesce(max(version), 0) FROM recollect.migrations"
 

@@ -11,22 +11,20 @@ BEGIN
     BEGIN
       IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN
         EXECUTE format('CREATE ROLE %I NOLOGIN NOSUPERUSER NOBYPASSRLS', name);
+        IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+          EXECUTE format('GRANT %I TO %I', name, current_user);
+        END IF;
+      END IF;
+      IF name = 'recollect_worker' AND NOT pg_has_role(name, 'recollect_app', 'MEMBER') THEN
+        GRANT recollect_app TO recollect_worker;
       END IF;
     EXCEPTION
-      -- Roles belong to the whole cluster: another database may be creating them just now.
-      WHEN duplicate_object OR unique_violation THEN NULL;
-      WHEN insufficient_privilege THEN RAISE NOTICE 'role % cannot be created by %', name, current_user;
+      -- Roles belong to the whole cluster: another database may be doing the same just now.
+      WHEN duplicate_object OR unique_violation OR internal_error THEN NULL;
+      WHEN insufficient_privilege OR undefined_object THEN
+        RAISE NOTICE 'role % cannot be set up by %', name, current_user;
     END;
   END LOOP;
-  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'recollect_app')
-    AND NOT pg_has_role('recollect_worker', 'recollect_app', 'MEMBER') THEN
-    BEGIN
-      GRANT recollect_app TO recollect_worker;
-    EXCEPTION
-      WHEN duplicate_object OR unique_violation OR internal_error THEN NULL;
-      WHEN insufficient_privilege THEN RAISE NOTICE 'recollect_app cannot be granted by %', current_user;
-    END;
-  END IF;
 END $$;
 
 -- Puts the fence around one table; run again for a table that was rebuilt, as when partitioning it.
@@ -54,9 +52,12 @@ CREATE FUNCTION recollect.claim_jobs(p_queue text, p_owner text, p_now bigint, p
 RETURNS TABLE (
   org text, queue text, ns text, item text, status text, attempts bigint, run_at bigint, owner text, leased_until bigint,
   payload text, error text, created_at bigint, updated_at bigint, version bigint
-) LANGUAGE sql VOLATILE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on'
+) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('recollect.upkeep', 'on', true);
+  RETURN QUERY
   WITH ready AS (
     SELECT j.org, j.ns, j.item, j.run_at FROM recollect.jobs j
     WHERE j.queue = p_queue AND j.status = 'ready' AND j.run_at <= p_now
@@ -73,18 +74,19 @@ AS $$
       updated_at = p_now, version = j.version + 1
   FROM picked p WHERE j.org = p.org AND j.queue = p_queue AND j.ns = p.ns AND j.item = p.item
   RETURNING j.org, j.queue, j.ns, j.item, j.status, j.attempts, j.run_at, j.owner, j.leased_until, j.payload, j.error,
-    j.created_at, j.updated_at, j.version
-$$;
+    j.created_at, j.updated_at, j.version;
+  PERFORM set_config('recollect.upkeep', 'off', true);
+END $$;
 
 -- Walks from org to org over each key: the cost follows the orgs, not the rows.
-CREATE FUNCTION recollect.all_orgs() RETURNS SETOF text LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on'
+CREATE FUNCTION recollect.all_orgs() RETURNS SETOF text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   name text;
   step text COLLATE "C";
   found_orgs text[] := '{}';
 BEGIN
+  PERFORM set_config('recollect.upkeep', 'on', true);
   FOR name IN
     SELECT c.relname FROM pg_class c
     WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
@@ -96,17 +98,18 @@ BEGIN
       EXECUTE format('SELECT min(org) FROM recollect.%I WHERE org > $1', name) INTO step USING step;
     END LOOP;
   END LOOP;
+  PERFORM set_config('recollect.upkeep', 'off', true);
   RETURN QUERY SELECT DISTINCT o COLLATE "C" AS org FROM unnest(found_orgs) AS o ORDER BY 1;
 END $$;
 
 -- Deletes up to p_limit expired rows of each table; says how many of which.
 CREATE FUNCTION recollect.purge_expired(p_now bigint, p_limit bigint)
-RETURNS TABLE (table_name text, gone bigint) LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on'
+RETURNS TABLE (table_name text, gone bigint) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   key text;
 BEGIN
+  PERFORM set_config('recollect.upkeep', 'on', true);
   FOR table_name, key IN
     SELECT c.relname, (
       SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY k.n)
@@ -127,6 +130,7 @@ BEGIN
       RETURN NEXT;
     END IF;
   END LOOP;
+  PERFORM set_config('recollect.upkeep', 'off', true);
 END $$;
 
 REVOKE ALL ON FUNCTION recollect.fence(text) FROM PUBLIC;
@@ -139,6 +143,8 @@ BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'recollect_app') THEN
     GRANT USAGE ON SCHEMA recollect TO recollect_app;
     GRANT SELECT ON recollect.migrations TO recollect_app;
+  END IF;
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'recollect_worker') THEN
     GRANT EXECUTE ON FUNCTION recollect.claim_jobs(text, text, bigint, bigint, bigint) TO recollect_worker;
     GRANT EXECUTE ON FUNCTION recollect.all_orgs() TO recollect_worker;
     GRANT EXECUTE ON FUNCTION recollect.purge_expired(bigint, bigint) TO recollect_worker;

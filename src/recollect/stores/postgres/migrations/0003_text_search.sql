@@ -27,12 +27,13 @@ ALTER TABLE recollect.entries SET (autovacuum_analyze_scale_factor = 0.02);
 CREATE FUNCTION recollect.one_word(p_lexeme text) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('''' || replace(replace(p_lexeme, '\', '\\'), '''', '''''') || '''')::tsquery;
 
--- Under row-level security the index could not be used (the match operator is not leakproof): these two stand outside
--- the fence, and put it up themselves: they see the org that the transaction named, and no argument can name another.
+-- Under row-level security the index is not used, because the match operator is not leakproof. So these two run as their
+-- owner: where that role stands above the fence (superuser or BYPASSRLS) the index serves, else the namespace is read.
+-- They see the org that the transaction named, and no argument can name another.
 
 CREATE FUNCTION recollect.search_terms(p_ns text, p_terms text[], p_kinds text[], p_now bigint, p_total bigint, p_limit bigint)
 RETURNS TABLE (kind text, parent text, id text) LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on' SET plan_cache_mode = 'force_custom_plan'
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = 'force_custom_plan'
 AS $$
 DECLARE
   the_org text := current_setting('recollect.org', true);
@@ -74,7 +75,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION recollect.count_terms(p_ns text, p_terms text[]) RETURNS TABLE (term text, entries bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET recollect.upkeep = 'on'
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   the_org text := current_setting('recollect.org', true);
