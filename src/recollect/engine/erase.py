@@ -1,7 +1,7 @@
 """What goes when something is forgotten: the rows of each kind of thing, and of everything derived from it.
 
-Derived rows go before their source, and each `apply` leaves the store consistent, so that an erasure broken off
-is finished by running it again.
+What points to a thing goes before the thing, and derived rows before their source, so that an erasure broken off
+anywhere still finds the rest when it is run again.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Eraser:
         for document in await self._core.scan(Document, ns):
             await self.document(document)
         for task in await self._core.scan(Task, ns, index="by_ns"):
-            await self._apply(*self._task(task))
             await self._trail(task.task_id, None)
+            await self._apply(*self._task(task))
         for entity in await self._core.scan(CachedEntity, where=same("id", user)):
             await self._apply(Delete(CachedEntity, entity.row_key))
         await self._namespace(ns, user)
@@ -86,6 +86,7 @@ class Eraser:
         id, ns = thread.id, thread.ns
         await self._remember(await self._core.scan(Message, id, limit=PAGE))
         await self._derived(_of(id, await self._core.scan(Link, starts=f"{id}#")))
+        await self._trail(id, f"{id}#")
         self._core.shared.threads.pop((self._org, id), None)
         await self._apply(
             Put(self._tombstone("source", id)),
@@ -98,7 +99,6 @@ class Eraser:
             DeleteRange(Message, (self._org, id)),
             Delete(Thread, (self._org, id)),
         )
-        await self._trail(id, f"{id}#")
 
     async def message(self, thread: Thread, seq: int) -> None:
         """One message, what was derived from it, and the summaries that cover it; its neighbours are indexed again."""
@@ -118,8 +118,8 @@ class Eraser:
         near = [f"{thread.id}#{place}" for place in range(max(1, seq - 3), seq + 4)]
         changes += [Delete(Entry, (self._org, thread.ns, "message", thread.id, place)) for place in near]
         changes += await self._rewound(thread, seq)
-        await self._apply(*changes, Delete(Message, (self._org, thread.id, seq)))
         await self._trail(id, None)
+        await self._apply(*changes, Delete(Message, (self._org, thread.id, seq)))
 
     async def fact(self, ns: str, key: str) -> None:
         """A fact, every version it had, and what was derived from it."""
@@ -129,6 +129,7 @@ class Eraser:
         rows += [current] if current is not None else []
         await self._remember(rows)
         await self._derived(await self._core.scan(Link, id))
+        await self._trail(id, None)
         await self._apply(
             *(Put(self._value_tombstone(row)) for row in rows),
             *(Delete(Link, link.row_key) for link in await self._core.scan(Link, id, index="by_target")),
@@ -137,13 +138,13 @@ class Eraser:
             DeleteRange(FactVersion, (self._org, ns, key)),
             Delete(Fact, (self._org, ns, key)),
         )
-        await self._trail(id, None)
 
     async def learning(self, learning: Learning) -> None:
         """A learning and what was derived from it."""
         id = f"{learning.ns}/{learning.id}"
         await self._remember([learning])
         await self._derived(await self._core.scan(Link, id))
+        await self._trail(id, None)
         await self._apply(
             Put(self._tombstone("learning", learning.ns, learning.id)),
             *(Delete(Link, link.row_key) for link in await self._core.scan(Link, id, index="by_target")),
@@ -151,19 +152,18 @@ class Eraser:
             Delete(Job, (self._org, "index", learning.ns, f"learning:{learning.id}")),
             Delete(Learning, learning.row_key),
         )
-        await self._trail(id, None)
 
     async def document(self, document: Document) -> None:
         """A document, its chunks and what was derived from them."""
         await self._remember([document])
         await self._derived(_of(document.id, await self._core.scan(Link, starts=f"{document.id}#")))
         await self._derived(await self._core.scan(Link, f"{document.ns}/{document.id}"))
+        await self._trail(f"{document.ns}/{document.id}", None)
         await self._apply(
             Put(self._tombstone("source", document.source or document.id)),
             *removal(self._org, document.ns, document.id),
             Delete(Document, document.row_key),
         )
-        await self._trail(f"{document.ns}/{document.id}", None)
 
     async def source(self, source: str) -> None:
         """All that came from one source: what was derived from it, and documents and messages that name it."""
