@@ -221,6 +221,11 @@ class Assembly:
     # Deciding
 
     @property
+    def ended(self) -> bool:
+        """Whether the history was read to its beginning."""
+        return self._ended
+
+    @property
     def units(self) -> list[Unit]:
         """The history seen so far, oldest first, without the current input."""
         return self._units[::-1]

@@ -19,6 +19,9 @@ from .similar import COMMON, words
 from .tokens import Counter
 
 LONGEST_SENTENCE = 320
+SMALLEST_SCORE = 0.5
+FEWEST_LINES = 5
+NOTHING = "({} earlier messages held no text to keep)"
 _BORDER = re.compile(
     r"(?<=[.!?。！？])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9À-ÖØ-Þ\u0400-\u04ff\u3040-\u9fff-])|\n+|(?<=[。！？])"
 )
@@ -54,6 +57,7 @@ _LEADING = re.compile(
 _LINE = re.compile(r"^- (?:(?P<tag>Pinned|Open question): )?(?:(?P<speaker>[^:\n]{1,40}): )?(?P<text>.*)$")
 # Names nobody may speak under: they would read as a role, or as one of the summary's own marks.
 _RESERVED = {"system", "developer", "assistant", "tool", "pinned", "open question", "earlier"}
+_NOTHING = re.compile(r"\(\d+ earlier messages held no text to keep\)$")
 _DIGITS = re.compile(r"\d+")
 _RELATIONS = {"called", "named", "in", "at", "on", "from", "for", "by", "to", "not", "with", "about", "of"}
 _ARTICLES = {"the", "a", "an", "my", "our", "your", "his", "her", "their", "its", "this", "that", "new", "current"}
@@ -84,6 +88,8 @@ def extract(
     candidates = carried + list(_sentences(messages, len(carried)))
     _weigh_by_rarity(candidates)
     candidates = _without_repeats(_newest_statements(_open_questions(candidates)))
+    if not candidates and not fixed and messages:
+        return NOTHING.format(len(messages))
     lines = ["- Pinned: " + item.replace("\n", "\n  ") for item in fixed]
     return _fill(lines, candidates, max_tokens, counter)
 
@@ -98,7 +104,7 @@ def _parse(previous: str) -> tuple[list[str], list[Sentence]]:
             continue
         match = _LINE.match(line)
         if match is None:
-            if line.strip():
+            if line.strip() and not _NOTHING.match(line):
                 carried.append(_carried(line.strip(), "Earlier", len(carried), False))
             continue
         if match["tag"] == "Pinned":
@@ -260,12 +266,14 @@ def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter: Counter) -> str:
-    """Best first while they fit, written in the order they were said."""
+    """Best first while they fit, written in the order they were said; a few even where nothing stands out."""
     room = max_tokens - sum(counter.count(line) + 1 for line in lines)
     chosen: list[Sentence] = []
     for sentence in sorted(candidates, key=lambda one: (-one.score, -one.order)):
+        if sentence.score <= SMALLEST_SCORE and len(chosen) >= FEWEST_LINES:
+            break
         cost = counter.count(sentence.line()) + 1
-        if cost <= room and sentence.score > 0.5:
+        if cost <= room:
             room -= cost
             chosen.append(sentence)
     chosen.sort(key=lambda one: one.order)

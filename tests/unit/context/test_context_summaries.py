@@ -127,6 +127,12 @@ def test_text_of_tools_keeps_its_label_and_no_speaker_can_forge_one() -> None:
         assert not any(line.startswith("- Pinned:") for line in found.splitlines())
 
 
+def test_there_is_a_summary_even_where_nothing_stands_out() -> None:
+    assert summary_of(*(f"Note {number}" for number in range(50))).count("\n") == 4
+    assert summary_of("ok", "no", "hm") == "(3 earlier messages held no text to keep)"
+    assert "held no text" not in summary_of(FACTS[0], previous="(3 earlier messages held no text to keep)")
+
+
 def test_the_extractive_summary_is_deterministic() -> None:
     assert summary_of(*FACTS, *TALK) == summary_of(*FACTS, *TALK)
 
