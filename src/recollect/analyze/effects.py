@@ -366,7 +366,7 @@ class Reader:
         owner = target.kids[0] if target.kids else target
         root = dotted(owner).split(".")[0]
         if target.kind == "name" and target.text in ("result", "output", "observation", "content"):
-            if value.kind in ("str", "fstr") and _HIDDEN.search(value.text):
+            if node.text == "=" and value.kind in ("str", "fstr") and _HIDDEN.search(value.text):
                 self._add("content", node, target, 2, "stored", "marker")
             return
         if field not in ("content", "text", "output", "result", "parts", "value", "response", "data"):

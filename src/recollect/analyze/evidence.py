@@ -15,6 +15,10 @@ _USAGE = frozenset(
     "candidates_token_count usage_metadata usageMetadata cache_read_input_tokens".split()
 )
 _COUNT_CALLS = frozenset("count_tokens counttokens acount_tokens count_tokens_async".split())
+_PROVIDERS = (
+    "anthropic", "openai", "google", "vertexai", "boto3", "botocore", "mistralai", "cohere", "@anthropic-ai/sdk",
+    "@google/genai", "@google/generative-ai", "@aws-sdk/client-bedrock-runtime",
+)  # fmt: skip
 _CHAR_RATIO = re.compile(r"CHARS?_?PER_?TOKEN|BYTES?_?PER_?TOKEN|TOKENS?_?PER_?CHAR", re.I)
 _MARKDOWN = re.compile(r"\.mdc?\b")
 _SQLITE_URL = re.compile(r"^sqlite(\+\w+)?:")
@@ -94,7 +98,7 @@ def _call(node: Node, file: File, where: _Where) -> None:
         _note(file.counting, "litellm_counter", node, where, callee)
     elif low == "token_counter" and not owner and any(m.startswith("litellm") for m, _, _ in file.imports):
         _note(file.counting, "litellm_counter", node, where, callee)
-    elif low in _COUNT_CALLS and _is_provider(owner):
+    elif low in _COUNT_CALLS and _is_provider(owner, file):
         _note(file.counting, "provider_count_api", node, where, callee)
     elif low == "from_pretrained" and "okenizer" in owner:
         _note(file.counting, "tokenizer_model", node, where, callee)
@@ -122,10 +126,14 @@ def _required(node: Node, file: File, where: _Where) -> None:
             _note(file.storage, storage.name, node, where, f"requires {module}")
 
 
-def _is_provider(owner: str) -> bool:
+def _is_provider(owner: str, file: File) -> bool:
+    """A provider's client, and not an interface of the package that happens to have the same method."""
     parts = owner.split(".")
+    if parts[-1] in ("messages", "models", "beta"):
+        return True
     last = words.words(parts[-1])
-    return parts[-1] in ("messages", "models", "beta") or (bool(last) and last[-1] in ("client", "genai", "anthropic"))
+    speaks = any(is_module(module, _PROVIDERS) for module, _, _ in file.imports)
+    return speaks and bool(last) and last[-1] in ("client", "genai", "anthropic")
 
 
 def _json_file(node: Node, file: File, where: _Where) -> None:
@@ -219,7 +227,9 @@ def _budget(node: Node, file: File, where: _Where) -> None:
 
 
 def _pluggable(file: File) -> None:
-    """A token counter that users may pass in."""
+    """A token counter that users may pass in; splitting documents is another matter."""
+    if {"chunker", "chunking", "splitter", "splitters", "retrievers"} & set(words.words(file.path)):
+        return
     for function in file.functions:
         for param in function.params:
             _maybe_pluggable(file, param.name, param.annotation, function.line, function)
@@ -232,7 +242,11 @@ def _maybe_pluggable(
     file: File, name: str, annotation: str, line: int, function: Function | None, owner: str = ""
 ) -> None:
     callable_type = "Callable" in annotation or "=>" in annotation
-    if callable_type and {"token", "tokens", "tokenizer", "tokenize"} & set(words.words(name)):
+    found = set(words.words(name))
+    counts = found & {"tokenizer", "tokenize"} or (
+        found & {"token", "tokens"} and found & {"count", "counter", "fn", "func", "estimate", "estimator", "len", "length"}
+    )
+    if callable_type and counts:
         symbol = function.symbol if function is not None else owner
         file.counting.append(Evidence("pluggable_callable", line, symbol, f"{name}: {annotation[:50]}"))
 

@@ -24,6 +24,7 @@ _VECTOR_QUERY = frozenset(
     "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents".split()
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
 _RANKING = re.compile(r"important|relevan|rank|priorit", re.I)
 
 
@@ -214,6 +215,8 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
                 identifiers += 1
             if _RANKING.search(node.text):
                 prompt_ranks = True
+        if node.kind in ("name", "attr", "str", "pair", "kw") and _PAIRED.search(node.text[:60]):
+            marks.add("minds_tools")
         elif node.kind == "bin" and node.text in ("//", ">>", "/") and node.kids[1].text in ("2", "1"):
             around = [n for n in walk(node.kids[0]) if n.kind == "bin" and n.text == "+"]
             halving = halving or bool(around)

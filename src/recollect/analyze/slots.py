@@ -46,10 +46,11 @@ _MEMORY_OWNER = frozenset(
 _FILES = re.compile(
     r"^(get_)?(chat|read_?only|context|open|attached|mentioned|workspace|active)_?files?(_?(content|messages|context))?$", re.I
 )
+_SUMMARY = re.compile(r"^(conversation_?)?summary(_?(message|msg|content|text|node))?$", re.I)
 _REMINDER = re.compile(r"^(system_?)?reminder(_?(message|prompt|text))?s?$", re.I)
 _EXAMPLES = re.compile(r"few_?shot|example_?(messages|msgs|selector|conversation)|^examples$", re.I)
 _MAPPED = re.compile(
-    r"repo_?map$|repo_?(content|messages)|memory_?(content|context|block|message|prompt)s?$|^recall(ed)?_?[a-z]+|"
+    r"repo_?map$|repo_?(content|messages)|memory_?(content|context|block|prompt)s?$|^recall(ed)?_?[a-z]+|"
     r"(retrieved|relevant)_?(memor|knowledge|context|docs|documents|nodes|chunks|facts)",
     re.I,
 )
@@ -151,7 +152,7 @@ def _put(node: Node, note: Note) -> None:
     """A message added to the list: whose it is can be read from the names inside."""
     for item in (k for a in node.kids[1:] for k in walk(a)):
         if item.kind in ("name", "attr"):
-            if words.words(item.text)[:1] == ("summary",):
+            if _SUMMARY.search(item.text):
                 note("summary", node, item.text)
             elif _RESULT.search(item.text):
                 note("scratchpad", node, item.text)
