@@ -1,1 +1,1 @@
-"""Command line of recollect, one module per command group."""
+"""The command line: one file per command group, each command a thin call of Memory."""

@@ -1,0 +1,174 @@
+"""`recollect analyze`: read agent frameworks' source and say how they manage memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from recollect.analyze.analysis import Analysis
+
+_FORMATS = ("markdown", "json", "html")
+
+
+@click.command("analyze")
+@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print Markdown (the default).")
+@click.option("--html", "form", flag_value="html", help="Print a self-contained HTML page.")
+@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Write reports into this folder.")
+@click.option("--compare", is_flag=True, help="Add a matrix of all frameworks.")
+@click.option("--fail-on", "fail_on", multiple=True, metavar="RULE", help="Exit with 1 if the rule fails. Repeatable.")
+@click.option("--list-rules", is_flag=True, help="List the rules that --fail-on knows, and the eviction rules.")
+@click.option("--explain", metavar="FINDING", help="Show the path through the code that led to a finding.")
+@click.option("--time-limit", type=float, default=300.0, show_default=True, help="Seconds to read one checkout.")
+def command(
+    paths: tuple[Path, ...],
+    form: str | None,
+    output: Path | None,
+    compare: bool,
+    fail_on: tuple[str, ...],
+    list_rules: bool,
+    explain: str | None,
+    time_limit: float,
+) -> None:
+    """Say how the agent frameworks in PATH... manage memory.
+
+    Reads Python and TypeScript source; runs nothing of it and needs no model. Exits with 0, with 1 if a --fail-on rule
+    fails, and with 2 on wrong usage.
+    """
+    from recollect.errors import RecollectError
+
+    try:
+        if list_rules:
+            click.echo(_rules())
+            return
+        _known(fail_on)
+        if not paths:
+            raise click.UsageError("give at least one PATH")
+        analyses = _analyze(paths, time_limit)
+        if explain is not None:
+            _explain(analyses, explain)
+        elif output is not None:
+            _write(analyses, output, form, compare)
+        else:
+            click.echo(_render(analyses, form or "markdown", compare), nl=False)
+        _judge(analyses, fail_on)
+    except RecollectError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _known(fail_on: tuple[str, ...]) -> None:
+    from recollect.analyze.checks import CHECKS
+
+    known = [c.id for c in CHECKS]
+    unknown = [rule for rule in fail_on if rule not in known]
+    if unknown:
+        raise click.UsageError(f"no rule {', '.join(unknown)}; there are: {', '.join(known)}")
+
+
+def _rules() -> str:
+    from recollect.analyze.checks import CHECKS
+    from recollect.analyze.rules import RULES
+
+    lines = ["Rules for --fail-on:"]
+    lines += [f"  {c.id:24} fails unless {c.says}" for c in CHECKS]
+    lines += ["", "Eviction rules:"]
+    lines += [f"  {r.id:24} {r.strategy}: {r.says}" for r in RULES]
+    return "\n".join(lines)
+
+
+def _analyze(paths: tuple[Path, ...], time_limit: float) -> list[Analysis]:
+    from recollect.analyze.analysis import analyze
+
+    found: list[Analysis] = []
+    names: dict[str, int] = {}
+    for path in paths:
+        name = path.resolve().name
+        names[name] = names.get(name, 0) + 1
+        label = name if names[name] == 1 else f"{name}-{names[name]}"
+        with _bar(label) as progress:
+            found.append(analyze(path, name=label, time_limit=time_limit, progress=progress))
+    return found
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _render(analyses: list[Analysis], form: str, compare: bool) -> str:
+    from recollect.analyze import matrix
+    from recollect.analyze.html import as_html
+    from recollect.analyze.markdown import as_markdown
+    from recollect.analyze.report import as_json
+
+    if form == "json":
+        return as_json(analyses, compare=compare)
+    if form == "html":
+        return as_html(analyses, compare=compare)
+    parts = [as_markdown(a) for a in analyses]
+    if compare:
+        parts.append(matrix.as_markdown(analyses))
+    return "\n".join(parts)
+
+
+def _write(analyses: list[Analysis], output: Path, form: str | None, compare: bool) -> None:
+    from recollect.analyze import matrix
+
+    output.mkdir(parents=True, exist_ok=True)
+    endings = {"markdown": "md", "json": "json", "html": "html"}
+    for one in [form] if form else _FORMATS:
+        for analysis in analyses:
+            _save(output / f"{analysis.name}.{endings[one]}", _render([analysis], one, False))
+        if compare:
+            text = matrix.as_markdown(analyses) if one == "markdown" else _render(analyses, one, True)
+            _save(output / f"matrix.{endings[one]}", text)
+
+
+def _save(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+    click.echo(f"wrote {path}", err=True)
+
+
+def _explain(analyses: list[Analysis], wanted: str) -> None:
+    from recollect.analyze.explain import explain, find
+    from recollect.errors import NotFound
+
+    missing: NotFound | None = None
+    for analysis in analyses:
+        try:
+            finding = find(analysis, wanted)
+        except NotFound as error:
+            missing = error
+            continue
+        click.echo(explain(analysis, finding), nl=False)
+        return
+    if missing is not None:
+        raise missing
+
+
+def _judge(analyses: list[Analysis], fail_on: tuple[str, ...]) -> None:
+    from recollect.analyze.checks import failures
+
+    failed = [(a.name, f) for a in analyses for f in failures(a, fail_on)] if fail_on else []
+    for name, failure in failed:
+        where = f" at {failure.where}" if failure.where else ""
+        click.echo(f"{name}: {failure.rule}: {failure.message}{where}", err=True)
+    if failed:
+        raise click.exceptions.Exit(1)

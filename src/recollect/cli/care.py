@@ -1,0 +1,122 @@
+"""Maintenance, forgetting and provenance on the command line."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import click
+import msgspec
+
+from ..errors import UsageError
+from .session import Session, plain, progress, session_of
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@session_of
+def process(session: Session, names: tuple[str, ...]) -> None:
+    """Run processors by name: gc, facts, embedder, summarizer, limiter, archiver, dedup; none: gc, facts, embedder."""
+    with session.memory(worker=False) as memory, progress("processing") as tick:
+        reports = memory.process(*names, progress=tick)
+    session.show(
+        [msgspec.to_builtins(report) for report in reports], ("processor", "seen", "changed", "counts", "notes")
+    )
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Work until nothing is ready, then stop.")
+@click.option("--every", type=float, default=300.0, show_default=True, help="Seconds between maintenance runs.")
+@click.option(
+    "--process", "names", multiple=True, default=("gc",), show_default=True, help="Processors on that schedule."
+)
+@session_of
+def worker(session: Session, once: bool, every: float, names: tuple[str, ...]) -> None:
+    """Work through the outbox; start as many as wanted, on as many machines."""
+    from ..engine.outbox import Outbox
+    from ..runtime import run_blocking
+
+    stop: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda got, _: stop.append(got))
+    done, last = 0, 0.0
+    with session.memory(create=True, worker=False) as memory, progress("jobs") as tick:
+        outbox = Outbox(memory._core.shared)
+        while not stop:
+            claimed = run_blocking(outbox.step())
+            done += claimed
+            tick(claimed)
+            if not claimed and once:
+                break
+            if time.monotonic() - last > every and not once:
+                memory.process(*names)
+                last = time.monotonic()
+            if not claimed:
+                time.sleep(0.2)
+    session.done({"jobs": done}, f"{done} jobs done")
+
+
+@click.command()
+@click.option("--user", "of", help="A user, with everything known of them.")
+@click.option("--thread", help="A conversation.")
+@click.option("--message", help="One message, by its id.")
+@click.option("--fact", help="A fact: NAMESPACE/KEY.")
+@click.option("--source", help="Everything that came from one source.")
+@click.option("--physical", is_flag=True, help="Remove it from the store's files too, and verify.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@session_of
+def forget(
+    session: Session,
+    of: str | None,
+    thread: str | None,
+    message: str | None,
+    fact: str | None,
+    source: str | None,
+    physical: bool,
+    yes: bool,
+) -> int:
+    """Remove a thing and everything derived from it, and say what went."""
+    named = [value for value in (of, thread, message, fact, source) if value is not None]
+    if len(named) != 1:
+        raise UsageError("say what to forget: one of --user, --thread, --message, --fact, --source")
+    if not yes and not session.as_json:
+        click.confirm("This cannot be undone. Forget it?", abort=True)
+    with session.memory() as memory:
+        erasure = memory.forget(user=of, thread=thread, message=message, fact=fact, source=source, physical=physical)
+    if session.as_json:
+        session.print_json(msgspec.to_builtins(erasure))
+    else:
+        session.show([{"kind": kind, "removed": count} for kind, count in erasure.counts.items()], ("kind", "removed"))
+        if physical:
+            click.echo(
+                "no trace left in the files" if erasure.verified else f"still found in: {', '.join(erasure.found)}"
+            )
+    return 1 if physical and erasure.verified is False else 0
+
+
+@click.command()
+@click.argument("item")
+@session_of
+def why(session: Session, item: str) -> None:
+    """Where ITEM came from: a fact (NAMESPACE/KEY), a learning, a summary or a message, by its id."""
+    with session.memory() as memory:
+        found = memory.why(item)
+    if session.as_json:
+        session.print_json(msgspec.to_builtins(found))
+        return
+    click.echo(f"{found.kind} {found.item} by {found.actor or 'unknown'}")
+    rows = [{**plain(step), "text": step.message.text if step.message is not None else ""} for step in found.sources]
+    session.show(rows, ("depth", "kind", "id", "actor", "trust", "text"), empty="no sources: it was written directly")
+
+
+@click.command()
+@click.option("--subject", help="Only events about this thing.")
+@click.option("--limit", type=int, default=100, show_default=True)
+@session_of
+def audit(session: Session, subject: str | None, limit: int) -> None:
+    """Who changed what, when."""
+    with session.memory() as memory:
+        found = memory.audit.list(subject=subject, limit=limit)
+        session.show(
+            found, ("created_at", "action", "kind", "subject", "actor", "user", "source", "detail"), empty="no events"
+        )

@@ -1,0 +1,140 @@
+"""Facts on the command line."""
+
+from __future__ import annotations
+
+import click
+
+from .session import Session, read_json, session_of
+
+COLUMNS = ("key", "value", "confidence", "actor", "sources", "version", "updated_at", "expires_at")
+
+
+@click.group()
+def facts() -> None:
+    """Namespaced values with history."""
+
+
+@click.group()
+def memory() -> None:
+    """Facts, by namespace."""
+
+
+@click.command("list")
+@click.argument("namespace")
+@click.option("--prefix", help="Only keys that start so.")
+@click.option("--where", help='A filter in JSON: {"age": {"$gte": 18}}')
+@click.option("--limit", type=int)
+@click.option("--after", help="The key to go on after.")
+@session_of
+def list_(
+    session: Session, namespace: str, prefix: str | None, where: str | None, limit: int | None, after: str | None
+) -> None:
+    """Facts of a namespace, such as user:ada, agent:reviewer or global."""
+    with session.memory() as opened:
+        found = opened.facts.list(
+            namespace, prefix=prefix, where=read_json(where) if where else None, limit=limit, after=after
+        )
+        session.show(found, COLUMNS, empty=f"no facts in {namespace}")
+
+
+facts.add_command(list_)
+memory.add_command(list_)
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@click.option("--as-of", type=click.DateTime(), help="The value at a moment (UTC).")
+@session_of
+def get(session: Session, namespace: str, key: str, as_of: object) -> int:
+    """One fact; exit status 1 where there is none."""
+    from datetime import UTC, datetime
+
+    moment = as_of.replace(tzinfo=UTC) if isinstance(as_of, datetime) else None
+    with session.memory() as opened:
+        return session.one(opened.facts.get(namespace, key, as_of=moment), missing=f"no fact {key!r} in {namespace}")
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@click.argument("value")
+@click.option("--ttl", type=float, help="Seconds to live.")
+@click.option("--confidence", type=float, default=1.0, show_default=True)
+@click.option("--source", help="The message it comes from.")
+@click.option("--expect", type=int, help="Only over this version; 0: only if there is none.")
+@session_of
+def set(
+    session: Session,
+    namespace: str,
+    key: str,
+    value: str,
+    ttl: float | None,
+    confidence: float,
+    source: str | None,
+    expect: int | None,
+) -> None:
+    """Write a fact; VALUE is JSON, or plain text."""
+    with session.memory(create=True) as opened:
+        fact = opened.facts.set(
+            namespace, key, read_json(value), ttl=ttl, confidence=confidence, source=source, expect=expect
+        )
+        session.done(
+            {"namespace": fact.ns, "key": fact.key, "version": fact.version}, f"{fact.id} version {fact.version}"
+        )
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@session_of
+def delete(session: Session, namespace: str, key: str) -> int:
+    """Take a fact back; its history stays."""
+    with session.memory() as opened:
+        gone = opened.facts.delete(namespace, key)
+    if not gone:
+        click.echo(f"recollect: no fact {key!r} in {namespace}", err=True)
+        return 1
+    session.done({"deleted": True}, f"deleted {namespace}/{key}")
+    return 0
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@session_of
+def history(session: Session, namespace: str, key: str) -> int:
+    """Every version, oldest first."""
+    with session.memory() as opened:
+        versions = opened.facts.history(namespace, key)
+    session.show(
+        versions,
+        ("version", "status", "value", "actor", "reason", "updated_at"),
+        empty=f"no fact {key!r} in {namespace}",
+    )
+    return 0 if versions else 1
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@click.argument("value")
+@click.option("--reason")
+@session_of
+def correct(session: Session, namespace: str, key: str, value: str, reason: str | None) -> None:
+    """Replace a wrong value by the right one."""
+    with session.memory() as opened:
+        fact = opened.facts.correct(namespace, key, read_json(value), reason=reason)
+        session.done({"version": fact.version}, f"corrected {fact.id}, version {fact.version}")
+
+
+@facts.command()
+@click.argument("namespace")
+@click.argument("key")
+@click.option("--reason")
+@session_of
+def reject(session: Session, namespace: str, key: str, reason: str | None) -> None:
+    """Say that a fact is wrong; the same value does not come back from a derivation."""
+    with session.memory() as opened:
+        fact = opened.facts.reject(namespace, key, reason=reason)
+        session.done({"version": fact.version}, f"rejected {fact.id}")

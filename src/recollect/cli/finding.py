@@ -1,0 +1,90 @@
+"""Recall and context on the command line."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from .session import Session, read_json, session_of
+
+
+@click.command()
+@click.argument("query")
+@click.option("--in", "namespaces", multiple=True, help="Namespaces to look in; all that may be seen otherwise.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(["message", "fact", "learning", "summary", "document"])
+)
+@click.option("--top", "top_k", type=int, default=10, show_default=True)
+@click.option("--max-tokens", type=int, help="Fill this many tokens with the most useful set.")
+@click.option("--where", help="A filter over metadata, in JSON.")
+@click.option("--min-score", type=float)
+@session_of
+def recall(
+    session: Session,
+    query: str,
+    namespaces: tuple[str, ...],
+    kinds: tuple[str, ...],
+    top_k: int,
+    max_tokens: int | None,
+    where: str | None,
+    min_score: float | None,
+) -> int:
+    """Find what matters for QUERY; exit status 1 where nothing is found."""
+    with session.memory() as memory:
+        hits = memory.recall(
+            query,
+            namespaces=list(namespaces) or None,
+            kinds=list(kinds) or None,
+            top_k=top_k,
+            max_tokens=max_tokens,
+            where=read_json(where) if where else None,
+            min_score=min_score,
+        )
+    rows = [
+        {**msgspec.to_builtins(hit), "reasons": [str(r) for r in hit.reasons], "score": round(hit.score, 4)}
+        for hit in hits
+    ]
+    if not session.as_json:
+        rows = [{**row, "why": ", ".join(row["reasons"][:3])} for row in rows]
+    session.show(rows, ("score", "kind", "text", "namespace", "why"), empty="nothing found")
+    return 0 if hits else 1
+
+
+@click.command()
+@click.argument("thread")
+@click.argument("input")
+@click.option("--budget", default="8000", show_default=True, help="Tokens, or a model's name.")
+@click.option("--system", help="The system prompt.")
+@click.option("--layout", type=click.Choice(["standard", "cached"]), default="standard", show_default=True)
+@click.option("--no-recall", is_flag=True, help="History only.")
+@click.option("--messages", is_flag=True, help="Also print the request itself.")
+@session_of
+def context(
+    session: Session,
+    thread: str,
+    input: str,
+    budget: str,
+    system: str | None,
+    layout: str,
+    no_recall: bool,
+    messages: bool,
+) -> None:
+    """The request for INPUT in THREAD: what is in, what is out and why, and where the tokens go."""
+    with session.memory() as memory:
+        made = memory.context(
+            input,
+            thread=thread,
+            budget=int(budget) if budget.isdecimal() else budget,
+            system=system,
+            layout=layout,
+            recall=not no_recall,
+        )
+    if session.as_json:
+        manifest = msgspec.to_builtins(made.manifest)
+        session.print_json({**manifest, "messages": made.messages()} if messages else manifest)
+        return
+    click.echo(made.bar())
+    click.echo(made.explain())
+    if messages:
+        for message in made.messages():
+            click.echo(f"\n[{message['role']}]\n{message.get('content') or ''}")

@@ -1,0 +1,51 @@
+"""Stats, doctor and migrate on the command line."""
+
+from __future__ import annotations
+
+import click
+
+from .session import Session, pairs, session_of
+
+
+@click.command()
+@session_of
+def stats(session: Session) -> None:
+    """What is remembered, by kind, and how far it is indexed."""
+    with session.memory(worker=False) as memory:
+        found = memory.stats()
+    if session.as_json:
+        session.print_json(found)
+    else:
+        pairs(list(found.items()))
+
+
+@click.command()
+@click.option("--deep", is_flag=True, help="Read every page.")
+@click.option("--retry-dead", is_flag=True, help="Give dead letters another chance first.")
+@session_of
+def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
+    """What stands under this memory and what is wrong with it; exit status 1 where something is."""
+    with session.memory(worker=False) as memory:
+        revived = memory.jobs.retry_dead() if retry_dead else 0
+        found = memory.doctor(deep=deep)
+    if retry_dead:
+        found["revived"] = revived
+    problems = found.pop("problems")
+    if session.as_json:
+        session.print_json({**found, "problems": problems})
+    else:
+        pairs(list(found.items()))
+        click.echo(
+            "\nall well" if not problems else "\nproblems:\n" + "\n".join(f"- {problem}" for problem in problems)
+        )
+    return 1 if problems else 0
+
+
+@click.command()
+@session_of
+def migrate(session: Session) -> None:
+    """Bring the store's schema up to date; opening it does this too where the rights suffice."""
+    with session.memory(create=True, worker=False) as memory:
+        found = memory.doctor()
+    schema = found.get("schema", "none needed")
+    session.done({"store": found.get("store"), "schema": schema}, f"{found.get('store')}: schema {schema}")

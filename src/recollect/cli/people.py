@@ -1,0 +1,89 @@
+"""Learnings and profiles on the command line."""
+
+from __future__ import annotations
+
+import click
+
+from .session import Session, cell, session_of
+
+
+@click.group()
+def learnings() -> None:
+    """What was learned of a user."""
+
+
+_user = click.option("--user", "of", help="Whose; needed unless `recollect --user` says it.")
+
+
+@learnings.command("list")
+@_user
+@click.option("--min-confidence", type=float, default=0.0, show_default=True)
+@click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]))
+@click.option("--limit", type=int, default=50, show_default=True)
+@session_of
+def list_(session: Session, of: str | None, min_confidence: float, type_: str | None, limit: int) -> None:
+    """Learnings, most used first."""
+    with session.memory() as memory:
+        found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit, user=of)
+        session.show(
+            found, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty="nothing learned yet"
+        )
+
+
+@learnings.command()
+@click.argument("content")
+@_user
+@click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), default="preference")
+@click.option("--confidence", type=float, default=0.5, show_default=True)
+@session_of
+def add(session: Session, content: str, of: str | None, type_: str, confidence: float) -> None:
+    """Keep a learning; the same content again reinforces it."""
+    with session.memory(create=True) as memory:
+        made = memory.learnings.add(content, type=type_, confidence=confidence, user=of)
+        session.done({"id": made.id, "confidence": made.confidence}, f"{made.id} confidence {made.confidence:g}")
+
+
+@learnings.command()
+@click.argument("id")
+@_user
+@session_of
+def delete(session: Session, id: str, of: str | None) -> int:
+    """Remove a learning; it is not derived again."""
+    with session.memory() as memory:
+        gone = memory.learnings.delete(id, user=of)
+    if not gone:
+        click.echo(f"recollect: no learning {id!r}", err=True)
+        return 1
+    session.done({"deleted": True}, f"deleted {id}")
+    return 0
+
+
+@click.group()
+def profile() -> None:
+    """Everything known of one user."""
+
+
+@profile.command()
+@click.argument("user")
+@session_of
+def show(session: Session, user: str) -> None:
+    """Facts, preferences and learnings of a user."""
+    with session.memory() as memory:
+        found = memory.profile.get(user)
+    if session.as_json:
+        session.print_json(
+            {
+                "user": user,
+                "facts": {fact.key: fact.value for fact in found.facts},
+                "preferences": found.preferences,
+                "learnings": [one.content for one in found.learnings],
+            }
+        )
+        return
+    rows: list[dict[str, object]] = [
+        {"what": "fact", "name": fact.key, "value": cell(fact.value), "confidence": fact.confidence}
+        for fact in found.facts
+    ]
+    rows += [{"what": "preference", "name": name, "value": cell(value)} for name, value in found.preferences.items()]
+    rows += [{"what": one.type, "value": one.content, "confidence": one.confidence} for one in found.learnings]
+    session.show(rows, ("what", "name", "value", "confidence"), empty=f"nothing known of {user}")

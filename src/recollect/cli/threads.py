@@ -1,0 +1,102 @@
+"""Threads on the command line."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .session import Session, plain, read_json, session_of
+
+
+@click.group()
+def threads() -> None:
+    """Conversations."""
+
+
+@threads.command("list")
+@click.argument("namespace")
+@click.option("--limit", type=int)
+@click.option("--after", help="The thread to go on after.")
+@session_of
+def list_(session: Session, namespace: str, limit: int | None, after: str | None) -> None:
+    """Threads of a namespace."""
+    with session.memory() as memory:
+        found = memory.threads.list(namespace, limit=limit, after=after)
+        session.show(found, ("id", "title", "length", "tokens", "updated_at"), empty=f"no threads in {namespace}")
+
+
+@threads.command()
+@click.argument("thread")
+@click.option("--last", type=int, default=20, show_default=True, help="How many of the newest messages.")
+@click.option("--all", "everything", is_flag=True, help="All messages.")
+@session_of
+def show(session: Session, thread: str, last: int, everything: bool) -> None:
+    """The newest messages of a thread, oldest of them first."""
+    with session.memory() as memory:
+        found = memory.threads.messages(thread) if everything else memory.threads.recent(thread, last)
+        rows = [{**plain(message), "text": message.text or _calls(message)} for message in found]
+        session.show(rows, ("seq", "role", "name", "text", "tokens", "created_at"), empty="no messages")
+
+
+def _calls(message: object) -> str:
+    calls = getattr(message, "tool_calls", [])
+    return ", ".join(f"{call.name}(…)" for call in calls)
+
+
+@threads.command()
+@click.argument("namespace")
+@click.option("--title")
+@click.option("--id", help="An id of your own.")
+@click.option("--ttl", type=float, help="Seconds to live.")
+@session_of
+def create(session: Session, namespace: str, title: str | None, id: str | None, ttl: float | None) -> None:
+    """Make a thread and print its id."""
+    with session.memory(create=True) as memory:
+        made = memory.threads.create(namespace, title, id=id, ttl=ttl)
+        session.done(plain(made), made.id)
+
+
+@threads.command()
+@click.argument("thread")
+@click.argument("text", required=False)
+@click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), default="user", show_default=True)
+@click.option("--name", help="Who speaks.")
+@click.option("--key", help="Doing it again under the same key does nothing.")
+@session_of
+def append(session: Session, thread: str, text: str | None, role: str, name: str | None, key: str | None) -> None:
+    """Add a message: TEXT, or messages as JSON lines on standard input (OpenAI or Anthropic shape)."""
+    if text is not None:
+        given: list[dict[str, object]] = [{"role": role, "content": text}]
+    else:
+        given = [read_json(line) for line in sys.stdin if line.strip()]
+    if name:
+        given = [{**message, "name": name} for message in given]
+    with session.memory(create=True) as memory:
+        receipts = memory.threads.append(thread, *given, key=key)
+        ids = [receipt.message.id for receipt in receipts]
+        session.done({"ids": ids, "replayed": any(r.replayed for r in receipts)}, "\n".join(ids))
+
+
+@threads.command()
+@click.argument("thread")
+@session_of
+def delete(session: Session, thread: str) -> int:
+    """Remove a thread with its messages; `forget` also removes what was derived from them."""
+    with session.memory() as memory:
+        gone = memory.threads.delete(thread)
+    if not gone:
+        click.echo(f"recollect: no thread {thread!r}", err=True)
+        return 1
+    session.done({"deleted": True}, f"deleted {thread}")
+    return 0
+
+
+@threads.command()
+@click.argument("thread")
+@session_of
+def summaries(session: Session, thread: str) -> None:
+    """The summaries of a thread, each with the range it stands for."""
+    with session.memory() as memory:
+        found = memory.threads.summaries(thread)
+        session.show(found, ("first", "last", "method", "tokens", "text", "created_at"), empty="no summaries yet")
