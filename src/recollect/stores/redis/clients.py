@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -141,7 +142,7 @@ class BlockingLink:
             self.connections_made += 1
         try:
             connection.connect()
-            if connection.can_read():
+            if _is_stale(connection):
                 # Closed by the server, or an old reply in it: a fresh one, before anything is sent.
                 connection.disconnect()
                 self.connections_made += 1
@@ -243,7 +244,7 @@ class AsyncLink:
             if not connection.is_connected:
                 self.connections_made += 1
                 await connection.connect()
-            elif await _is_stale(connection):
+            elif await _is_stale_async(connection):
                 await _drop(connection)
                 self.connections_made += 1
                 await connection.connect()
@@ -275,7 +276,30 @@ async def _drop(connection: Any) -> None:
     await connection.disconnect(nowait=True)
 
 
-async def _is_stale(connection: Any) -> bool:
+def _is_stale(connection: Any) -> bool:
+    try:
+        return bool(connection.can_read())
+    except _BROKEN:
+        return True
+
+
+async def _is_stale_async(connection: Any) -> bool:
+    # A loop that did not run meanwhile has not seen the server's end of the connection close; the socket has.
+    writer = getattr(connection, "_writer", None)
+    sock = None if writer is None else writer.get_extra_info("socket")
+    if sock is not None and _readable(sock.fileno()):
+        return True
     # The same check under its name before redis-py 8.
     check = getattr(connection, "can_read", None) or connection.can_read_destructive
-    return bool(await check())
+    try:
+        return bool(await check())
+    except _BROKEN:
+        return True
+
+
+def _readable(fd: int) -> bool:
+    if fd < 0:
+        return True
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
