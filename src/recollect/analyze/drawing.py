@@ -1,0 +1,80 @@
+"""The drawing of a framework's memory: assembly order above, tiers below, as SVG."""
+
+from __future__ import annotations
+
+from html import escape
+
+from recollect.analyze.analysis import Analysis
+
+_WIDTH = 960
+_BOX_HEIGHT = 46
+_GAP = 26
+_PER_ROW = 6
+_TIERS = {"working": 0, "session": 1, "persistent": 2}
+
+
+def drawing(analysis: Analysis) -> str:
+    """A self-contained SVG of what goes into the context and where memory lives."""
+    rows = _rows(analysis.assembly.order)
+    top = 34
+    tiers_at = top + len(rows) * (_BOX_HEIGHT + 30) + 40
+    height = tiers_at + 34 + max(1, len(analysis.tiers)) * 62
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Assembly order and memory tiers of '
+        f'{escape(analysis.name)}" xmlns="http://www.w3.org/2000/svg">',
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 8 4 0 8z" class="tip"/></marker></defs>',
+        f'<text x="0" y="18" class="label">Context, first to last</text>{_order(rows, top)}',
+        f'<text x="0" y="{tiers_at}" class="label">Memory, nearest to furthest</text>{_tiers(analysis, tiers_at + 16)}',
+        "</svg>",
+    ]
+    return "\n".join(parts)
+
+
+def _rows(order: list[str]) -> list[list[str]]:
+    slots = order or ["not determined"]
+    return [slots[i : i + _PER_ROW] for i in range(0, len(slots), _PER_ROW)]
+
+
+def _order(rows: list[list[str]], top: int) -> str:
+    width = (_WIDTH - _GAP * (_PER_ROW - 1)) / _PER_ROW
+    parts: list[str] = []
+    for y, row in enumerate(rows):
+        line = top + y * (_BOX_HEIGHT + 30)
+        for x, slot in enumerate(row):
+            left = x * (width + _GAP)
+            middle = line + _BOX_HEIGHT / 2
+            parts.append(
+                f'<g><rect x="{left:.0f}" y="{line}" width="{width:.0f}" height="{_BOX_HEIGHT}" rx="8" '
+                f'class="slot slot-{escape(slot.replace(" ", "-"))}"/>'
+                f'<text x="{left + width / 2:.0f}" y="{middle + 5:.0f}" class="in">{escape(slot.replace("_", " "))}</text></g>'
+            )
+            if x + 1 < len(row):
+                parts.append(
+                    f'<line x1="{left + width + 3:.0f}" y1="{middle:.0f}" x2="{left + width + _GAP - 3:.0f}" '
+                    f'y2="{middle:.0f}" class="arrow" marker-end="url(#tip)"/>'
+                )
+        if y + 1 < len(rows):
+            below = line + _BOX_HEIGHT
+            parts.append(
+                f'<path d="M{_WIDTH - width / 2:.0f} {below + 3} v12 H{width / 2:.0f} v12" class="arrow" '
+                'marker-end="url(#tip)"/>'
+            )
+    return "".join(parts)
+
+
+def _tiers(analysis: Analysis, top: int) -> str:
+    parts: list[str] = []
+    for at, tier in enumerate(analysis.tiers):
+        inset = _TIERS.get(tier.tier, 2) * 28
+        y = top + at * 62
+        storage = ", ".join(tier.storage)
+        shown = storage if len(storage) <= 66 else storage[:65] + "…"
+        parts.append(
+            f'<rect x="{inset}" y="{y}" width="{_WIDTH - 2 * inset}" height="52" rx="8" class="tier tier-{escape(tier.tier)}"/>'
+            f'<text x="{inset + 16}" y="{y + 22}" class="strong">{escape(tier.tier)}</text>'
+            f'<text x="{inset + 16}" y="{y + 41}" class="small">{escape(shown)}</text>'
+            f'<text x="{_WIDTH - inset - 16}" y="{y + 22}" class="end">{escape(", ".join(tier.retrieval))}</text>'
+            f'<text x="{_WIDTH - inset - 16}" y="{y + 41}" class="end small">{escape(tier.capacity[:60])}</text>'
+        )
+    return "".join(parts) or f'<text x="0" y="{top + 20}" class="small">not determined</text>'
