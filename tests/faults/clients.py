@@ -22,7 +22,7 @@ from recollect.stores.sqlite import SqliteStore
 SOAK = bool(os.environ.get("RECOLLECT_SOAK"))
 # A server that has imported us forks each client in milliseconds, clean of pytest's threads and files.
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["tests.faults.clients"])
+processes.set_forkserver_preload(["tests.faults.clients", "tests.faults.scenario"])
 
 
 @contextmanager

@@ -64,21 +64,21 @@ def _look(path: Path, acked: int) -> str | None:
     return None
 
 
-def test_full_durability_loses_nothing_in_a_power_cut(tmp_path: Path) -> None:
-    log = _record(tmp_path / "memory.db", "full")
-    assert _losses(log, tmp_path, IMAGES) == []
+def test_full_durability_loses_nothing_in_a_power_cut(ram_path: Path) -> None:
+    log = _record(ram_path / "memory.db", "full")
+    assert _losses(log, ram_path, IMAGES) == []
 
 
-def test_the_harness_sees_what_normal_durability_loses(tmp_path: Path) -> None:
-    log = _record(tmp_path / "memory.db", "normal")
-    losses = _losses(log, tmp_path, IMAGES)
+def test_the_harness_sees_what_normal_durability_loses(ram_path: Path) -> None:
+    log = _record(ram_path / "memory.db", "normal")
+    losses = _losses(log, ram_path, IMAGES)
     assert any("only" in loss for loss in losses)
     # Losing the end is what "normal" may do; a torn batch or a broken order it may not.
     assert not [loss for loss in losses if "only" not in loss]
 
 
-def test_every_acknowledgement_comes_after_a_sync_of_the_log_file(tmp_path: Path) -> None:
-    log = _record(tmp_path / "memory.db", "full")
+def test_every_acknowledgement_comes_after_a_sync_of_the_log_file(ram_path: Path) -> None:
+    log = _record(ram_path / "memory.db", "full")
     written, synced = 0, 0
     for event in log:
         if event.file == "memory.db-wal":
@@ -88,11 +88,11 @@ def test_every_acknowledgement_comes_after_a_sync_of_the_log_file(tmp_path: Path
             assert synced == written
 
 
-def test_a_cut_while_the_file_is_made_leaves_one_that_opens(tmp_path: Path) -> None:
-    log = _record(tmp_path / "memory.db", "full")
+def test_a_cut_while_the_file_is_made_leaves_one_that_opens(ram_path: Path) -> None:
+    log = _record(ram_path / "memory.db", "full")
     first = next(i for i, event in enumerate(log) if event.kind == "ack")
     for cut in range(1, first, 2):
-        place = tmp_path / f"{cut}"
+        place = ram_path / f"{cut}"
         place.mkdir()
         image_after_power_loss(log, cut, place, random.Random(cut))
         with Memory(place / "memory.db") as memory:

@@ -86,8 +86,8 @@ class Connections:
         with driver_errors("opening it"), _directory_lock(self._real):
             _refuse_strangers(self._real)
             created = _create(self._real)
-            connection = self._connect()
             try:
+                connection = self._connect()
                 migrate(connection)
                 if created:
                     _make_ballast(self._real)
@@ -165,14 +165,35 @@ class Connections:
             self._let_go()
 
     def _let_go(self) -> None:
+        failed = None
         for connection in self._all:
-            connection.close()
+            try:
+                connection.close()
+            except apsw.Error as cause:  # close the others too, then say so
+                failed = cause
         left = _open_here.get(self._real, 0) - len(self._all)
         if left > 0:
             _open_here[self._real] = left
         else:
             _open_here.pop(self._real, None)
         self._forget()
+        if failed is not None:
+            raise translated(failed, "closing it") from failed
+
+    def delete_on_full_disk(self, work: Callable[[apsw.Cursor], T]) -> T:
+        """Run a deletion in the room kept for it; freed pages are left as they are, for zeroing them takes room too."""
+        self.release_ballast()
+        self._zero_what_is_freed("FAST")
+        try:
+            return self.write(work)
+        finally:
+            self._zero_what_is_freed("ON")
+            self.keep_ballast()
+
+    def _zero_what_is_freed(self, how: str) -> None:
+        with self._lock, driver_errors("making room"):
+            if self._writer is not None:
+                self._writer.execute(f"PRAGMA secure_delete = {how}").fetchall()
 
     def release_ballast(self) -> bool:
         """Give the disk back the room kept for deleting on a full disk; whether there was any."""

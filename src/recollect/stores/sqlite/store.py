@@ -10,9 +10,9 @@ import msgspec
 
 from ...errors import StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
-from ...records import Entry, Job, Key, Record
+from ...records import AuditEvent, Entry, FactVersion, Job, Key, Record, Tombstone
 from ...runtime import Runtime
-from ..base import Change, Delete, DeleteRange, R, live
+from ..base import Change, Delete, DeleteRange, Expect, Load, Put, R, live
 from ..codec import Row, checksum, codec, decoded, verify
 from .changes import encode_changes, run_changes
 from .changes import lease as give
@@ -173,12 +173,9 @@ class SqliteStore:
         try:
             return self._connections.write(work)
         except StoreUnavailable:
-            only_deletes = all(isinstance(change, Delete | DeleteRange) for change in changes)
-            if not only_deletes or not self._connections.release_ballast():
+            if not _only_deletes(changes):
                 raise
-        results = self._connections.write(work)
-        self._connections.keep_ballast()
-        return results
+            return self._connections.delete_on_full_disk(work)
 
     def _purge(self, now: int, limit: int) -> dict[str, int]:
         # Looked for without the write lock first: with nothing expired, purging costs a few index look-ups.
@@ -238,6 +235,14 @@ class SqliteStore:
 def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
     sql = f"SELECT 1 FROM {table} WHERE expires_at <= ? LIMIT 1"
     return cursor.execute(sql, (now,)).fetchone() is not None
+
+
+def _only_deletes(changes: Sequence[Change]) -> bool:
+    """Whether a batch only takes away: what it writes is a trace or a tombstone of that."""
+    traces = [change.record for change in changes if isinstance(change, Put | Load)]
+    taken = [change for change in changes if isinstance(change, Delete | DeleteRange)]
+    others = len(changes) - len(traces) - len(taken) - sum(isinstance(change, Expect) for change in changes)
+    return bool(taken) and not others and all(isinstance(trace, AuditEvent | FactVersion | Tombstone) for trace in traces)
 
 
 def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:

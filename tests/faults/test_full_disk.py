@@ -1,0 +1,92 @@
+"""A disk that is full: writes fail and say so, what was there stays, deleting works, and room makes all well again."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory, StoreError
+from tests.faults.clients import SOAK
+
+TIMES = 200 if SOAK else 5
+MEGABYTES = 6
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a few megabytes; mounting one needs root, and without it this test cannot tell the truth."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    options = f"size={MEGABYTES}m,uid={os.getuid()},mode=0700"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "none", str(place)], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.fail(f"a small tmpfs cannot be mounted here ({mounted.stderr.strip()}); run as root in a container")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def _open(path: Path) -> Memory:
+    return Memory(path, embedder=None, counter="estimate")
+
+
+def _fill(memory: Memory) -> int:
+    """Append until the disk is full; how many were acknowledged."""
+    done = len(memory.threads.messages("t"))
+    while True:
+        try:
+            memory.threads.append("t", f"{done + 1} " + "x" * 20_000, key=f"k{done + 1}")
+        except StoreError as error:
+            assert "disk is full" in str(error)
+            return done
+        done += 1
+
+
+def _check(memory: Memory, done: int) -> None:
+    messages = memory.threads.messages("t")
+    assert [int(message.text.split()[0]) for message in messages] == list(range(1, done + 1))
+    assert [message.seq for message in messages] == list(range(1, done + 1))
+
+
+def test_a_full_disk_loses_nothing_and_forgetting_still_works(small_disk: Path) -> None:
+    for number in range(TIMES):
+        path = small_disk / f"{number}.db"
+        with _open(path) as memory:
+            memory.threads.create("global", id="t")
+            memory.facts.set("user:ada", "home", "Rome")
+            done = _fill(memory)
+            _check(memory, done)
+        with _open(path) as memory:
+            _check(memory, done)
+            assert memory.facts.delete("user:ada", "home") is True
+            assert memory.threads.delete("t") is True
+        with _open(path) as memory:
+            assert memory.threads.get("t") is None
+            assert memory.facts.get("user:ada", "home") is None
+        for file in small_disk.iterdir():
+            file.unlink()
+
+
+def test_room_made_by_others_lets_writing_go_on(small_disk: Path) -> None:
+    other = small_disk / "other"
+    other.write_bytes(bytes(2 << 20))
+    with _open(small_disk / "memory.db") as memory:
+        memory.threads.create("global", id="t")
+        done = _fill(memory)
+        other.unlink()
+        assert _fill(memory) > done
+        _check(memory, len(memory.threads.messages("t")))
+
+
+def test_the_harness_sees_a_store_that_keeps_no_room_to_delete(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.stores.sqlite.store._only_deletes", lambda changes: False)
+    with _open(small_disk / "memory.db") as memory:
+        memory.threads.create("global", id="t")
+        _fill(memory)
+        with pytest.raises(StoreError, match="disk is full"):
+            memory.threads.delete("t")

@@ -1,0 +1,117 @@
+"""A task killed, stopped and resumed: every effect once, and a stale worker writes nothing."""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from recollect import LeaseLost, Memory
+from tests.faults.clients import SOAK, client, heard
+from tests.faults.workers import ITEMS, LEASE, run_task, run_task_naively, run_task_unfenced
+
+KILLS = 500 if SOAK else 50
+STOPS = 100 if SOAK else 5
+
+
+def _prepare(path: Path) -> str:
+    with Memory(path, embedder=None, counter="estimate") as memory:
+        memory.threads.create("global", id="effects")
+    return str(path)
+
+
+def _effects(url: str) -> list[str]:
+    with Memory(url, embedder=None, counter="estimate") as memory:
+        return [message.text for message in memory.threads.messages("effects")]
+
+
+def _check(url: str) -> None:
+    effects = _effects(url)
+    assert sorted(set(effects)) == ITEMS, "an effect is missing"
+    assert len(effects) == len(ITEMS), "an effect was done twice"
+    with Memory(url, embedder=None, counter="estimate") as memory:
+        task = memory.tasks.resume("import")
+        assert memory.state.get("effects") == len(ITEMS)
+    assert task is not None
+    assert (task.step, task.status, task.completed_subtasks) == (len(ITEMS), "done", tuple(ITEMS))
+    assert task.state == {"log": ITEMS}
+
+
+def _killed_at_random(url: str, dice: random.Random) -> bool:
+    """Run the task and kill it one or two steps later, at some moment; whether it was still at work."""
+    with client(run_task, url) as (pid, hear):
+        steps = dice.randrange(1, 3)
+        for said in heard(hear):
+            steps -= 1
+            if said == "done" or isinstance(said, LeaseLost):
+                return False
+            if steps == 0:
+                break
+        until = time.perf_counter() + dice.random() * 0.004
+        while time.perf_counter() < until:
+            pass
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def test_fifty_kills_inside_a_hundred_step_task_leave_every_effect_once(tmp_path: Path) -> None:
+    dice = random.Random(3)
+    kills = 0
+    for round in range(-(-KILLS // 50)):
+        url = _prepare(tmp_path / f"{round}.db")
+        finished: list[str] = []
+        while len(finished) < len(ITEMS) - 4:
+            kills += _killed_at_random(url, dice)
+            finished = _effects(url)
+            assert finished == ITEMS[: len(finished)]
+        with client(run_task, url) as (_, hear):
+            assert list(heard(hear))[-1] == "done"
+        _check(url)
+    assert kills >= KILLS
+
+
+def test_the_harness_sees_an_effect_before_its_checkpoint(tmp_path: Path) -> None:
+    url = _prepare(tmp_path / "memory.db")
+    with client(run_task_naively, url, 3) as (_, hear):
+        assert list(heard(hear)) == []
+    with client(run_task_naively, url, -1) as (_, hear):
+        assert list(heard(hear)) == ["done"]
+    with pytest.raises(AssertionError, match="twice"):
+        _check(url)
+
+
+@pytest.mark.parametrize("steps", [1 + 19 * stop % 60 for stop in range(STOPS)])
+def test_a_worker_stopped_past_its_lease_and_continued_writes_nothing(tmp_path: Path, steps: int) -> None:
+    url = _prepare(tmp_path / "memory.db")
+    with client(run_task, url) as (pid, hear):
+        for _, _ in zip(range(steps), heard(hear), strict=False):
+            pass
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(2 * LEASE)
+        with client(run_task, url) as (_, other):
+            assert list(heard(other))[-1] == "done"
+        before = _effects(url)
+        os.kill(pid, signal.SIGCONT)
+        said = list(heard(hear))
+    assert isinstance(said[-1], LeaseLost)
+    assert _effects(url) == before
+    _check(url)
+
+
+def test_the_harness_sees_a_worker_that_is_not_fenced(tmp_path: Path) -> None:
+    url = _prepare(tmp_path / "memory.db")
+    with client(run_task_unfenced, url) as (pid, hear):
+        for _, _ in zip(range(5), heard(hear), strict=False):
+            pass
+        os.kill(pid, signal.SIGSTOP)
+        with client(run_task_unfenced, url) as (_, other):
+            assert list(heard(other))[-1] == "done"
+        os.kill(pid, signal.SIGCONT)
+        assert list(heard(hear))[-1] == "done"
+    with pytest.raises(AssertionError, match="twice"):
+        _check(url)
