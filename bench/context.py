@@ -51,14 +51,15 @@ def prose(rng: random.Random, sentences: int) -> str:
     return " ".join(sentence(rng) for _ in range(sentences))
 
 
-def medians(works: dict[str, Callable[[], Any]], rounds: int = 15) -> dict[str, float]:
-    """Median milliseconds of each, one after the other in every round, so that noise falls on all alike."""
+def medians(works: dict[str, Callable[[], Any]], rounds: int = 5, repeats: int = 7) -> dict[str, float]:
+    """Median milliseconds of each; every round runs all of them, so that the machine's noise falls on all alike."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
-            start = time.perf_counter()
-            work()
-            times[name].append(time.perf_counter() - start)
+            for _ in range(repeats):
+                start = time.perf_counter()
+                work()
+                times[name].append(time.perf_counter() - start)
     return {name: statistics.median(found) * 1_000 for name, found in times.items()}
 
 
@@ -117,7 +118,7 @@ def speed() -> None:
         print(f"trim_messages keeps {len(left)} messages, {count_plain(left)} tokens")
     context = cold()
     print(f"compress keeps {len(context.messages())} messages, {context.tokens} tokens")
-    print("10,001 messages to 8,000 tokens, o200k_base, median ms of 15 rounds")
+    print("10,001 messages to 8,000 tokens, o200k_base, median ms of 5 rounds of 7")
     found = medians(works)
     slowest = found.get("trim_messages, same tokenizer", 0.0)
     for name, median in found.items():

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ..messages import Message, text_of
+from .salience import salience
 from .similar import COMMON, words
 from .tokens import Counter
 
@@ -26,25 +27,6 @@ _BORDER = re.compile(
     r"(?<=[.!?。！？])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9À-ÖØ-Þ\u0400-\u04ff\u3040-\u9fff-])|\n+|(?<=[。！？])"
 )
 _NUMBER = re.compile(r"\d")
-_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b(?!I\b|I'|OK\b)[A-ZÀ-ÖØ-Þ\u0410-\u042f][\w-]+")
-_IDENTIFIER = re.compile(r"https?://\S+|\b\w+[_/@.]\w+[\w/.@-]*|\b[A-Z]{2,}-?\d+\b|`[^`]+`")
-_DECISION = re.compile(
-    r"\b(decid\w+|agree\w*|chose|chosen|choose|go(?:ing)? with|let's use|we(?:'ll| will) (?:use|go|keep|ship|move)|"
-    r"approved?|settled|conclu\w+|plan is|final(?:ly|ised|ized)?|must(?:n't)?|never|always|from now on|deadline|due|"
-    r"switch(?:ed)? to|moved? to|changed? to|instead of|no longer|cancel\w*)\b",
-    re.I,
-)
-_PERSONAL = re.compile(
-    r"\b(my|our|i am|i'm|i (?:live|work|prefer|like|love|hate|need|want|have|use|moved|bought|was born)|call me|"
-    r"remember|important|prefer\w*|allerg\w+|favou?rite|birthday|password|budget|name is|named|called)\b",
-    re.I,
-)
-_ERROR = re.compile(r"\b(error|exception|failed|failure|denied|timed out|not found|refused)\b", re.I)
-_TALK = re.compile(
-    r"^(thanks?|thank you|ok(?:ay)?|sure|great|got it|sounds good|hi|hello|hey|yes|no|right|perfect|cool|nice|"
-    r"of course|you're welcome|happy to help|let me know|i see|interesting|hm+|makes sense|i'll look into)\b",
-    re.I,
-)
 _STATEMENT = re.compile(
     r"^(?P<subject>[^?!]{2,80}?)\s+"
     r"(?:is|are|was|were|will be|has been|=|:|moved to|changed to|became|starts|ends|costs)"
@@ -73,6 +55,8 @@ class Sentence(msgspec.Struct):
     question: bool = False
     carried: bool = False
     """Already chosen by an earlier summary."""
+    terms: list[str] = []
+    """Its words that say something."""
 
     def line(self) -> str:
         tag = "Open question: " if self.question else ""
@@ -116,7 +100,8 @@ def _parse(previous: str) -> tuple[list[str], list[Sentence]]:
 
 
 def _carried(text: str, speaker: str, order: int, question: bool) -> Sentence:
-    return Sentence(text, speaker, order, _score(text, speaker) + 1.0, question, True)
+    terms = words(text)
+    return Sentence(text, speaker, order, salience(text, speaker, terms) + 1.0, question, True, terms)
 
 
 def _sentences(messages: Sequence[Message], start: int) -> Iterator[Sentence]:
@@ -124,7 +109,9 @@ def _sentences(messages: Sequence[Message], start: int) -> Iterator[Sentence]:
     for message in messages:
         for speaker, text in _spoken(message):
             for sentence in split(text):
-                yield Sentence(sentence, speaker, order, _score(sentence, speaker), sentence.endswith(("?", "？")))
+                terms = words(sentence)
+                score = salience(sentence, speaker, terms)
+                yield Sentence(sentence, speaker, order, score, sentence.endswith(("?", "？")), False, terms)
                 order += 1
 
 
@@ -156,38 +143,19 @@ def split(text: str) -> list[str]:
     return out
 
 
-def _score(text: str, speaker: str) -> float:
-    """How much a sentence says that cannot be guessed."""
-    said = {"User": 1.0, "Tool": -1.0, "Web": -1.0, "Document": -0.5}.get(speaker, 0.3)
-    score = said
-    score += min(2.0, 1.2 * bool(_NUMBER.search(text)) + 0.3 * len(_NUMBER.findall(text)) / 4)
-    score += min(2.0, 0.8 * len(_NAME.findall(text)))
-    score += 1.0 * bool(_IDENTIFIER.search(text))
-    score += 1.6 * bool(_DECISION.search(text))
-    score += 1.4 * bool(_PERSONAL.search(text)) if speaker not in ("Assistant", "Tool") else 0.0
-    score += 1.0 * bool(_ERROR.search(text))
-    if _TALK.match(text):
-        score -= 1.5
-    content = len(words(text))
-    return score - (1.0 if content < 3 else 0.0) - max(0.0, (len(text) - 160) / 160)
-
-
 def _weigh_by_rarity(candidates: list[Sentence]) -> None:
     """Words that come up once say more than those of every turn; sentences off one last say little."""
-    found = [set(words(sentence.text)) for sentence in candidates]
+    found = [set(sentence.terms) for sentence in candidates]
     spread = Tally(word for one in found for word in one)
-    shapes = Tally(_shape(sentence.text) for sentence in candidates)
+    shapes = [_DIGITS.sub("#", sentence.text.casefold()) for sentence in candidates]
+    alike = Tally(shapes)
     scale = math.log(len(candidates) + 1) or 1.0
-    for sentence, one in zip(candidates, found, strict=True):
+    for sentence, one, shape in zip(candidates, found, shapes, strict=True):
         if one:
             rarity = sum(math.log((len(candidates) + 1) / spread[word]) for word in sorted(one)) / len(one)
             sentence.score += 1.5 * rarity / scale
-        if shapes[_shape(sentence.text)] >= 3:
+        if alike[shape] >= 3:
             sentence.score -= 2.0
-
-
-def _shape(text: str) -> str:
-    return _DIGITS.sub("#", text.casefold())
 
 
 def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
@@ -196,7 +164,7 @@ def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
     later: dict[str, set[str]] = {}
     everyone: set[str] = set()
     for sentence in reversed(candidates):
-        found = set(words(sentence.text))
+        found = set(sentence.terms)
         if sentence.question:
             others: set[str] = set()
             for speaker in sorted(everyone):
@@ -257,7 +225,7 @@ def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
     seen: set[str] = set()
     kept: list[Sentence] = []
     for sentence in reversed(candidates):
-        key = " ".join(words(sentence.text)) or sentence.text
+        key = " ".join(sentence.terms) or sentence.text
         if key not in seen:
             seen.add(key)
             kept.append(sentence)

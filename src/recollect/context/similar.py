@@ -19,8 +19,8 @@ _COMMON_WORDS = (
 )
 COMMON = frozenset(_COMMON_WORDS.split())
 _DECISION = re.compile(
-    r"\b(decid\w+|agree\w*|we(?:'ll| will| chose| choose)|go(?:ing)? with|let's use|final|approved?|must|never|always|"
-    r"from now on|deadline|remember|important|prefer\w*|instead of)\b",
+    r"\b(?:decided?|agreed?|decision|we'll|we will|chose|go(?:ing)? with|let's use|final|approved?|must|never|always"
+    r"|from now on|deadline|remember|important|prefer|instead of)\b",
     re.I,
 )
 _ERROR = re.compile(r"\b(error|exception|traceback|failed|failure|denied|timeout|not found)\b", re.I)
