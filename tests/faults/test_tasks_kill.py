@@ -41,7 +41,7 @@ def _check(url: str) -> None:
 
 def _killed_at_random(url: str, dice: random.Random) -> bool:
     """Run the task and kill it one or two steps later, at some moment; whether it was still at work."""
-    with client(run_task, url) as (pid, hear):
+    with client(run_task, url, None) as (pid, hear):
         steps = dice.randrange(1, 3)
         for said in heard(hear):
             steps -= 1
@@ -69,7 +69,7 @@ def test_fifty_kills_inside_a_hundred_step_task_leave_every_effect_once(tmp_path
             kills += _killed_at_random(url, dice)
             finished = _effects(url)
             assert finished == ITEMS[: len(finished)]
-        with client(run_task, url) as (_, hear):
+        with client(run_task, url, None) as (_, hear):
             assert list(heard(hear))[-1] == "done"
         _check(url)
     assert kills >= KILLS
@@ -88,12 +88,10 @@ def test_the_harness_sees_an_effect_before_its_checkpoint(tmp_path: Path) -> Non
 @pytest.mark.parametrize("steps", [1 + 19 * stop % 60 for stop in range(STOPS)])
 def test_a_worker_stopped_past_its_lease_and_continued_writes_nothing(tmp_path: Path, steps: int) -> None:
     url = _prepare(tmp_path / "memory.db")
-    with client(run_task, url) as (pid, hear):
-        for _, _ in zip(range(steps), heard(hear), strict=False):
-            pass
-        os.kill(pid, signal.SIGSTOP)
+    with client(run_task, url, steps) as (pid, hear):
+        assert "stopped" in heard(hear)
         time.sleep(2 * LEASE)
-        with client(run_task, url) as (_, other):
+        with client(run_task, url, None) as (_, other):
             assert list(heard(other))[-1] == "done"
         before = _effects(url)
         os.kill(pid, signal.SIGCONT)

@@ -22,13 +22,19 @@ def _open(url: str, durability: Any = "full") -> Memory:
     return Memory(url, embedder=None, counter="estimate", durability=durability)
 
 
-def run_task(url: str, speak: Connection) -> None:
-    """Do what is left of the task, each step with its effects in one commit; say each step, then how it ended."""
+def run_task(url: str, stop_at: int | None, speak: Connection) -> None:
+    """Do what is left of the task, each step with its effects in one commit; say each step, then how it ended.
+
+    It stops itself where asked: stopped from outside it may hold the lock of the file, and then nobody can write.
+    """
     try:
         with _open(url).tasks.run("import", lease=LEASE, wait=30, state={"log": []}) as task:
-            for item in task.remaining(ITEMS):
+            for number, item in enumerate(task.remaining(ITEMS)):
                 batch = task.batch()
                 batch.threads.append("effects", item)
+                if number == stop_at:
+                    speak.send("stopped")
+                    os.kill(os.getpid(), signal.SIGSTOP)
                 batch.state.increment("effects")
                 task.state["log"].append(item)
                 task.complete(item)
