@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect.context import (
+    Assembly,
     Chain,
     ElideToolResults,
     Fifo,
@@ -21,12 +22,17 @@ from recollect.context import (
     VectorSwap,
     compress,
     open_counter,
+    plan_fold,
+    write_fold,
 )
 from recollect.context.measure import measure_anthropic, measure_openai
-from recollect.context.units import group
+from recollect.context.summaries import summary_tokens
+from recollect.context.units import Grouper, Unit, group
 from recollect.context.validate import anthropic_problems, openai_problems
-from recollect.errors import BudgetError
+from recollect.errors import BudgetError, RecollectError
+from recollect.messages import Message, as_message
 
+replace = msgspec.structs.replace
 EXAMPLES = int(os.environ.get("RECOLLECT_CONTEXT_EXAMPLES", "1200"))
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SENTENCE = "The invoice of Ada was 42 euros, so we decided to use Postgres. 数据库连接失败 [1, 2] <b>x</b> naïve 🙂 "
@@ -269,6 +275,71 @@ def test_a_positional_trim_is_caught_by_the_validators() -> None:
     assert sum(caught) >= len(trimmed) // 4
     assert caught == [bool(orphans(messages)) for messages in trimmed]
     assert openai_problems(compress(thread, budget=400).messages()) == []
+
+
+def test_a_planted_fault_in_grouping_is_refused_by_the_assembly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug: every message is a unit of its own, as in a trim by position."""
+
+    def alone(self: Grouper, message: Message, position: int) -> list[Unit]:
+        return [self._unit((message,), position, position)]
+
+    thread = [message for number in range(20) for message in KINDS[("user", "parallel")[number % 2]](number)]
+    monkeypatch.setattr(Grouper, "_push_any", alone)
+    refused = 0
+    for total in range(60, 400, 10):
+        try:
+            compress(thread, budget=total)
+        except BudgetError:
+            continue
+        except RecollectError as error:
+            assert "would be refused" in str(error)
+            refused += 1
+    assert refused > 5
+
+
+@settings(max_examples=EXAMPLES // 10, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@given(
+    kinds=st.lists(st.sampled_from([kind for kind in sorted(KINDS) if not kind.startswith("pinned")]), max_size=20),
+    total=st.integers(50, 3_000),
+    policy=st.sampled_from(["sliding", "fifo", "chain", "importance"]),
+    size=st.integers(1, 7),
+)
+def test_reading_in_pages_gives_what_reading_at_once_gives(
+    kinds: list[str], total: int, policy: str, size: int
+) -> None:
+    thread = [replace(as_message(m), thread="t", seq=n) for n, m in enumerate(thread_of(kinds), 1)]
+    made = [Assembly(budget=total, policy=POLICIES[policy], input="And now?") for _ in range(2)]
+    made[0].read_all(thread[::-1], position=len(thread))
+    left = thread[::-1]
+    while made[1].wants():
+        page, left = left[:size], left[size:]
+        made[1].feed(page, more=bool(left))
+    try:
+        at_once = made[0].finish().messages()
+    except BudgetError:
+        with pytest.raises(BudgetError):
+            made[1].finish()
+        return
+    assert made[1].finish().messages() == at_once
+
+
+@settings(max_examples=EXAMPLES // 10, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@given(kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=5, max_size=30), room=st.integers(200, 4_000))
+def test_a_fold_stands_for_whole_units_and_is_shorter_than_they_were(kinds: list[str], room: int) -> None:
+    counter = COUNTERS["o200k_base"]
+    found, _ = group(thread_of(kinds), counter)
+    fold = plan_fold(found, room, previous="- User: the first summary", counter=counter)
+    if fold is None:
+        return
+    inside = [unit for unit in found if unit.position <= fold.last]
+    assert [m for unit in inside if not unit.pinned for m in unit.messages] == list(fold.messages)
+    assert [m for unit in inside if unit.pinned for m in unit.messages] == list(fold.pinned)
+    with pytest.raises(StopIteration) as done:
+        write_fold(fold, counter=counter).send(None)
+    digest = done.value.value
+    if digest is not None:
+        assert counter.count(digest.text) <= fold.max_tokens
+        assert summary_tokens(digest.text, counter) < fold.tokens
 
 
 def test_units_lose_nothing_but_what_they_report() -> None:

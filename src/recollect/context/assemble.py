@@ -57,6 +57,7 @@ class Assembly:
         scratchpad: Any = None,
         layout: str = "standard",
         summary: str | None = None,
+        folded: int = 0,
         head: Iterable[Message] = (),
         summarizer: Summarizer | None = None,
         search: Searcher | None = None,
@@ -75,6 +76,7 @@ class Assembly:
         self._scratchpad = self._note(scratchpad)
         self._summary = summary_message(summary, self.counter) if summary else None
         self._summary_text = summary
+        self._folded = folded
         self._head, repairs = group(head, self.counter)
         self._grouper = Grouper(self.counter, attached=layout == "cached")
         self._grouper.repairs.extend(repairs)
@@ -249,6 +251,7 @@ class Assembly:
             for unit in self._grouper.close():
                 self._take(unit)
         self._check_input()
+        self._without_doubles()
         pinned = sum(unit.tokens for unit in self._units if unit.pinned) + sum(unit.tokens for unit in self._head)
         if pinned > self._capped(self._room(0)):
             raise self._over({"pinned": pinned})
@@ -256,6 +259,15 @@ class Assembly:
         room = self._capped(self._room(memory.tokens or 0 if memory else 0))
         plan, summary = self._plan(room - sum(unit.tokens for unit in self._head), pinned)
         return self._settle(plan, summary, memory, kept, room)
+
+    def _without_doubles(self) -> None:
+        """What came in as head or found may lie inside the window too: it is sent once."""
+        if self._head:
+            seen = {unit.position for unit in (*self._units, *self._input)}
+            self._head = [unit for unit in self._head if unit.position not in seen]
+        if self._found:
+            held = {unit.position for unit in (*self._head, *self._input)}
+            self._found = tuple(unit for unit in self._found if unit.position not in held)
 
     async def finish_async(self) -> Context:
         """`finish`, awaiting the policy's language model where it has one to ask."""
@@ -423,13 +435,15 @@ class Assembly:
             memory_kept=kept,
             memory_dropped=len(self._items) - kept,
             method=plan.digest.method if plan.digest else "",
+            behind=self._folded,
             notes=plan.notes,
         )
 
     def _unread(self) -> tuple[int, int, int] | None:
         if self._ended or self._oldest is None:
             return None
-        first = 0 if self._oldest == 0 or not self._units or not self._units[-1].messages[0].seq else 1
+        numbered = bool(self._units) and self._units[-1].messages[0].seq > 0
+        first = max(self._folded + 1, 1) if numbered else 0
         count = self._oldest - first
         return (first, self._oldest - 1, count) if count > 0 else None
 

@@ -47,6 +47,8 @@ class Account:
     memory_kept: int = 0
     memory_dropped: int = 0
     method: str = ""
+    behind: int = 0
+    """The last position that a stored summary stands for."""
     notes: Sequence[str] = ()
 
 
@@ -135,7 +137,7 @@ class Context:
         account = self.account
         counts = {
             "memory": (account.memory_kept, account.memory_dropped, 0, 0),
-            "history": (len(account.kept), self._dropped(), len(account.folded), len(account.elided)),
+            "history": (len(account.kept), self._dropped(), self._folded(), len(account.elided)),
             "system": (len(self.system_messages), 0, 0, 0),
             "tools": (len(self.tools), 0, 0, 0),
             "input": (len(self.input), 0, 0, 0),
@@ -159,11 +161,17 @@ class Context:
     def _dropped(self) -> int:
         return len(self.account.dropped) + (self.account.unread[2] if self.account.unread else 0)
 
+    def _folded(self) -> int:
+        stored = self.account.behind if self.summary_message is not None else 0
+        return len(self.account.folded) + stored
+
     def _entries(self) -> list[Entry]:
         account = self.account
         entries: list[Entry] = []
         if account.memory_dropped:
             entries.append(Entry("memory", "dropped", "over the room for memory", units=account.memory_dropped))
+        if account.behind and self.summary_message is not None:
+            entries.append(Entry("history", "folded", "in the stored summary", 1, account.behind, account.behind))
         if account.unread is not None:
             first, last, count = account.unread
             entries.append(Entry("history", "dropped", "older than what was needed, not read", first, last, count))
