@@ -57,11 +57,9 @@ HOLIDAYS = {
 }
 _UNITS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 NUMBERS = {word: value for value, word in enumerate((_UNITS + " eighteen nineteen").split(), start=1)}
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 NUMBERS |= {word: value for value, word in zip(range(20, 100, 10), _TENS, strict=True)}
-NUMBERS |= {
-    f"{tens}-{unit}": NUMBERS[tens] + value for tens in _TENS for unit, value in list(NUMBERS.items())[:9]
-}  # fmt: skip
+NUMBERS |= {f"{tens}-{unit}": NUMBERS[tens] + value for tens in _TENS for unit, value in list(NUMBERS.items())[:9]}
 NUMBERS |= {"a": 1, "an": 1, "a couple of": 2, "a couple": 2, "couple of": 2, "a few": 3, "few": 3, "several": 4}
 NUMBERS |= {"a hundred": 100, "one hundred": 100, "a dozen": 12, "zero": 0}
 

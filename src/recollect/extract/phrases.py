@@ -8,28 +8,120 @@ from .calendar import number
 
 # A phrase ends where the next part of the sentence takes over.
 _STOP = re.compile(
-    r"\s+(?:and (?=(?:i|my|we|our|it|she|he|they|so|then|also|now|am|was|have|had|want|need|would|can|will)\b)|but|because|since|so|though|although|while|when|where"
-    r"|who|which|that|if|unless|until|even|especially|mainly|mostly|like when|as (?:it|they|i|you|we)|by the way|btw|at all|a lot|very much|so much|right now|at the moment"
-    r"|these days|nowadays|lately|recently|anymore|any more|as well|too|already|again|now|currently|today|tonight|yesterday|tomorrow|please|thanks|actually|instead"
-    r"|full[- ]time|part[- ]time|for (?:a living|years|ages|over|about|almost|nearly|more|the (?:last|past)|\d|a (?:while|long|few)|now|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
-    r"|with (?:my|his|her|a (?:focus|background))|every|each|last (?=week|month|year|summer|spring|fall|winter|night)|next (?=week|month|year)|lol|haha|ok|tho)\b.*$",
+    r"\s+(?:and (?=(?:i|my|we|our|it|she|he|they|so|then|also|now|am|was|have|had|want|need|would|can|will)\b)"
+    r"|but|because|since|so|though|although|while|when|where"
+    r"|who|which|that|if|unless|until|even|especially|mainly|mostly|like when|as (?:it|they|i|you|we)"
+    r"|by the way|btw|at all|a lot|very much|so much|right now|at the moment"
+    r"|these days|nowadays|lately|recently|anymore|any more|as well|too|already|again|now|currently|today"
+    r"|tonight|yesterday|tomorrow|please|thanks|actually|instead"
+    r"|full[- ]time|part[- ]time|for (?:a living|years|ages|over|about|almost|nearly|more|the (?:last|past)|\d"
+    r"|a (?:while|long|few)|now|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
+    r"|with (?:my|his|her|a (?:focus|background))|every|each|last (?=week|month|year|summer|spring|fall|winter"
+    r"|night)|next (?=week|month|year)|lol|haha|ok|tho)\b.*$",
     re.I | re.S,
 )
-_PARTICLES = {"van", "von", "de", "del", "della", "der", "den", "di", "da", "dos", "das", "du", "la", "le", "el", "al", "bin", "ibn", "ben", "y", "ter", "ten", "af", "zu"}  # fmt: skip
+_PARTICLES = {
+    "van",
+    "von",
+    "de",
+    "del",
+    "della",
+    "der",
+    "den",
+    "di",
+    "da",
+    "dos",
+    "das",
+    "du",
+    "la",
+    "le",
+    "el",
+    "al",
+    "bin",
+    "ibn",
+    "ben",
+    "y",
+    "ter",
+    "ten",
+    "af",
+    "zu",
+}
 _LINKS = _PARTICLES | {"of", "and", "&", "the", "for"}
 _TITLES = {"dr", "mr", "mrs", "ms", "prof", "professor", "doctor", "sir", "captain", "st", "mx"}
 _LIST = re.compile(r"\s*(?:,\s*(?:and|or|plus|&)?|\band\b|\bplus\b|&|\bas well as\b)\s+", re.I)
 _QUALIFIER = re.compile(
-    r"^(?:a (?:little(?: bit)?(?: of)?|bit of|lot of|few|some)|some|mostly|mainly|mainly|also|both|lots of|only|just|all kinds of|all sorts of|any kind of|basically|primarily"
+    r"^(?:a (?:little(?: bit)?(?: of)?|bit of|lot of|few|some)|some|mostly|mainly|mainly|also|both|lots of|only"
+    r"|just|all kinds of|all sorts of|any kind of|basically|primarily"
     r"|really|definitely|either|usually|decent|fluent|basic|conversational|broken)\s+",
     re.I,
 )
 _ARTICLE = re.compile(r"^(?:an?|the|my|our|some|any|all)\s+", re.I)
 _NOT_NAMES = {
-    "a", "an", "the", "not", "just", "so", "very", "here", "ok", "okay", "fine", "good", "great", "sorry", "sure", "back", "done", "from", "in", "at", "on", "going", "trying",
-    "looking", "new", "glad", "happy", "sad", "tired", "afraid", "aware", "using", "also", "still", "currently", "now", "really", "i", "i'm", "my", "we", "you", "it", "this", "that",
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "hello", "hi", "thanks", "please", "yes", "no", "what", "why", "how", "never", "always", "if",
-}  # fmt: skip
+    "a",
+    "an",
+    "the",
+    "not",
+    "just",
+    "so",
+    "very",
+    "here",
+    "ok",
+    "okay",
+    "fine",
+    "good",
+    "great",
+    "sorry",
+    "sure",
+    "back",
+    "done",
+    "from",
+    "in",
+    "at",
+    "on",
+    "going",
+    "trying",
+    "looking",
+    "new",
+    "glad",
+    "happy",
+    "sad",
+    "tired",
+    "afraid",
+    "aware",
+    "using",
+    "also",
+    "still",
+    "currently",
+    "now",
+    "really",
+    "i",
+    "i'm",
+    "my",
+    "we",
+    "you",
+    "it",
+    "this",
+    "that",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "hello",
+    "hi",
+    "thanks",
+    "please",
+    "yes",
+    "no",
+    "what",
+    "why",
+    "how",
+    "never",
+    "always",
+    "if",
+}
 
 
 def cut(phrase: str, *, words: int = 6) -> str:
@@ -103,10 +195,30 @@ def count(text: str) -> int | None:
     return number(text)
 
 
-_CURRENCY = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "usd": "USD", "dollars": "USD", "dollar": "USD", "bucks": "USD", "euros": "EUR", "euro": "EUR", "eur": "EUR", "pounds": "GBP", "gbp": "GBP", "yen": "JPY", "rupees": "INR", "chf": "CHF", "francs": "CHF"}  # fmt: skip
+_CURRENCY = {
+    "$": "USD",
+    "€": "EUR",
+    "£": "GBP",
+    "¥": "JPY",
+    "usd": "USD",
+    "dollars": "USD",
+    "dollar": "USD",
+    "bucks": "USD",
+    "euros": "EUR",
+    "euro": "EUR",
+    "eur": "EUR",
+    "pounds": "GBP",
+    "gbp": "GBP",
+    "yen": "JPY",
+    "rupees": "INR",
+    "chf": "CHF",
+    "francs": "CHF",
+}
 _DOLLARS = ("AUD", "CAD", "NZD", "SGD", "HKD", "MXN", "USD")
 _AMOUNT = re.compile(
-    r"^(?:about |around |roughly |approximately |exactly |only |just |under |over |at most |~)?(?P<sign>[$€£¥])?\s?(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<scale>k|m|thousand|million)?\b\s?(?P<unit>%|square [a-z]{2,10}|[A-Za-zµ°²]{1,12})?",
+    r"^(?:about |around |roughly |approximately |exactly |only |just |under |over |at most "
+    r"|~)?(?P<sign>[$€£¥])?\s?(?P<n>\d[\d,]{0,14}(?:\.\d{1,4})?)\s?(?P<scale>k|m|thousand"
+    r"|million)?\b\s?(?P<unit>%|square [a-z]{2,10}|[A-Za-zµ°²]{1,12})?",
     re.I,
 )
 
@@ -115,8 +227,7 @@ def amount(text: str) -> int | float | dict[str, int | float | str] | None:
     """A number, with its unit where one was said: 43, or {amount: 2500, unit: USD}."""
     match = _AMOUNT.match(text.strip())
     if not match:
-        whole = number(text.strip())
-        return whole
+        return number(text.strip())
     digits = match["n"].replace(",", "")
     if len(digits) > 15:
         return None

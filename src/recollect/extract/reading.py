@@ -37,14 +37,16 @@ _QUOTES = re.compile(
     r"\"([^\"\n]{0,600})\"|“([^”\n]{0,600})”|«([^»\n]{0,600})»|(?<![\w])['‘]([^'’\n]{4,600})['’](?!\w)"
 )
 _PASTED = re.compile(
-    r"\b(?:here(?:'s| is| are)|this is|see|below is|following|forwarded|pasted?|attached|translate|rewrite|rephrase|paraphrase"
+    r"\b(?:here(?:'s| is| are)|this is|see|below is|following|forwarded|pasted?|attached|translate|rewrite"
+    r"|rephrase|paraphrase"
     r"|proofread|summari[sz]e|shorten|edit|improve|polish|correct|fix|check|analy[sz]e|classify|extract|parse|convert"
     r"|draft|write|compose|generate|prompt|example|template|transcript|lyrics|log|output|error message|says|said|wrote"
     r"|reads|sentence|text|email|message|quote|essay|bio|review|tweet|post)\b[^.!?\n:]{0,80}:(?=\s)",
     re.I,
 )
 _SPEAKER = re.compile(
-    r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Important|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
+    r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Important"
+    r"|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
     r"[A-Z][\w.'-]{1,20}(?: [A-Z][\w.'-]{1,20}){0,2}: .*$",
     re.M,
 )
@@ -52,7 +54,8 @@ _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$|[\"')\]])[^.!?\n]*)*(?:[.!?]+[
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|vs|etc|approx|Jr|Sr|No|e\.g|i\.e|a\.k\.a|[A-Z])\.$")
 
 _QUESTION_START = re.compile(
-    r"^(?:and |but |so |ok(?:ay)?,? |hey,? |hi,? |hello,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am"
+    r"^(?:and |but |so |ok(?:ay)?,? |hey,? |hi,? |hello,? )*(?:what|where|when|who|whom|whose|which|why|how|do"
+    r"|does|did|is|are|am"
     r"|was|were|will|would|can|could|should|shall|may|might|must|has|have|had|isn't|aren't|don't|doesn't|didn't|wasn't"
     r"|won't|wouldn't|can't|couldn't|shouldn't|haven't|hasn't|what's|where's|who's|how's|when's) "
     r"(?!ever\b|not ever\b|worry)",
@@ -60,7 +63,8 @@ _QUESTION_START = re.compile(
 )
 # "have" and "don't" also open statements and orders; only an inverted subject makes them questions.
 _INVERTED = re.compile(
-    r"^(?:and |but |so )*(?:have|had|has|don't|do|did|may|might|must|will|shall|was|were|is|are|am|can|could|would|should"
+    r"^(?:and |but |so )*(?:have|had|has|don't|do|did|may|might|must|will|shall|was|were|is|are|am|can|could"
+    r"|would|should"
     r"|\w+n't)\s+(?:i|you|we|my|your|our|it|he|she|they|there|this|that|the|a|an|any|some|these|those|[a-z]+)\b",
     re.I,
 )
@@ -68,83 +72,120 @@ _ORDER_START = re.compile(
     r"^(?:please )?(?:don't|do not|do) (?!i\b|you\b|we\b|they\b|he\b|she\b|it\b|my\b|your\b|the\b)", re.I
 )
 _SUPPOSED = re.compile(
-    r"^(?:ok(?:ay)?,? |so,? |and |but |now,? |please )*(?:if|suppose|supposing|imagine|imagining|pretend|pretending|assume|assuming"
-    r"|let's (?:say|assume|pretend|imagine|suppose)|let us (?:say|assume)|say (?:i|my|we)\b|what if|hypothetically|act (?:as|like)"
-    r"|role-?play|unless|whether|as if|as though|had i|were i|in (?:my|the|this|a|our|that) (?:dream|story|role-?play|game|novel"
+    r"^(?:ok(?:ay)?,? |so,? |and |but |now,? |please )*(?:if|suppose|supposing|imagine|imagining|pretend"
+    r"|pretending|assume|assuming"
+    r"|let's (?:say|assume|pretend|imagine|suppose)|let us (?:say|assume)|say (?:i|my|we)\b|what if"
+    r"|hypothetically|act (?:as|like)"
+    r"|role-?play|unless|whether|as if|as though|had i|were i|in (?:my|the|this|a|our|that) (?:dream|story"
+    r"|role-?play|game|novel"
     r"|scene|movie|film|book|play|fantasy|scenario|example|simulation|skit)|once upon|(?:my|the) character|in character"
-    r"|(?:write|tell|draft|compose|create|generate|make|give|invent|sing|continue|finish|complete|translate|rewrite|rephrase"
-    r"|paraphrase|proofread|say|type|print|repeat|echo|read)\b(?! me (?:always|never))(?!.*\b(?:from now on|going forward)\b)(?! in (?:\w+ )?\w+[.!]*$))",
+    r"|(?:write|tell|draft|compose|create|generate|make|give|invent|sing|continue|finish|complete|translate"
+    r"|rewrite|rephrase"
+    r"|paraphrase|proofread|say|type|print|repeat|echo|read)\b(?! me (?:always|never))(?!.*\b(?:from now on"
+    r"|going forward)\b)(?! in (?:\w+ )?\w+[.!]*$))",
     re.I,
 )
 _UNSURE = re.compile(
-    r"\b(?:i|we)(?:'d| would| could| might| may| wish| hope| want(?:ed)? to| wanna| plan to| dream| should| guess| wonder| doubt| suspect"
-    r"| tried| try| used to| was (?:going|about|supposed|thinking|wondering)| were going| am supposed| imagine| pretend)\b"
-    r"|\b(?:maybe|perhaps|possibly|supposedly|allegedly|hypothetically|theoretically|kidding|joking|as if|as though|like i'm"
-    r"|thinking (?:of|about)|considering|what if|wondering|pretending|in theory|if i|if we|if my|would be|might be|could be"
+    r"\b(?:i|we)(?:'d| would| could| might| may| wish| hope| want(?:ed)? to| wanna| plan to| dream| should"
+    r"| guess| wonder| doubt| suspect"
+    r"| tried| try| used to| was (?:going|about|supposed|thinking|wondering)| were going| am supposed| imagine"
+    r"| pretend)\b"
+    r"|\b(?:maybe|perhaps|possibly|supposedly|allegedly|hypothetically|theoretically|kidding|joking|as if"
+    r"|as though|like i'm"
+    r"|thinking (?:of|about)|considering|what if|wondering|pretending|in theory|if i|if we|if my|would be"
+    r"|might be|could be"
     r"|would've|not sure|no idea|don't know|feel like|feels like)\b",
     re.I,
 )
 _SAYING = (
-    r"(?:said|says|say|told|tells|think|thinks|thought|believes?|believed|claims?|claimed|wrote|writes|asked|asks|jokes?|joked|insists?"
+    r"(?:said|says|say|told|tells|think|thinks|thought|believes?|believed|claims?|claimed|wrote|writes|asked"
+    r"|asks|jokes?|joked|insists?"
     r"|insisted|calls? me a|assumes?|assumed|reckons?|reported|mentioned|announced|replied|answered|suggests?|suggested"
     r"|keeps? saying|keeps? telling|imagines?|pretends?|argues?|wants?|wishes|hopes|dreams?)"
 )
 _REPORTED = re.compile(
-    rf"^(?:and |but |so |because |according to )?(?:he|she|they|it|you|people|someone|somebody|everyone|everybody|nobody|no one"
-    rf"|one of|the|this|that|a|an|some|many|most|(?:my|our|his|her|their|your) [\w'-]+(?: [\w'-]+)?|[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)"
+    r"^(?:and |but |so |because |according to )?(?:he|she|they|it|you|people|someone|somebody|everyone"
+    r"|everybody|nobody|no one"
+    r"|one of|the|this|that|a|an|some|many|most|(?:my|our|his|her|their|your) [\w'-]+(?: [\w'-]+)?"
+    r"|[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)"
     rf"(?:'s| has| have| had| just| once| always| often| also| recently| really)* {_SAYING}\b|^according to\b",
     re.I,
 )
 _OWN_SAYING = re.compile(
-    r"^(?:as )?(?:i|we)(?:'ve| have)?(?: already| just| once)? (?:told you|said|mentioned|should (?:mention|add|note|say)|can (?:tell|confirm)(?: you)?"
+    r"^(?:as )?(?:i|we)(?:'ve| have)?(?: already| just| once)? (?:told you|said|mentioned|should (?:mention|add"
+    r"|note|say)|can (?:tell|confirm)(?: you)?"
     r"|must (?:say|admit|confess)|have to (?:say|admit)|wanted to (?:mention|say|tell you)|confirm|admit|confess)"
     r"(?: before| earlier| above)?(?: that|,)? (?=(?:i|my|we|our)\b)",
     re.I,
 )
 _OPENING = re.compile(
-    r"^(?:(?:(?:hi|hey|hello)(?: there| all| everyone| team| again)?|hiya|by (?:profession|trade)|professionally|typo|good (?:morning|afternoon|evening|day)|greetings|dear [a-z]+|ok(?:ay)?|well|so|oh|ah|um|uh|hmm+|yes|yeah|yep|yup|sure"
-    r"|right|great|thanks(?: a lot| so much)?|thank you(?: so much)?|cool|btw|by the way|fyi|for your information|just fyi|for (?:context|reference|the record)"
-    r"|some (?:context|background)|a bit of (?:context|background)|background|context|note|honestly|frankly|personally|basically|also|and|but|plus|because|since"
-    r"|though|although|anyway|besides|oh and|as for me|about me|in case (?:it matters|you(?:'re)? (?:need|wonder(?:ing)?)[^,]{0,20})"
-    r"|just so you know|so you know|just to (?:let you know|be clear|clarify)|to be (?:clear|honest|fair)|tbh|as you know|you (?:should|might want to) know"
-    r"|(?:please )?(?:remember|note|keep in mind|bear in mind|be aware|know|save|store|memori[sz]e)(?: this| that|:)?(?= (?:i|i'm|my|we|our|that|the)\b)"
-    r"|don't forget(?: that)?|it turns out(?: that)?|turns out|the (?:thing|fact|truth) is(?: that)?|good news|bad news|update|quick (?:update|note)"
-    r"|for what it's worth|fwiw|in fact|of course|obviously|at work|at home|these days|nowadays|currently|right now|at the moment|at present"
-    r"|as of (?:today|now|this week)|today|recently|lately|luckily|fortunately|unfortunately|sadly|finally|first(?: of all)?|second(?:ly)?|lastly|officially)"
+    r"^(?:(?:(?:hi|hey|hello)(?: there| all| everyone| team| again)?|hiya|by (?:profession|trade)"
+    r"|professionally|typo|good (?:morning|afternoon|evening|day)|greetings|dear [a-z]+|ok(?:ay)?|well|so|oh|ah"
+    r"|um|uh|hmm+|yes|yeah|yep|yup|sure"
+    r"|right|great|thanks(?: a lot| so much)?|thank you(?: so much)?|cool|btw|by the way|fyi"
+    r"|for your information|just fyi|for (?:context|reference|the record)"
+    r"|some (?:context|background)|a bit of (?:context|background)|background|context|note|honestly|frankly"
+    r"|personally|basically|also|and|but|plus|because|since"
+    r"|though|although|anyway|besides|oh and|as for me|about me|in case (?:it matters|you(?:'re)? (?:need"
+    r"|wonder(?:ing)?)[^,]{0,20})"
+    r"|just so you know|so you know|just to (?:let you know|be clear|clarify)|to be (?:clear|honest|fair)|tbh"
+    r"|as you know|you (?:should|might want to) know"
+    r"|(?:please )?(?:remember|note|keep in mind|bear in mind|be aware|know|save|store|memori[sz]e)(?: this"
+    r"| that|:)?(?= (?:i|i'm|my|we|our|that|the)\b)"
+    r"|don't forget(?: that)?|it turns out(?: that)?|turns out|the (?:thing|fact|truth) is(?: that)?|good news"
+    r"|bad news|update|quick (?:update|note)"
+    r"|for what it's worth|fwiw|in fact|of course|obviously|at work|at home|these days|nowadays|currently"
+    r"|right now|at the moment|at present"
+    r"|as of (?:today|now|this week)|today|recently|lately|luckily|fortunately|unfortunately|sadly|finally"
+    r"|first(?: of all)?|second(?:ly)?|lastly|officially)"
     r"(?:[,:;!.]+\s*|\s+[-–—]+\s*|\s+))+(?=\S)",
     re.I,
 )
 _CORRECTION = re.compile(
-    r"^(?:(?:no|nope|sorry|oops|whoops|wait|hold on|hang on|my bad|my mistake|apologies|ah|oh|hmm|well|um|and|but|so|ok)[,.!;:—–-]*\s+)*"
-    r"(?:actually|correction|scratch that|strike that|to correct (?:myself|that|you)|let me correct (?:myself|that)|i (?:meant|mean|said)(?: to say)?"
-    r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re| are) wrong|you got (?:that|it|my \w+) wrong"
+    r"^(?:(?:no|nope|sorry|oops|whoops|wait|hold on|hang on|my bad|my mistake|apologies|ah|oh|hmm|well|um|and"
+    r"|but|so|ok)[,.!;:—–-]*\s+)*"
+    r"(?:actually|correction|scratch that|strike that|to correct (?:myself|that|you)|let me correct (?:myself"
+    r"|that)|i (?:meant|mean|said)(?: to say)?"
+    r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re"
+    r"| are) wrong|you got (?:that|it|my \w+) wrong"
     r"|not quite|rather|or rather|i was wrong|wrong|no|nope|sorry|wait|oops)"
-    r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that)\b))(?:(?:i (?:meant|mean|said)(?: to say)?(?: that)?|it's actually|actually|that)[,:]?\s+)?|"
-    r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+|^i meant(?: to say)?(?: that)?[,:]?\s+",
+    r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that)\b))(?:(?:i (?:meant|mean"
+    r"|said)(?: to say)?(?: that)?|it's actually|actually|that)[,:]?\s+)?|"
+    r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+"
+    r"|^i meant(?: to say)?(?: that)?[,:]?\s+",
     re.I,
 )
 _REPAIR = re.compile(
-    r"(?:,|;|\.\.\.|…|\s[-–—]+)\s*(?:(?:no|sorry|wait|oops|er|err|um|uh|hmm)[,.]?\s+)*(?:i (?:mean|meant)(?: to say)?|scratch that|correction|make that"
+    r"(?:,|;|\.\.\.|…|\s[-–—]+)\s*(?:(?:no|sorry|wait|oops|er|err|um|uh|hmm)[,.]?\s+)*(?:i (?:mean"
+    r"|meant)(?: to say)?|scratch that|correction|make that"
     r"|or rather|actually|sorry|no wait|no)[,:]?\s+",
     re.I,
 )
 _SUBJECT = (
-    r"(?:i(?:'m|'ve|'d|'ll)?|my|we(?:'re|'ve)?|our|it(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
-    r"|while|whenever|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when|which|whose|should|let's|don't|never|always"
+    r"(?:i(?:'m|'ve|'d|'ll)?|my|we(?:'re|'ve)?|our|it(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?"
+    r"|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
+    r"|while|whenever|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when"
+    r"|which|whose|should|let's|don't|never|always"
     r"|everybody|everyone|people|that's|this|if|unless|so|as long as|from now on|officially|not sure)"
 )
 _BOUNDARY = re.compile(
-    rf"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|plus|or|since|as|yet|whereas|now|then|also)\s+)*(?={_SUBJECT}\b)"
-    rf"|\s+(?:and|but|so|because|though|although|whereas)\s+(?:(?:now|then|also|currently|officially)\s+)*(?={_SUBJECT}\b)|\s+(?=(?:while|when|whenever|if|unless|until)\s+(?:i|we|my|our)\b)|\s*;\s*|\s+[–—]\s+",
+    r"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|plus|or|since|as|yet|whereas"
+    rf"|now|then|also)\s+)*(?={_SUBJECT}\b)"
+    r"|\s+(?:and|but|so|because|though|although|whereas)\s+(?:(?:now|then|also|currently"
+    rf"|officially)\s+)*(?={_SUBJECT}\b)|\s+(?=(?:while|when|whenever|if|unless|until)\s+(?:i|we|my|our)\b)"
+    r"|\s*;\s*|\s+[–—]\s+",
     re.I,
 )
 _OWN_START = re.compile(
-    r"(?:i|we) (?:\w+ly )?(?:live|left|quit|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach|enjoy|run|prefer|grew|moved|joined|was born|am)\b"
-    r"|(?:i'm|we're|i've|i am|we are) (?:\w+ly )?(?:an?|the|from|in|based|living|\d|married|vegan|vegetarian|fluent|allergic|working|\w+$)",
+    r"(?:i|we) (?:\w+ly )?(?:live|left|quit|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach"
+    r"|enjoy|run|prefer|grew|moved|joined|was born|am)\b"
+    r"|(?:i'm|we're|i've|i am|we are) (?:\w+ly )?(?:an?|the|from|in|based|living|\d|married|vegan|vegetarian"
+    r"|fluent|allergic|working|\w+$)",
     re.I,
 )
 _ELLIPSIS = re.compile(
-    r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really)\s+)*(?=(?:live|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach|enjoy|run"
+    r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really)\s+)*(?=(?:live|work|use|speak|love"
+    r"|like|hate|play|have|drive|weigh|study|teach|enjoy|run"
     r"|prefer|grew|moved|joined|was born|am) (?!in\b|of\b|for\b|schedule|life\b|load\b))",
     re.I,
 )
@@ -213,7 +254,7 @@ def _clauses_of(own: str, sentence: str, span: tuple[int, int]) -> list[Clause]:
 def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool) -> Clause | None:
     rest, corrected, _ = opening(piece)
     rest = rest.strip(" ,;:.!()")
-    if not rest or rest.endswith("?") or _QUESTION_START.match(rest + " ") and not _ORDER_START.match(rest):
+    if not rest or rest.endswith("?") or (_asks(rest) and not _ORDER_START.match(rest)):
         return None
     full = rest
     contrast = _CONTRAST.search(rest)

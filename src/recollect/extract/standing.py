@@ -9,67 +9,111 @@ from .reading import normalise, opening
 
 # Verbs that people give orders with; "always here to help" and "never gave up" are no orders.
 _ORDERS = (
-    "add address answer apply ask assume attach avoid back be begin book buy call capitalise capitalize cc change check choose cite close comment commit compile confirm consider contact convert copy create credit default"
-    " delete deploy do double-check draft drop edit encrypt end ensure escape estimate execute explain export fetch finish follow forget format generate get give greet handle have highlight include indent inform install keep label"
-    " leave let link list log mail make mark measure mention merge message modify name note notify number offer omit open order pay pick pin ping place plan post prefer prefix print prioritise prioritize provide publish push put"
-    " quote raise read recommend record refer reference reject remember remind remove rename repeat replace reply report respond return review round run save say schedule search see send separate set share ship show shorten sign"
-    " simplify skip sort speak spell split squash start state stick stop store suggest summarise summarize talk tell test text touch translate treat try turn type update upload use validate verify wait warn word wrap write"
-).split()
-_VERB = rf"(?:{'|'.join(_ORDERS)})"
-_POLITE = r"(?:please |pls |kindly |just |and |also |but |so |remember to |make sure (?:to |you |that you )|be sure to |you (?:should|must) )*"
-_FOR_GOOD = r"(?:from now on(?:wards)?|going forward|moving forward|from here on(?: out)?|from today(?: on)?|in (?:the )?future|for (?:all )?future \w+|by default|until further notice|from this point(?: on| forward)?|as a (?:general )?rule)"
+    "add address answer apply ask assume attach avoid back be begin book buy call capitalise capitalize cc "
+    "change check choose cite close comment commit compile confirm consider contact convert copy create credit "
+    "default"
+    " delete deploy do double-check draft drop edit encrypt end ensure escape estimate execute explain export "
+    "fetch finish follow forget format generate get give greet handle have highlight include indent inform "
+    "install keep label"
+    " leave let link list log mail make mark measure mention merge message modify name note notify number "
+    "offer omit open order pay pick pin ping place plan post prefer prefix print prioritise prioritize provide "
+    "publish push put"
+    " quote raise read recommend record refer reference reject remember remind remove rename repeat replace "
+    "reply report respond return review round run save say schedule search see send separate set share ship "
+    "show shorten sign"
+    " simplify skip sort speak spell split squash start state stick stop store suggest summarise summarize "
+    "talk tell test text touch translate treat try turn type update upload use validate verify wait warn word "
+    "wrap write"
+)
+_VERB = rf"(?:{'|'.join(_ORDERS.split())})"
+_POLITE = (
+    r"(?:please |pls |kindly |just |and |also |but |so |remember to |make sure (?:to |you |that you )"
+    r"|be sure to |you (?:should|must) )*"
+)
+_FOR_GOOD = (
+    r"(?:from now on(?:wards)?|going forward|moving forward|from here on(?: out)?|from today(?: on)?"
+    r"|in (?:the )?future|for (?:all )?future \w+|by default|until further notice|from this point(?: on"
+    r"| forward)?|as a (?:general )?rule)"
+)
 _LEADING = re.compile(
-    rf"^{_POLITE}{_FOR_GOOD}[,:]? (?:{_POLITE}(?:{_VERB}|always|never|don't|do not|no|only)\b|(?:i|we)(?:'d| would)? (?:want|need|prefer|expect|like)\b|you (?:must|should|need|can|will)\b|for (?:every|each|all|any)\b|my \w+ (?:should|must)|all \w+ (?:should|must))",
+    rf"^{_POLITE}{_FOR_GOOD}[,:]? (?:{_POLITE}(?:{_VERB}|always|never|don't|do not|no|only)\b|(?:i|we)(?:'d"
+    r"| would)? (?:want|need|prefer|expect|like)\b|you (?:must|should|need|can|will)\b|for (?:every|each|all"
+    r"|any)\b|my \w+ (?:should|must)|all \w+ (?:should|must))",
     re.I,
 )
 _TRAILING = re.compile(
-    rf"^{_POLITE}(?:(?:always|never|don't|do not|only) )?{_VERB}\b.*\b(?:{_FOR_GOOD}|every time|each time|whenever (?:you|i|we)\b.*)$",
+    rf"^{_POLITE}(?:(?:always|never|don't|do not|only) )?{_VERB}\b.*\b(?:{_FOR_GOOD}|every time|each time"
+    r"|whenever (?:you|i|we)\b.*)$",
     re.I,
 )
 _ON_EVERY = re.compile(
-    rf"^(?:(?:whenever|every time|each time|any time|anytime) (?:you|i|we)|when (?:you (?!are|have|get|finish|can|feel)|i (?:ask|say|send|give|write|paste|share|request))\w*) [^,]{{3,80}}, {_POLITE}(?:always |never |don't |do not )?{_VERB}\b",
+    r"^(?:(?:whenever|every time|each time|any time|anytime) (?:you|i|we)|when (?:you (?!are|have|get|finish"
+    rf"|can|feel)|i (?:ask|say|send|give|write|paste|share|request))\w*) [^,]{{3,80}}, {_POLITE}(?:always "
+    rf"|never |don't |do not )?{_VERB}\b",
     re.I,
 )
 _IMPERATIVE = re.compile(
-    rf"^{_POLITE}(?:(?:always|never|(?:don't|do not) (?:ever|you ever)) {_VERB}\b(?! (?:mind|again|to this)\b)|(?:don't|do not) ever (?!forget|give|worry)\w+)",
+    rf"^{_POLITE}(?:(?:always|never|(?:don't|do not) (?:ever|you ever)) {_VERB}\b(?! (?:mind|again|to this)\b)"
+    r"|(?:don't|do not) ever (?!forget|give|worry)\w+)",
     re.I,
 )
 _MANNERS = re.compile(
-    r"^(?:please |pls )?(?:(?:don't|do not) (?:call me|address me|apologi[sz]e|ask me|remind me|lecture|suggest|recommend|use (?:\w+ )?(?:emojis?|bullets?|bullet points|markdown|tables|jargon|abbreviations|exclamation|slang|headings|headers|comments|semicolons|contractions|em dashes|passive voice))|(?:address|call) me (?:by|as|with) )",
+    r"^(?:please |pls )?(?:(?:don't|do not) (?:call me|address me|apologi[sz]e|ask me|remind me|lecture|suggest"
+    r"|recommend|use (?:\w+ )?(?:emojis?|bullets?|bullet points|markdown|tables|jargon|abbreviations"
+    r"|exclamation|slang|headings|headers|comments|semicolons|contractions|em dashes|passive voice))|(?:address"
+    r"|call) me (?:by|as|with) )",
     re.I,
 )
 _LANGUAGE = re.compile(
-    r"^(?:please |pls )?(?:write|answer|reply|respond|speak|talk)(?: to me)?(?: only| always)? in (?:(?-i:[A-Z])\w+ )?(?-i:[A-Z])[a-z]+$",
+    r"^(?:please |pls )?(?:write|answer|reply|respond|speak|talk)(?: to me)?(?: only"
+    r"| always)? in (?:(?-i:[A-Z])\w+ )?(?-i:[A-Z])[a-z]+$",
     re.I,
 )
 _STOP = re.compile(
-    r"^(?:please |pls )?stop (?:using|calling|adding|apologi[sz]ing|saying|sending|including|putting|writing|suggesting|recommending|prefixing|ending|starting|repeating|summari[sz]ing|asking me (?:if|whether|for|to)|reminding|addressing|making up)\b(?! (?:these|this|that|it|them)\b)",
+    r"^(?:please |pls )?stop (?:using|calling|adding|apologi[sz]ing|saying|sending|including|putting|writing"
+    r"|suggesting|recommending|prefixing|ending|starting|repeating|summari[sz]ing|asking me (?:if|whether|for"
+    r"|to)|reminding|addressing|making up)\b(?! (?:these|this|that|it|them)\b)",
     re.I,
 )
 _IMPATIENT = re.compile(
     r"\b(?:now|immediately|at once|and (?:just )?(?:give|show|provide|send|do|get|tell|find|present))\b", re.I
 )
 _ANSWERS = re.compile(
-    r"^(?:please |pls )?(?:keep|make) (?:(?:your|the|all|all your|all of your|any) )?(?:answers?|replies|reply|responses?|explanations?|summaries|messages|code|comments|emails)\b (?!working|running)",
+    r"^(?:please |pls )?(?:keep|make) (?:(?:your|the|all|all your|all of your|any) )?(?:answers?|replies|reply"
+    r"|responses?|explanations?|summaries|messages|code|comments|emails)\b (?!working|running)",
     re.I,
 )
 _PREFER = re.compile(
-    r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strongly|personally|usually|typically|definitely|actually|also|still|do|just) )*(?:prefer(?!red|ence| not to say| not to answer)|always want (?!to be\b)|never want (?!to\b)|want you to (?:always|never|stop|use)|don't (?:ever )?want you to"
-    r"|don't want to (?:see|get|receive|hear)|need you to (?:always|never)|like (?:it when you|it when|when you|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports|summaries)\b))"
-    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use)|like you to (?:always|never|use|answer|call|write|speak|reply|respond|address|keep))|my preference is\b|my preferred \w+ (?:style|format|way|tone|method)\b)",
+    r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strongly|personally|usually|typically|definitely"
+    r"|actually|also|still|do|just) )*(?:prefer(?!red|ence| not to say| not to answer)|always want (?!to be\b)"
+    r"|never want (?!to\b)|want you to (?:always|never|stop|use)|don't (?:ever )?want you to"
+    r"|don't want to (?:see|get|receive|hear)|need you to (?:always|never)|like (?:it when you|it when|when you"
+    r"|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports"
+    r"|summaries)\b))"
+    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use)|like you to (?:always|never|use"
+    r"|answer|call|write|speak|reply|respond|address|keep))|my preference is\b|my preferred \w+ (?:style|format"
+    r"|way|tone|method)\b)",
     re.I,
 )
 _HABIT = re.compile(
-    r"^(?:i|we) (?:usually|typically|normally|generally|always|often|tend to|mostly|regularly|routinely|never) (?!want\b|need\b|forget\b|remember\b|wonder|know\b|knew\b"
-    r"|have to\b|get (?:this|an?|the|that|errors?)\b|be\b|had\b|been\b|said\b|heard\b|saw\b|got\b|went\b|did\b|felt\b|feel\b|thought\b|understood\b|understand\b|\w+ed\b|ever\b|would\b|could\b|give up\b)[a-z]+"
-    r"|^(?:every|each|most) (?:morning|evening|night|day|days|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mornings|evenings|weekends)s?,? (?:i|we)\b(?!'ll|'d)"
+    r"^(?:i|we) (?:usually|typically|normally|generally|always|often|tend to|mostly|regularly|routinely"
+    r"|never) (?!want\b|need\b|forget\b|remember\b|wonder|know\b|knew\b"
+    r"|have to\b|get (?:this|an?|the|that|errors?)\b|be\b|had\b|been\b|said\b|heard\b|saw\b|got\b|went\b|did\b"
+    r"|felt\b|feel\b|thought\b|understood\b|understand\b|\w+ed\b|ever\b|would\b|could\b|give up\b)[a-z]+"
+    r"|^(?:every|each|most) (?:morning|evening|night|day|days|week|weekend|month|monday|tuesday|wednesday"
+    r"|thursday|friday|saturday|sunday|mornings|evenings|weekends)s?,? (?:i|we)\b(?!'ll|'d)"
     r"|^on (?:mon|tues|wednes|thurs|fri|satur|sun|week)days,? (?:i|we)\b(?!'ll|'d)|^on weekends,? (?:i|we)\b"
-    r"|^(?:i|we) (?!had|was|were|got|went|used|saw|did|have (?:an?|to)\b|\w+ed\b)[a-z]+ (?!.*\b(?:yesterday|last|ago|maybe)\b).*\b(?:every (?:single )?(?:morning|evening|night|day|week|weekend|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
-    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:once|twice|three times|\d times) an? (?:day|week|month)|(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten) [\w ]{2,30} (?:an?|per|each) (?:day|night|week|month))$",
+    r"|^(?:i|we) (?!had|was|were|got|went|used|saw|did|have (?:an?|to)\b|\w+ed\b)[a-z]+ (?!.*\b(?:yesterday"
+    r"|last|ago|maybe)\b).*\b(?:every (?:single )?(?:morning|evening|night|day|week|weekend|month|monday"
+    r"|tuesday|wednesday|thursday|friday|saturday|sunday)"
+    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:once|twice|three times|\d times) an? (?:day|week"
+    r"|month)|(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten) [\w ]{2,30} (?:an?|per|each) (?:day"
+    r"|night|week|month))$",
     re.I,
 )
 _ONE_OFF = re.compile(
-    r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today|tonight|this once|for this (?:one|task|question|email))\b",
+    r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today"
+    r"|tonight|this once|for this (?:one|task|question|email))\b",
     re.I,
 )
 _OWN = re.compile(r"(?:i|i'm|my|we|our|please|when|whenever|if|for|from|in|on|always|never|don't|stop|keep)\b", re.I)

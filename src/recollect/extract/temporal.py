@@ -62,19 +62,26 @@ _UNIT = r"(minute|hour|day|week|weekend|month|quarter|year|decade)s?"
 _YEAR = r"(19\d\d|20\d\d)"
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
 _CLOCK = re.compile(
-    r"\s*,?\s*(?:at|@|around|by)?\s*(?:(?P<h>\d{1,2})(?::(?P<m>[0-5]\d))?\s*(?P<ap>[ap])\.?m\b\.?|(?P<H>[01]?\d|2[0-3]):(?P<M>[0-5]\d)\b"
+    r"\s*,?\s*(?:at|@|around|by)?\s*(?:(?P<h>\d{1,2})(?::(?P<m>[0-5]\d))?\s*(?P<ap>[ap])\.?m\b\.?|(?P<H>[01]?\d"
+    r"|2[0-3]):(?P<M>[0-5]\d)\b"
     r"|(?P<word>noon|midnight)\b)",
     re.I,
 )
 _CLOCK_BEFORE = re.compile(
-    r"(?:\bat\s+)?(?:(?P<h>\d{1,2})(?::(?P<m>[0-5]\d))?\s*(?P<ap>[ap])\.?m\.?|(?P<H>[01]?\d|2[0-3]):(?P<M>[0-5]\d)|(?P<word>noon|midnight))"
+    r"(?:\bat\s+)?(?:(?P<h>\d{1,2})(?::(?P<m>[0-5]\d))?\s*(?P<ap>[ap])\.?m\.?|(?P<H>[01]?\d"
+    r"|2[0-3]):(?P<M>[0-5]\d)|(?P<word>noon|midnight))"
     r",?\s+(?:on\s+)?$",
     re.I,
 )
 _RELATION = re.compile(r"\b(since|ever since|until|till|before|after|from)\s+(?:the\s+|about\s+|around\s+)?$", re.I)
 _RELATIONS: dict[str, Relation] = {
-    "since": "since", "ever since": "since", "until": "until", "till": "until", "before": "before", "after": "after",
-}  # fmt: skip
+    "since": "since",
+    "ever since": "since",
+    "until": "until",
+    "till": "until",
+    "before": "before",
+    "after": "after",
+}
 _PARTS = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 24)}
 _SIMPLE = {"today": 0, "yesterday": -1, "tomorrow": 1, "day before yesterday": -2, "day after tomorrow": 2}
 
@@ -256,7 +263,11 @@ _RULES = (
     _rule(rf"({_MONTH})\.?\s+(?:the\s+)?{_ORDINAL}(?:\s*,?\s+{_YEAR})?(?!:\d|\s?[ap]m)", _month_day),
     _rule(rf"(?:the\s+)?{_ORDINAL}\s+(?:of\s+)?({_MONTH})\.?(?:\s*,?\s+{_YEAR})?", _day_month),
     _rule(rf"({_MONTH})\.?,?\s+(?:of\s+)?{_YEAR}", _month_year),
-    _rule(r"(?:on|by|until|since|before|after) the (\d{1,2})(?:st|nd|rd|th)(?! (?:floor|century|time|of|day|page|line|row|street|avenue|grade|try|attempt))", _day_of_month),
+    _rule(
+        r"(?:on|by|until|since|before|after) the (\d{1,2})(?:st|nd|rd|th)(?! (?:floor|century|time|of|day|page|line"
+        r"|row|street|avenue|grade|try|attempt))",
+        _day_of_month,
+    ),
     _rule(r"(?:the\s+)?(day (?:before yesterday|after tomorrow))", _simple),
     _rule(r"(?:tonight|(?:last|tomorrow) night|(?:this|yesterday|tomorrow) (?:morning|afternoon|evening))", _tonight),
     _rule(r"(today|yesterday|tomorrow)", _simple),
@@ -267,14 +278,29 @@ _RULES = (
     _rule(rf"({_DAY})\s+(?:of\s+)?(last|this|next) week", _weekday_of_week),
     _rule(r"(last|past|previous|this|current|next|coming)\s+(week|weekend|month|quarter|year|decade)", _relative),
     _rule(rf"(last\s+|past\s+|this\s+|next\s+|coming\s+)?({_DAY})", _weekday),
-    _rule(rf"(in|since|last|next|this|coming|by|until|before|after|during|of|around|early|late|mid)[\s-]+({_MONTH})", _month),
-    _rule(rf"(?:(last|next|this|in|the)\s+)?(?:the\s+)?(spring|summer|autumn|fall|winter)(?:\s+(?:of\s+)?{_YEAR})", _season),
+    _rule(
+        rf"(in|since|last|next|this|coming|by|until|before|after|during|of|around|early|late|mid)[\s-]+({_MONTH})",
+        _month,
+    ),
+    _rule(
+        rf"(?:(last|next|this|in|the)\s+)?(?:the\s+)?(spring|summer|autumn|fall|winter)(?:\s+(?:of\s+)?{_YEAR})",
+        _season,
+    ),
     _rule(r"(last|next|this|coming)\s+(spring|summer|autumn|fall|winter)()", _season),
     _rule(rf"Q([1-4])(?:\s+(?:of\s+)?{_YEAR})?", _quarter),
     _rule(r"(?:in |during )?the (?:early |late |mid-?)?'?((?:19|20)?\d0)s", _decade),
-    _rule(rf"(?:in|since|during|by|until|before|after|around|year|from|of|between)\s+{_YEAR}(?![\d,.]\d|\s*(?:items|users|people|rows|%|\$))", _year),
-    _rule(rf"(last |next |this )?({'|'.join(sorted(HOLIDAYS, key=len, reverse=True)).replace(chr(39), '[’' + chr(39) + ']')})(?:,?\s+{_YEAR})?", _holiday),
-)  # fmt: skip
+    _rule(
+        rf"(?:in|since|during|by|until|before|after|around|year|from|of|between)\s+{_YEAR}(?![\d,.]\d|\s*(?:items"
+        r"|users|people|rows|%|\$))",
+        _year,
+    ),
+    _rule(
+        r"(last |next |this )?("
+        rf"{'|'.join(sorted(HOLIDAYS, key=len, reverse=True)).replace(chr(39), '[’' + chr(39) + ']')})"
+        rf"(?:,?\s+{_YEAR})?",
+        _holiday,
+    ),
+)
 _AMBIGUOUS = re.compile(r"(?:mar|may|march|sat|sun|mon|wed|jan|dec|sep|fri)", re.I)
 
 

@@ -12,8 +12,10 @@ import msgspec
 SURE, LIKELY, GUESS = 0.9, 0.8, 0.6
 
 ADVERBS = (
-    r"(?:(?:currently|now|still|also|just|actually|really|mostly|mainly|primarily|usually|typically|generally|absolutely|totally|definitely|truly|personally|always|only|officially"
-    r"|originally|already|basically|recently|finally|strictly|severely|very|quite|pretty|so|both|generally|honestly|do|did|kind of|sort of|sometimes|often|normally|simply) ){0,3}"
+    r"(?:(?:currently|now|still|also|just|actually|really|mostly|mainly|primarily|usually|typically|generally"
+    r"|absolutely|totally|definitely|truly|personally|always|only|officially"
+    r"|originally|already|basically|recently|finally|strictly|severely|very|quite|pretty|so|both|generally"
+    r"|honestly|do|did|kind of|sort of|sometimes|often|normally|simply) ){0,3}"
 )
 I = r"(?:I|we)"  # noqa: E741
 I_AM = rf"(?:(?:I am|I'm|we're|we are) {ADVERBS})"
@@ -21,8 +23,12 @@ I_HAVE = rf"(?:(?:I|we) {ADVERBS}(?:have(?: got)?|own)|(?:I've|we've) got) "
 MY = r"(?:my|our)"
 
 CATEGORIES = (
-    r"(?:(?:text |code )?editor|ide|shell|terminal|browser|web browser|os|operating system|database|db|search engine|password manager|email client|mail client|note-taking app|notes app|calendar app|task manager"
-    r"|to-?do app|window manager|linux distro|distro|cloud provider|ci|ci system|package manager|web framework|framework|programming language|language|phone|camera|keyboard|version control|issue tracker|build system|test framework|music player|vpn)"
+    r"(?:(?:text |code )?editor|ide|shell|terminal|browser|web browser|os|operating system|database|db"
+    r"|search engine|password manager|email client|mail client|note-taking app|notes app|calendar app"
+    r"|task manager"
+    r"|to-?do app|window manager|linux distro|distro|cloud provider|ci|ci system|package manager|web framework"
+    r"|framework|programming language|language|phone|camera|keyboard|version control|issue tracker|build system"
+    r"|test framework|music player|vpn)"
 )
 
 
@@ -58,3 +64,8 @@ class Rule(msgspec.Struct, frozen=True):
 def rule(pattern: str, build: Build, *, negative: bool = False, anywhere: bool = False) -> Rule:
     """A rule from the text of its pattern; `I` and `my` match in any case."""
     return Rule(re.compile(pattern, re.I), build, negative, anywhere)
+
+
+def vocabulary(words: str) -> frozenset[str]:
+    """A set of words, written as a text."""
+    return frozenset(words.split())

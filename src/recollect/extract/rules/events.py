@@ -12,15 +12,29 @@ from .people import RELATION
 
 _RECURRING = re.compile(r"\b(?:anniversary|birthday|name day)$", re.I)
 _LIFE = {
-    "graduated": "graduation", "graduate": "graduation", "graduating": "graduation", "got married": "wedding", "get married": "wedding", "getting married": "wedding", "married": "wedding", "got engaged": "engagement",
-    "retired": "retirement", "retire": "retirement", "retiring": "retirement", "got divorced": "divorce", "gave birth": "birth", "due": "due_date",
-}  # fmt: skip
+    "graduated": "graduation",
+    "graduate": "graduation",
+    "graduating": "graduation",
+    "got married": "wedding",
+    "get married": "wedding",
+    "getting married": "wedding",
+    "married": "wedding",
+    "got engaged": "engagement",
+    "retired": "retirement",
+    "retire": "retirement",
+    "retiring": "retirement",
+    "got divorced": "divorce",
+    "gave birth": "birth",
+    "due": "due_date",
+}
 _EVENT_STOP = re.compile(
-    r"^(?:code|test|tests|build|server|question|problem|computer|internet|meeting notes|it|that|this|day|week|weekend|time|last|next|first|only|favou?rite|best|worst|birthday|date of birth|plan|guess)\b",
+    r"^(?:code|test|tests|build|server|question|problem|computer|internet|meeting notes|it|that|this|day|week"
+    r"|weekend|time|last|next|first|only|favou?rite|best|worst|birthday|date of birth|plan|guess)\b",
     re.I,
 )
 _DOING_STOP = re.compile(
-    r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping|planning|considering|free|available|busy|going to (?!(?:the )?[A-Z])|doing|using|working|not)\b",
+    r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping"
+    r"|planning|considering|free|available|busy|going to (?!(?:the )?[A-Z])|doing|using|working|not)\b",
     re.I,
 )
 
@@ -101,10 +115,8 @@ def _life(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _doing(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """I'm flying to Lisbon next month."""
     found = _date(match["x"], seen, "future")
-    if (
-        not found
-        or found.start < seen.at.replace(hour=0, minute=0, second=0, microsecond=0)
-        and found.grain in ("day", "minute")
+    if not found or (
+        found.start < seen.at.replace(hour=0, minute=0, second=0, microsecond=0) and found.grain in ("day", "minute")
     ):
         return
     what = _before(match["x"], found)
@@ -122,7 +134,8 @@ def _did(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         return
     what = _before(match["x"], found)
     if 1 <= len(what.split()) <= 4 and not re.match(
-        r"(?:the|this|that|it|them|a test|looking|taking|getting|\w+ times|working|using|learning|a new (?:job|role))\b",
+        r"(?:the|this|that|it|them|a test|looking|taking|getting|\w+ times|working|using|learning|a new (?:job"
+        r"|role))\b",
         what,
         re.I,
     ):
@@ -135,16 +148,41 @@ def _born(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"date.{slug(match['rel'])}_born", _value(found), LIKELY)
 
 
-_IS = r"(?P<verb> is| are| was| were| leaves| departs| starts| begins| ends| started| ended| falls| takes place| took place| happens| expires| arrives| lands| is due| is scheduled| is set| has been moved| got moved| moved| will be)"
+_IS = (
+    r"(?P<verb> is| are| was| were| leaves| departs| starts| begins| ends| started| ended| falls| takes place"
+    r"| took place| happens| expires| arrives| lands| is due| is scheduled| is set| has been moved| got moved"
+    r"| moved| will be)"
+)
 _ON = r"(?: due| scheduled| set| booked| planned| moved)?(?: for| to)?"
 
 RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?P<what>[\w' -]{{2,50}}?){_IS}{_ON} (?P<x>\S.*)", _mine),
-    rule(rf"the (?P<what>deadline|due date|date|launch|release|start|end|kick-?off|closing|hearing|appointment|interview|funeral|ceremony|party) (?:for|of) (?:my|our) (?P<of>[\w' -]{{2,40}}?)(?:'s| is| was) (?:on |by |in )?(?P<x>\S.*)", _of_mine),
-    rule(rf"the (?P<what>(?:[\w-]+ ){{0,3}}(?:deadline|due date|launch|release|kick-?off|exam|appointment|interview|conference|wedding|ceremony|hearing|go-live)){_IS}{_ON} (?P<x>\S.*)", _mine),
+    rule(
+        r"the (?P<what>deadline|due date|date|launch|release|start|end|kick-?off|closing|hearing|appointment"
+        r"|interview|funeral|ceremony|party) (?:for|of) (?:my|our) (?P<of>[\w' -]{2,40}?)(?:'s| is| was) (?:on "
+        r"|by |in )?(?P<x>\S.*)",
+        _of_mine,
+    ),
+    rule(
+        r"the (?P<what>(?:[\w-]+ ){0,3}(?:deadline|due date|launch|release|kick-?off|exam|appointment|interview"
+        rf"|conference|wedding|ceremony|hearing|go-live)){_IS}{_ON} (?P<x>\S.*)",
+        _mine,
+    ),
     rule(rf"(?:{I_HAVE}|I've )(?:an? |my |another |to be at an? )(?P<x>\S.*)", _have),
-    rule(r"(?:I|we)(?:'m|'re| am| are|'ll| will|'ve| have)? (?:just |both |finally |going to |gonna )*(?P<verb>graduated|graduating|graduate|got married|getting married|get married|got engaged|retired|retiring|retire|got divorced|gave birth|due)\b(?P<x>.*)", _life),
+    rule(
+        r"(?:I|we)(?:'m|'re| am| are|'ll| will|'ve| have)? (?:just |both |finally |going to "
+        r"|gonna )*(?P<verb>graduated|graduating|graduate|got married|getting married|get married|got engaged"
+        r"|retired|retiring|retire|got divorced|gave birth|due)\b(?P<x>.*)",
+        _life,
+    ),
     rule(rf"{I_AM}(?P<x>[a-z]+ing \S.*)", _doing),
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed|failed|lost|defended|got(?= my (?:[\w'-]+ ){0,2}(?:licen[sc]e|degree|diploma|visa|citizenship|green card|certification|certificate|phd|braces|dog|puppy|kitten)\b)|had(?= (?:surgery|an? (?:baby|operation|stroke|heart attack|accident)))|launched|published|founded|started|stopped(?! by)|ran|climbed|finished) (?P<x>\S.*)", _did),
+    rule(
+        r"(?:I|we)(?:'ve| have)? (?:just |finally |first )*(?P<verb>quit|bought|sold|adopted|visited|broke|passed"
+        r"|failed|lost|defended|got(?= my (?:[\w'-]+ ){0,2}(?:licen[sc]e|degree|diploma|visa|citizenship|green card"
+        r"|certification|certificate|phd|braces|dog|puppy|kitten)\b)|had(?= (?:surgery|an? (?:baby|operation|stroke"
+        r"|heart attack|accident)))|launched|published|founded|started|stopped(?! by)|ran|climbed"
+        r"|finished) (?P<x>\S.*)",
+        _did,
+    ),
     rule(rf"{MY} (?P<rel>{RELATION}) was born (?:on )?(?P<x>\S.*)", _born),
-)  # fmt: skip
+)

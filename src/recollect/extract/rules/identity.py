@@ -7,20 +7,26 @@ from collections.abc import Iterable
 
 from ..phrases import count, lowercase_name, person
 from ..temporal import parse_dates
-from .base import I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .base import I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
 
-NATIONALITIES = frozenset(
-    "american australian austrian bangladeshi belgian brazilian british bulgarian canadian chilean chinese colombian croatian cuban czech danish dutch egyptian english estonian ethiopian"
-    " filipino finnish french german ghanaian greek hungarian icelandic indian indonesian iranian iraqi irish israeli italian jamaican japanese jordanian kenyan korean latvian lebanese"
-    " lithuanian malaysian mexican moroccan nepalese nigerian norwegian pakistani peruvian polish portuguese romanian russian saudi scottish senegalese serbian singaporean slovak slovenian"
-    " spanish swedish swiss syrian taiwanese thai tunisian turkish ukrainian venezuelan vietnamese welsh".split()
+NATIONALITIES = vocabulary(
+    "american australian austrian bangladeshi belgian brazilian british bulgarian canadian chilean chinese "
+    "colombian croatian cuban czech danish dutch egyptian english estonian ethiopian"
+    " filipino finnish french german ghanaian greek hungarian icelandic indian indonesian iranian iraqi irish "
+    "israeli italian jamaican japanese jordanian kenyan korean latvian lebanese"
+    " lithuanian malaysian mexican moroccan nepalese nigerian norwegian pakistani peruvian polish portuguese "
+    "romanian russian saudi scottish senegalese serbian singaporean slovak slovenian"
+    " spanish swedish swiss syrian taiwanese thai tunisian turkish ukrainian venezuelan vietnamese welsh"
 )
-_NOT_A_NAME = NATIONALITIES | frozenset(
-    "vegan vegetarian muslim jewish christian catholic hindu buddhist atheist ok okay team web java python linux windows android ios mac senior junior head chief vp cto ceo cfo coo lead director"
-    " based married single divorced engaged retired unemployed self-employed allergic left right adhd autistic diabetic deaf blind gay bi trans mr mrs god all both half almost one two three".split()
+_NOT_A_NAME = NATIONALITIES | vocabulary(
+    "vegan vegetarian muslim jewish christian catholic hindu buddhist atheist ok okay team web java python "
+    "linux windows android ios mac senior junior head chief vp cto ceo cfo coo lead director"
+    " based married single divorced engaged retired unemployed self-employed allergic left right adhd autistic "
+    "diabetic deaf blind gay bi trans mr mrs god all both half almost one two three"
 )
-_NICKNAME_STOP = frozenset(
-    "back later tomorrow maybe crazy when if at asap now old a an the paranoid picky lazy anytime tonight today on in to whatever what by names out up".split()
+_NICKNAME_STOP = vocabulary(
+    "back later tomorrow maybe crazy when if at asap now old a an the paranoid picky lazy anytime tonight "
+    "today on in to whatever what by names out up"
 )
 _EMAIL = r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
 _PHONE = r"\+?\(?\d[\d ()/.-]{5,20}\d"
@@ -131,7 +137,14 @@ def _condition(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     yield Draft(f"condition.{_CONDITIONS.get(name, name).replace(' ', '_').replace('-', '_')}", True, LIKELY)
 
 
-_CONDITIONS = {"diabetic": "diabetes", "asthmatic": "asthma", "epileptic": "epilepsy", "dyslexic": "dyslexia", "autistic": "autism", "color-blind": "colour-blind"}  # fmt: skip
+_CONDITIONS = {
+    "diabetic": "diabetes",
+    "asthmatic": "asthma",
+    "epileptic": "epilepsy",
+    "dyslexic": "dyslexia",
+    "autistic": "autism",
+    "color-blind": "colour-blind",
+}
 
 
 def _goal(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -140,8 +153,16 @@ def _goal(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"{MY} (?:main |biggest |big |long-term |new year's )?(?:goal|dream|resolution|ambition)(?: for (?:this|next) (?:year|month)| this year)? is to (?P<x>\S.*)", _goal),
-    rule(rf"{MY} (?P<kind>first |given |full |real |legal |last |family )?name(?:'s| is|:)(?: now| actually| really)? (?:called |spelled |spelt |written |pronounced )?(?P<x>\S.*)", _name),
+    rule(
+        rf"{MY} (?:main |biggest |big |long-term |new year's )?(?:goal|dream|resolution|ambition)(?: for (?:this"
+        r"|next) (?:year|month)| this year)? is to (?P<x>\S.*)",
+        _goal,
+    ),
+    rule(
+        rf"{MY} (?P<kind>first |given |full |real |legal |last |family )?name(?:'s| is|:)(?: now| actually"
+        r"| really)? (?:called |spelled |spelt |written |pronounced )?(?P<x>\S.*)",
+        _name,
+    ),
     rule(rf"{MY} (?:surname|last name|family name|maiden name)(?:'s| is) (?P<x>\S.*)", _surname),
     rule(r"(?P<kind>)(?:the )?name(?:'s| is|:) (?P<x>(?-i:[^\W\d_a-z]).*)", _name),
     rule(r"(?P<kind>)I(?:'ve| have)? (?:just |legally |officially )*changed my name to (?P<x>\S.*)", _name),
@@ -149,21 +170,50 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?P<x>\S.*)", _i_am),
     rule(r"(?:it's |this is )?(?P<x>\S+(?: \S+)?),? (?:here|speaking|again)\b", _here),
     rule(r"this is (?P<x>\S+(?: \S+)?),? (?:from|again|here|at)\b", _here),
-    rule(r"(?:please |just |you (?:can|may|should) (?:just )?|(?:everyone|everybody|people|friends|my friends|they|most people)(?: usually| just| all)? )*calls? me (?P<x>\S.*)", _nickname),
-    rule(r"(?:I (?:go|usually go|mostly go) by|(?:people|friends|most people|everyone) knows? me as) (?P<x>\S.*)", _nickname),
+    rule(
+        r"(?:please |just |you (?:can|may|should) (?:just )?|(?:everyone|everybody|people|friends|my friends|they"
+        r"|most people)(?: usually| just| all)? )*calls? me (?P<x>\S.*)",
+        _nickname,
+    ),
+    rule(
+        r"(?:I (?:go|usually go|mostly go) by|(?:people|friends|most people|everyone) knows? me as) (?P<x>\S.*)",
+        _nickname,
+    ),
     rule(rf"{MY} nickname(?:'s| is) (?P<x>\S.*)", _nickname),
     rule(r"(?:it's|it is) (?:spelled |written )?(?P<x>\S.*)", _its_name),
-    rule(rf"(?:{MY} (?:preferred )?pronouns are|I use|I go by) (?P<x>\w+(?:\s?/\s?\w+){{1,2}}|(?:he and him|she and her|they and them))", _pronouns),
+    rule(
+        rf"(?:{MY} (?:preferred )?pronouns are|I use|I go by) (?P<x>\w+(?:\s?/\s?\w+){{1,2}}|(?:he and him"
+        r"|she and her|they and them))",
+        _pronouns,
+    ),
     rule(rf"{I_AM}(?P<n>\d{{1,3}}|[a-z]+(?:[ -][a-z]+)?) years? (?:old|of age)\b", _age),
     rule(rf"{I_AM}(?P<n>\d{{2,3}})(?:\s*$|,| and\b| now\b)", _age),
     rule(rf"{MY} age is (?P<n>\d{{1,3}})\b", _age),
-    rule(r"I(?P<verb>'ll be| will be| will turn|'ll turn| am turning|'m turning| turn) (?P<n>\d{1,3}|[a-z]+(?:-[a-z]+)?) (?:next|in|on|this|tomorrow|soon|years)", _turned),
+    rule(
+        r"I(?P<verb>'ll be| will be| will turn|'ll turn| am turning|'m turning| turn) (?P<n>\d{1,3}"
+        r"|[a-z]+(?:-[a-z]+)?) (?:next|in|on|this|tomorrow|soon|years)",
+        _turned,
+    ),
     rule(r"I(?:'ve)? (?:just |recently )?(?P<verb>turned) (?P<n>\d{1,3}|[a-z]+(?:-[a-z]+)?)\b", _turned),
     rule(rf"{MY} (?:birthday|birth date|date of birth|bday)(?:'s| is| falls)(?: on)? (?P<x>\S.*)", _birthday),
     rule(r"I was born (?:in \S+ )?(?:on )?(?P<x>\S.*)", _birthday),
     rule(rf"{I_AM}(?P<x>[a-z]+)(?: citizen| national)?(?:$|,| and\b| but\b| by (?:birth|nationality))", _nationality),
     rule(rf"{I_AM}(?P<x>single|married|engaged|divorced|widowed)\b(?! to\b)(?!-)", _marital),
-    rule(rf"(?:.*\b)?(?:{MY} (?:work |personal |private )?e-?mail(?: address)?(?: is|:|'s)|(?:reach|e-?mail|contact|write|ping|message) (?:to )?me (?:at|on|via|under)) (?P<x>{_EMAIL})", _email),
-    rule(rf"(?:.*\b)?(?:{MY} (?:(?:phone|mobile|cell|telephone|work|home|whatsapp) )*(?:number|phone|cell|mobile)(?: is|:|'s)|(?:reach|call|text|phone) me (?:at|on|under)) (?P<x>{_PHONE})", _phone),
-    rule(rf"(?:{I_AM}|I (?:have|suffer from|was diagnosed with|live with) |I've (?:got|been diagnosed with) )(?P<x>diabetic|asthmatic|epileptic|dyslexic|autistic|colou?r-?blind|left-handed|type [12] diabetes|diabetes|asthma|adhd|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease|coeliac disease|high blood pressure|insomnia|tinnitus)\b", _condition),
-)  # fmt: skip
+    rule(
+        rf"(?:.*\b)?(?:{MY} (?:work |personal |private )?e-?mail(?: address)?(?: is|:|'s)|(?:reach|e-?mail|contact"
+        rf"|write|ping|message) (?:to )?me (?:at|on|via|under)) (?P<x>{_EMAIL})",
+        _email,
+    ),
+    rule(
+        rf"(?:.*\b)?(?:{MY} (?:(?:phone|mobile|cell|telephone|work|home|whatsapp) )*(?:number|phone|cell"
+        rf"|mobile)(?: is|:|'s)|(?:reach|call|text|phone) me (?:at|on|under)) (?P<x>{_PHONE})",
+        _phone,
+    ),
+    rule(
+        rf"(?:{I_AM}|I (?:have|suffer from|was diagnosed with|live with) |I've (?:got"
+        r"|been diagnosed with) )(?P<x>diabetic|asthmatic|epileptic|dyslexic|autistic|colou?r-?blind|left-handed"
+        r"|type [12] diabetes|diabetes|asthma|adhd|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
+        r"|coeliac disease|high blood pressure|insomnia|tinnitus)\b",
+        _condition,
+    ),
+)

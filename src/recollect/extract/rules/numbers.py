@@ -10,16 +10,47 @@ from ..phrases import amount, count, cut
 from .base import ADVERBS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule
 
 _COUNTED_STOP = re.compile(
-    r"^(?:questions?|problems?|minutes?|seconds?|hours?|days?|weeks?|months?|options?|ideas?|issues?|errors?|things?|suggestions?|tests?|choices?|meetings?|tasks?|more|other|left|files?|tabs?|windows?|bugs?|points?|reasons?|concerns?|words?"
-    r"|examples?|of|different|failing|open|new|lines?|rows?|columns?|tickets?|emails?|messages?|requests?|items?|pages?|versions?|copies|percent|%|quick|follow|small|possible|to|am|pm|interviews?|appointments?|exams?|free|simple|in|on|for|from|with|outcomes?|steps?|parts?|coupons?|episodes?|orders?|deadlines?)\b",
+    r"^(?:questions?|problems?|minutes?|seconds?|hours?|days?|weeks?|months?|options?|ideas?|issues?|errors?"
+    r"|things?|suggestions?|tests?|choices?|meetings?|tasks?|more|other|left|files?|tabs?|windows?|bugs?"
+    r"|points?|reasons?|concerns?|words?"
+    r"|examples?|of|different|failing|open|new|lines?|rows?|columns?|tickets?|emails?|messages?|requests?"
+    r"|items?|pages?|versions?|copies|percent|%|quick|follow|small|possible|to|am|pm|interviews?|appointments?"
+    r"|exams?|free|simple|in|on|for|from|with|outcomes?|steps?|parts?|coupons?|episodes?|orders?|deadlines?)\b",
     re.I,
 )
-_OURS = re.compile(r"\b(?:employees|engineers|developers|people|kids|children|sons|daughters|dogs|cats|pets|offices|bedrooms|cars|chickens|customers|users|members|locations|stores)$", re.I)  # fmt: skip
-_NUMBER = r"(?:\d[\d,]{0,12}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|a couple of|a dozen|one)"
-_MEASURE = r"(?P<n>\d{1,4}(?:\.\d{1,2})?)\s?(?P<unit>cm|centimet(?:er|re)s?|m|met(?:er|re)s?|feet|foot|ft|inch(?:es)?|kg|kilos?|kilograms?|lbs?|pounds?|stone)\b"
-_UNITS = {"centimeters": "cm", "centimetres": "cm", "meters": "m", "metres": "m", "meter": "m", "metre": "m", "feet": "ft", "foot": "ft", "inches": "in", "kilos": "kg", "kilo": "kg", "kilograms": "kg", "lbs": "lb", "pounds": "lb", "pound": "lb"}  # fmt: skip
+_OURS = re.compile(
+    r"\b(?:employees|engineers|developers|people|kids|children|sons|daughters|dogs|cats|pets|offices|bedrooms"
+    r"|cars|chickens|customers|users|members|locations|stores)$",
+    re.I,
+)
+_NUMBER = (
+    r"(?:\d[\d,]{0,12}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
+    r"|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|a couple of|a dozen|one)"
+)
+_MEASURE = (
+    r"(?P<n>\d{1,4}(?:\.\d{1,2})?)\s?(?P<unit>cm|centimet(?:er|re)s?|m|met(?:er|re)s?|feet|foot|ft|inch(?:es)?"
+    r"|kg|kilos?|kilograms?|lbs?|pounds?|stone)\b"
+)
+_UNITS = {
+    "centimeters": "cm",
+    "centimetres": "cm",
+    "meters": "m",
+    "metres": "m",
+    "meter": "m",
+    "metre": "m",
+    "feet": "ft",
+    "foot": "ft",
+    "inches": "in",
+    "kilos": "kg",
+    "kilo": "kg",
+    "kilograms": "kg",
+    "lbs": "lb",
+    "pounds": "lb",
+    "pound": "lb",
+}
 _MY_NUMBER_STOP = re.compile(
-    r"\b(?:age|phone|number|code|test|guess|answer|question|birthday|address|flight|gate|order|port|id|pin|password|problem|error|line|version|score so far|name|favou?rite|first|next|last)\b",
+    r"\b(?:age|phone|number|code|test|guess|answer|question|birthday|address|flight|gate|order|port|id|pin"
+    r"|password|problem|error|line|version|score so far|name|favou?rite|first|next|last)\b",
     re.I,
 )
 
@@ -28,7 +59,8 @@ def _counted(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = count(match["n"])
     noun = cut(
         re.split(
-            r"\s+(?:in|at|on|with|from|to|for|who|that|named|called|working|living|under|between|left|and|together|here|per|each|as|aged|each)\b|[,(]",
+            r"\s+(?:in|at|on|with|from|to|for|who|that|named|called|working|living|under|between|left|and|together|here"
+            r"|per|each|as|aged|each)\b|[,(]",
             match["x"],
         )[0],
         words=4,
@@ -129,20 +161,50 @@ def _weight(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 RULES: tuple[Rule, ...] = (
     rule(rf"{I_HAVE}(?P<n>{_NUMBER}) (?P<x>[a-z].*)", _counted),
-    rule(rf".*\band (?P<n>two|three|four|five|six|seven|eight|nine|ten|\d{{1,2}}) (?P<x>(?:younger |older )?(?:kids|children|sons|daughters|brothers|sisters|siblings|dogs|cats|cars|bikes)\b.*)", _counted),
-    rule(rf"(?:I|we).*\bwith (?P<n>{_NUMBER}) (?P<x>(?:small |young |grown |adult )?(?:kids|children|sons|daughters|dogs|cats)\b.*)", _counted),
+    rule(
+        r".*\band (?P<n>two|three|four|five|six|seven|eight|nine|ten|\d{1,2}) (?P<x>(?:younger |older )?(?:kids"
+        r"|children|sons|daughters|brothers|sisters|siblings|dogs|cats|cars|bikes)\b.*)",
+        _counted,
+    ),
+    rule(
+        rf"(?:I|we).*\bwith (?P<n>{_NUMBER}) (?P<x>(?:small |young |grown |adult )?(?:kids|children|sons|daughters"
+        r"|dogs|cats)\b.*)",
+        _counted,
+    ),
     rule(rf"there (?:are|'re) (?P<n>{_NUMBER}) (?:people|of us) in (?:my|our) family", _family),
     rule(r"I wear (?:an? )?size (?P<n>\d{1,2}(?:\.5)?)(?P<x> \w+)?", _wears),
-    rule(rf"{MY} (?P<x>zip code|postal code|postcode|area code)(?:'s| is) (?P<n>[\w-]{{3,10}}(?: \d\w\w)?)", _post_code),
+    rule(
+        rf"{MY} (?P<x>zip code|postal code|postcode|area code)(?:'s| is) (?P<n>[\w-]{{3,10}}(?: \d\w\w)?)", _post_code
+    ),
     rule(rf"(?:{I_HAVE}|with )(?P<n>{_NUMBER})\+? years(?:'|s)? (?:of )?(?:\w+ ){{0,2}}experience", _experience),
-    rule(rf"{MY} (?P<what>[a-z][\w' -]{{1,40}}?)(?: (?:for|on) (?:this|that|it|the \w+|\w+))?(?:'s| is| are|:)(?: now| currently| only| around| about| roughly)* (?P<x>[$€£¥]?\s?\d.*)", _mine),
-    rule(rf"there (?:are|'re) (?P<n>{_NUMBER}) (?:people|of us|members|engineers|developers|designers|colleagues|employees) (?:on|in|at) (?:my|our) (?:team|company|group|department|startup|squad)", _team_size),
-    rule(rf"(?:my|our) (?:team|group|squad|company|department) (?:has|is|consists of|counts) (?P<n>{_NUMBER}) (?:people|members|engineers|developers|persons|strong|employees|colleagues)\b", _team_size),
-    rule(rf"(?:I (?:lead|manage|run|head)|we(?:'re| are)|{I_AM}(?:leading|managing|in)) an? (?:small )?team of (?P<n>{_NUMBER})\b", _team_size),
+    rule(
+        rf"{MY} (?P<what>[a-z][\w' -]{{1,40}}?)(?: (?:for|on) (?:this|that|it|the \w+|\w+))?(?:'s| is| are"
+        r"|:)(?: now| currently| only| around| about| roughly)* (?P<x>[$€£¥]?\s?\d.*)",
+        _mine,
+    ),
+    rule(
+        rf"there (?:are|'re) (?P<n>{_NUMBER}) (?:people|of us|members|engineers|developers|designers|colleagues"
+        r"|employees) (?:on|in|at) (?:my|our) (?:team|company|group|department|startup|squad)",
+        _team_size,
+    ),
+    rule(
+        r"(?:my|our) (?:team|group|squad|company|department) (?:has|is|consists of"
+        rf"|counts) (?P<n>{_NUMBER}) (?:people|members|engineers|developers|persons|strong|employees|colleagues)\b",
+        _team_size,
+    ),
+    rule(
+        rf"(?:I (?:lead|manage|run|head)|we(?:'re| are)|{I_AM}(?:leading|managing"
+        rf"|in)) an? (?:small )?team of (?P<n>{_NUMBER})\b",
+        _team_size,
+    ),
     rule(rf"(?:I|we) {ADVERBS}(?:earn|make|get paid) (?:about |around |roughly )?(?P<x>[$€£]?\s?\d.*)", _salary),
     rule(rf"(?:{I_AM}|I stand |I measure ){_MEASURE} (?:tall|high)", _height),
     rule(rf"{MY} height is {_MEASURE}", _height),
     rule(rf"(?:{I_AM}|{MY} height is )(?P<ft>[4-7])(?:'|′| ?ft| ?feet| ?foot)\s?(?P<inch>\d{{1,2}})?\b", _feet),
-    rule(rf"{MY} (?P<what>house|apartment|flat|home|company|office|garden|farm|car|school|class|restaurant|family) has (?P<n>{_NUMBER}) (?P<x>[a-z].*)", _parts),
+    rule(
+        rf"{MY} (?P<what>house|apartment|flat|home|company|office|garden|farm|car|school|class|restaurant"
+        rf"|family) has (?P<n>{_NUMBER}) (?P<x>[a-z].*)",
+        _parts,
+    ),
     rule(rf"(?:I {ADVERBS}weigh|{MY} weight is) (?:about |around )?{_MEASURE}", _weight),
-)  # fmt: skip
+)

@@ -10,17 +10,35 @@ from ..phrases import listed, lowercase_name, person
 from .base import GUESS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule
 
 _KIN = (
-    r"sister|brother|mother|mom|mum|father|dad|wife|husband|partner|spouse|girlfriend|boyfriend|fianc[eé]e?|son|daughter|uncle|aunt|auntie|cousin|grandmother|grandma|granny|grandfather|grandpa|niece|nephew|godmother"
-    r"|godfather|godson|goddaughter|grandson|granddaughter|stepmother|stepfather|stepsister|stepbrother|stepson|stepdaughter|mother-in-law|father-in-law|sister-in-law|brother-in-law|son-in-law|daughter-in-law|twin|baby|kid|child|ex"
+    r"sister|brother|mother|mom|mum|father|dad|wife|husband|partner|spouse|girlfriend|boyfriend|fianc[eé]e?|son"
+    r"|daughter|uncle|aunt|auntie|cousin|grandmother|grandma|granny|grandfather|grandpa|niece|nephew|godmother"
+    r"|godfather|godson|goddaughter|grandson|granddaughter|stepmother|stepfather|stepsister|stepbrother|stepson"
+    r"|stepdaughter|mother-in-law|father-in-law|sister-in-law|brother-in-law|son-in-law|daughter-in-law|twin"
+    r"|baby|kid|child|ex"
 )
 _OTHERS = (
-    r"boss|manager|supervisor|colleague|coworker|co-worker|co-founder|cofounder|teammate|friend|roommate|flatmate|housemate|neighbou?r|doctor|gp|dentist|therapist|lawyer|accountant|landlord|landlady|teacher|mentor|assistant|advisor"
-    r"|adviser|professor|coach|trainer|tutor|hairdresser|babysitter|nanny|intern|direct report|team lead|tech lead|business partner|physiotherapist|psychologist|vet|mechanic|agent"
+    r"boss|manager|supervisor|colleague|coworker|co-worker|co-founder|cofounder|teammate|friend|roommate"
+    r"|flatmate|housemate|neighbou?r|doctor|gp|dentist|therapist|lawyer|accountant|landlord|landlady|teacher"
+    r"|mentor|assistant|advisor"
+    r"|adviser|professor|coach|trainer|tutor|hairdresser|babysitter|nanny|intern|direct report|team lead"
+    r"|tech lead|business partner|physiotherapist|psychologist|vet|mechanic|agent"
 )
-_SIZE = r"(?:younger|older|little|big|elder|eldest|oldest|youngest|twin|half|late|new|old|best|close|closest|good|dear|first|ex|former|current|beloved|middle|baby|direct|line|step|thesis|phd|piano|guitar|music|swimming|running|family)"
+_SIZE = (
+    r"(?:younger|older|little|big|elder|eldest|oldest|youngest|twin|half|late|new|old|best|close|closest|good"
+    r"|dear|first|ex|former|current|beloved|middle|baby|direct|line|step|thesis|phd|piano|guitar|music|swimming"
+    r"|running|family)"
+)
 RELATION = rf"(?:{_SIZE}[ -])?(?:{_KIN}|{_OTHERS})"
-PET = r"(?:golden retriever|german shepherd|guinea pig|border collie|dog|cat|puppy|kitten|parrot|rabbit|hamster|horse|pony|turtle|tortoise|guinea pig|budgie|canary|goldfish|ferret|snake|lizard|gecko|pet|cockatiel|labrador|poodle|beagle|corgi|husky|retriever|golden retriever|german shepherd|dachshund|chihuahua|terrier|tabby)"
-_NAMED = r"(?:is called|is named|are called|are named|called|named|goes by|'s name is|'s called|is|whose name is|by the name of)"
+PET = (
+    r"(?:golden retriever|german shepherd|guinea pig|border collie|dog|cat|puppy|kitten|parrot|rabbit|hamster"
+    r"|horse|pony|turtle|tortoise|guinea pig|budgie|canary|goldfish|ferret|snake|lizard|gecko|pet|cockatiel"
+    r"|labrador|poodle|beagle|corgi|husky|retriever|golden retriever|german shepherd|dachshund|chihuahua"
+    r"|terrier|tabby)"
+)
+_NAMED = (
+    r"(?:is called|is named|are called|are named|called|named|goes by|'s name is|'s called|is|whose name is"
+    r"|by the name of)"
+)
 _PLAIN = {"former", "current", "late", "new", "old", "dear", "good", "beloved", "close", "direct", "line"}
 
 
@@ -35,7 +53,8 @@ def _person(words: str, name: str, confidence: float) -> Draft:
     """One has one wife, but many friends: those are kept by name."""
     key = _relation_key(words)
     many = re.fullmatch(
-        r"relation\.(?:friend|good_friend|cousin|colleague|coworker|teammate|neighbour|uncle|aunt|auntie|niece|nephew|kid|child|intern|direct_report|ex)",
+        r"relation\.(?:friend|good_friend|cousin|colleague|coworker|teammate|neighbour|uncle|aunt|auntie|niece"
+        r"|nephew|kid|child|intern|direct_report|ex)",
         key,
     )
     return Draft(f"{key}.{slug(name)}" if many else key, name, confidence)
@@ -90,20 +109,51 @@ def _exists(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:'s (?:first |full )?name is| is called| is named| goes by|, (?:called|named)| called| named) (?P<x>\S.*)", _named_relation),
+    rule(
+        rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:'s (?:first |full )?name is| is called| is named| goes by"
+        r"|, (?:called|named)| called| named) (?P<x>\S.*)",
+        _named_relation,
+    ),
     rule(rf"{MY} (?P<rel>{RELATION})(?:'s| is) (?:actually |now |still )?(?P<x>(?-i:[^\W\d_a-z]).*)", _relation),
     rule(rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:,| -| \()? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _relation),
-    rule(rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*(?: (?-i:[A-ZÀ-ÞŠŽŁ])\S*)?) (?:is|was|has been) my (?P<rel>{RELATION})\b", _relation),
-    rule(rf"{I_HAVE}(?:an? |one )?(?P<rel>{RELATION})(?:,)? (?:named|called|whose name is|by the name of) (?P<x>\S.*)", _named_relation),
-    rule(rf"(?:{I_AM}|I've been |I got |I was )(?:(?:happily|recently|newly) )*(?P<state>married|engaged) to (?P<x>\S.*)", _spouse),
+    rule(
+        rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*(?: (?-i:[A-ZÀ-ÞŠŽŁ])\S*)?) (?:is|was|has been) my (?P<rel>{RELATION})\b",
+        _relation,
+    ),
+    rule(
+        rf"{I_HAVE}(?:an? |one )?(?P<rel>{RELATION})(?:,)? (?:named|called|whose name is"
+        r"|by the name of) (?P<x>\S.*)",
+        _named_relation,
+    ),
+    rule(
+        rf"(?:{I_AM}|I've been |I got |I was )(?:(?:happily|recently|newly) )*(?P<state>married"
+        r"|engaged) to (?P<x>\S.*)",
+        _spouse,
+    ),
     rule(rf"{I_AM}(?P<state>dating|seeing|going out with|in a relationship with) (?P<x>\S.*)", _spouse),
     rule(r"I (?:now |currently |directly )?(?:report|answer) (?:directly )?to (?P<x>\S.*)", _reports),
-    rule(rf"(?:.*\b)?{MY} (?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are|,)? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _pet),
+    rule(
+        rf"(?:.*\b)?{MY} (?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are"
+        r"|,)? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)",
+        _pet,
+    ),
     rule(rf"(?:.*\b)?and an? (?P<rel>{RELATION})(?:,)? (?:named|called) (?P<x>\S.*)", _named_relation),
     rule(rf"{I_HAVE}(?:two|three|four|\d) (?:\w+ )?(?P<rel>{PET}s),? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _pet),
-    rule(rf"{I_HAVE}(?:an? |one |two |three |\d )?(?:\w+ )??(?P<rel>{PET}s?)(?:,)? (?:named|called|whose names? (?:is|are)) (?P<x>\S.*)", _pet),
-    rule(rf"(?:I|we) (?:just |recently )*(?:got|adopted|rescued|bought) an? (?:\w+ )?(?P<rel>{PET})(?:,)? (?:named|called) (?P<x>\S.*)", _pet),
+    rule(
+        rf"{I_HAVE}(?:an? |one |two |three |\d )?(?:\w+ )??(?P<rel>{PET}s?)(?:,)? (?:named|called"
+        r"|whose names? (?:is|are)) (?P<x>\S.*)",
+        _pet,
+    ),
+    rule(
+        rf"(?:I|we) (?:just |recently )*(?:got|adopted|rescued|bought) an? (?:\w+ )?(?P<rel>{PET})(?:,)? (?:named"
+        r"|called) (?P<x>\S.*)",
+        _pet,
+    ),
     rule(rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*) is my (?P<rel>{PET})\b", _pet),
-    rule(rf"{MY} (?P<rel>kids|children|sons|daughters|parents|sisters|brothers|siblings|twins)(?:'? names)?(?:,)? (?:are |are called |are named |called |named )?(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _several),
+    rule(
+        rf"{MY} (?P<rel>kids|children|sons|daughters|parents|sisters|brothers|siblings"
+        r"|twins)(?:'? names)?(?:,)? (?:are |are called |are named |called |named )?(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)",
+        _several,
+    ),
     rule(rf"{I_HAVE}an? (?:\w+ )?(?P<rel>{PET}|{_KIN})(?:$|,|\.)", _exists),
-)  # fmt: skip
+)

@@ -8,15 +8,23 @@ from datetime import UTC, datetime
 
 from ..phrases import cut, organisation
 from ..temporal import parse_dates
-from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
 
-_NOT_PLACES = frozenset(
-    "sales marketing hr it finance engineering legal ops operations product support slack zoom teams excel vim emacs love trouble charge bed class meetings meeting pain debt shock favor favour need"
-    " general fact hell heaven doubt peace person school college university high grad therapy recovery town house home apartment flat place same way process middle python java javascript java rust"
-    " fear constant pst est cet gmt utc cst bst ist edt pdt terror a an the my our this that".split()
+_NOT_PLACES = vocabulary(
+    "sales marketing hr it finance engineering legal ops operations product support slack zoom teams excel vim "
+    "emacs love trouble charge bed class meetings meeting pain debt shock favor favour need"
+    " general fact hell heaven doubt peace person school college university high grad therapy recovery town "
+    "house home apartment flat place same way process middle python java javascript java rust"
+    " fear constant pst est cet gmt utc cst bst ist edt pdt terror a an the my our this that"
 )
 _ANY = datetime(2000, 1, 1, tzinfo=UTC)  # only where a date stands in the text matters
-_ENDS = re.compile(r"\s+(?:with|near|for|since|on|as|at|after|before|from|by|during|working|and (?:work|raised|grew|live|i|my|we|love|have|am|was|study|commute)|to|between|every|where|about|around|not far|near|next to|\d)\b.*$|\s+in (?:\d{4}|january|february|march|april|may|june|july|august|september|october|november|december)\b.*$", re.I)  # fmt: skip
+_ENDS = re.compile(
+    r"\s+(?:with|near|for|since|on|as|at|after|before|from|by|during|working|and (?:work|raised|grew|live|i|my"
+    r"|we|love|have|am|was|study|commute)|to|between|every|where|about|around|not far|near|next to|\d)\b.*$"
+    r"|\s+in (?:\d{4}|january|february|march|april|may|june|july|august|september|october|november"
+    r"|december)\b.*$",
+    re.I,
+)
 
 
 def place(phrase: str) -> str | None:
@@ -74,7 +82,8 @@ def _is_in(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     if value and value.lower().split()[0] not in _NOT_PLACES and len(value) > 3 and not re.match(r"\d|UTC|GMT", value):
         rest = text[len(value) :].strip(" ,.")
         if not re.match(
-            r"(?:team|department|group|time ?zone|meeting|class|channel|mode|for (?:a|the|work|business|holiday)|on (?:business|holiday|vacation)|until|this week|today)\b",
+            r"(?:team|department|group|time ?zone|meeting|class|channel|mode|for (?:a|the|work|business|holiday)"
+            r"|on (?:business|holiday|vacation)|until|this week|today)\b",
             rest,
             re.I,
         ):
@@ -100,12 +109,29 @@ def _timezone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     yield Draft("timezone", re.sub(r" time ?zone$", "", match["x"].rstrip(".")), SURE)
 
 
-_ZONE = r"(?:[A-Z][a-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::\d\d)?)?|(?-i:PST|PDT|PT|EST|EDT|ET|CST|CDT|MST|MDT|CET|CEST|EET|EEST|WET|BST|IST|JST|KST|AEST|AEDT|SGT|HKT|MSK|NZST)|(?:Pacific|Eastern|Central|Mountain|Atlantic|Central European|Eastern European|India Standard|Japan Standard) time(?: ?zone)?)(?!\w)"
+_ZONE = (
+    r"(?:[A-Z][a-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::\d\d)?)?|(?-i:PST"
+    r"|PDT|PT|EST|EDT|ET|CST|CDT|MST|MDT|CET|CEST|EET|EEST|WET|BST|IST|JST|KST|AEST|AEDT|SGT|HKT|MSK|NZST)"
+    r"|(?:Pacific|Eastern|Central|Mountain|Atlantic|Central European|Eastern European|India Standard"
+    r"|Japan Standard) time(?: ?zone)?)(?!\w)"
+)
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?:I|we) {ADVERBS}(?:live|reside|dwell) (?:(?:alone|together|happily|here|just|right|over|out|up|down|back) )*(?:in|near|outside|at|on) (?P<x>\S.*)", _lives),
-    rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been |(?:I|we)(?:'ve| have) )(?:living|lived|residing|based|located|settled) (?:(?:here|just|right|out) )*(?:in|near|outside|out of) (?P<x>\S.*)", _lives),
-    rule(rf"(?:I|we)(?:'ve| have)? {ADVERBS}(?:moved|relocated|emigrated|immigrated)(?: back| house| away)?(?: from [^,]{{2,40}}?)? to (?P<x>(?!Slack|a |an |the new|another|version|this|that|it)\S.*)", _lives),
+    rule(
+        rf"(?:I|we) {ADVERBS}(?:live|reside|dwell) (?:(?:alone|together|happily|here|just|right|over|out|up|down"
+        r"|back) )*(?:in|near|outside|at|on) (?P<x>\S.*)",
+        _lives,
+    ),
+    rule(
+        rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been |(?:I|we)(?:'ve| have) )(?:living|lived|residing|based|located"
+        r"|settled) (?:(?:here|just|right|out) )*(?:in|near|outside|out of) (?P<x>\S.*)",
+        _lives,
+    ),
+    rule(
+        rf"(?:I|we)(?:'ve| have)? {ADVERBS}(?:moved|relocated|emigrated|immigrated)(?: back| house"
+        r"| away)?(?: from [^,]{2,40}?)? to (?P<x>(?!Slack|a |an |the new|another|version|this|that|it)\S.*)",
+        _lives,
+    ),
     rule(r"(?:I|we)(?:'ve| have) been in (?P<x>(?-i:[A-Z])\S*.*\b(?:since|for)\b.*)", _lives),
     rule(rf"{MY} (?:home|house|apartment|flat|place)(?:'s| is) (?:in|near) (?P<x>\S.*)", _lives),
     rule(rf"(?:{MY} )?home is (?:now )?(?:in )?(?P<x>(?-i:[A-Z])\S*.*)", _lives),
@@ -116,8 +142,20 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} office is (?:in|at) (?P<x>\S.*)", _works),
     rule(rf"{I_AM}from (?P<x>\S.*)", _is_from),
     rule(rf"I {ADVERBS}(?:come|hail) from (?P<x>\S.*)", _is_from),
-    rule(r"I (?:grew up|was (?:born and )?(?:raised|brought up)|was born) (?:in|near|on) (?P<x>(?!\d|january|february|march|april|may\b|june|july|august|september|october|november|december|the (?:\d|early|late|[a-z]+ties))\S.*)", _comes_from),
-    rule(rf"{MY} (?:home ?town|birthplace|home country|native country|country of origin)(?:'s| is|:) (?P<x>\S.*)", _comes_from),
-    rule(rf"{MY} (?:home |postal |mailing |shipping |delivery |current |new )?address(?:'s| is|:)(?: now)? (?P<x>\S.*)", _address),
+    rule(
+        r"I (?:grew up|was (?:born and )?(?:raised|brought up)|was born) (?:in|near|on) (?P<x>(?!\d|january"
+        r"|february|march|april|may\b|june|july|august|september|october|november|december|the (?:\d|early|late"
+        r"|[a-z]+ties))\S.*)",
+        _comes_from,
+    ),
+    rule(
+        rf"{MY} (?:home ?town|birthplace|home country|native country|country of origin)(?:'s| is|:) (?P<x>\S.*)",
+        _comes_from,
+    ),
+    rule(
+        rf"{MY} (?:home |postal |mailing |shipping |delivery |current |new )?address(?:'s| is"
+        r"|:)(?: now)? (?P<x>\S.*)",
+        _address,
+    ),
     rule(rf"(?:{MY} time ?zone(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?) (?P<x>{_ZONE})", _timezone),
-)  # fmt: skip
+)

@@ -7,16 +7,22 @@ from collections.abc import Iterable
 
 from ..keys import slug
 from ..phrases import cut, listed
-from .base import ADVERBS, CATEGORIES, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .base import ADVERBS, CATEGORIES, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
 
 _NOT_LIKED = re.compile(
-    r"^(?:it|that|this|these|those|them|him|her|you|your|yours|how|what|where|when|why|which|who|if|to (?:think|know|see|say|be|help|hear|set|keep|give|take|make|thank|ask|have|get|make sure|be able|point|add|use this|order|buy|book|return)|the (?:idea|way|fact|first"
-    r"|second|third|last|new|other|one|sound|look|result|answer|suggestion|approach|option|design|version|plan|proposal|concept)|one|ones|both|either|neither|all of|some of|any of|most of|my (?=[a-z]+ (?:to|when|with|without))|my\b|our\b"
-    r"|being (?:told|asked|able)|a (?:new|different|second|bit|challenge|lot|copy|refund|quote)|another|more|less|something|anything|everything|nothing|seeing|hearing from|working with you|talking to you|the$)\b",
+    r"^(?:it|that|this|these|those|them|him|her|you|your|yours|how|what|where|when|why|which|who|if|to (?:think"
+    r"|know|see|say|be|help|hear|set|keep|give|take|make|thank|ask|have|get|make sure|be able|point|add"
+    r"|use this|order|buy|book|return)|the (?:idea|way|fact|first"
+    r"|second|third|last|new|other|one|sound|look|result|answer|suggestion|approach|option|design|version|plan"
+    r"|proposal|concept)|one|ones|both|either|neither|all of|some of|any of|most of|my (?=[a-z]+ (?:to|when"
+    r"|with|without))|my\b|our\b"
+    r"|being (?:told|asked|able)|a (?:new|different|second|bit|challenge|lot|copy|refund|quote)|another|more"
+    r"|less|something|anything|everything|nothing|seeing|hearing from|working with you|talking to you|the$)\b",
     re.I,
 )
 _THE = re.compile(
-    r"^(?:all )?the (?!(?-i:[A-Z])\w+$|(?-i:[A-Z])\w+ (?-i:[A-Z])\w+$|sea|ocean|mountains|outdoors|rain|snow|sun|cold|heat|beach|theatre|theater|opera|forest|countryside|piano|guitar|violin|winter|summer|gym|news)",
+    r"^(?:all )?the (?!(?-i:[A-Z])\w+$|(?-i:[A-Z])\w+ (?-i:[A-Z])\w+$|sea|ocean|mountains|outdoors|rain|snow"
+    r"|sun|cold|heat|beach|theatre|theater|opera|forest|countryside|piano|guitar|violin|winter|summer|gym|news)",
     re.I,
 )
 _CLAUSE = re.compile(
@@ -24,13 +30,19 @@ _CLAUSE = re.compile(
     r"|\b(?:is|are|was|were|has|have|had|am|will|would|can|brings?|makes?|me|them|it|they|he|she|us|myself|your)\b",
     re.I,
 )
-_LANGUAGES = frozenset(
-    "afrikaans albanian amharic arabic armenian azerbaijani basque bengali bosnian bulgarian burmese cantonese catalan chinese croatian czech danish dutch english esperanto estonian farsi finnish flemish french"
-    " galician georgian german greek gujarati hausa hebrew hindi hungarian icelandic igbo indonesian irish italian japanese kannada kazakh khmer korean kurdish latin latvian lithuanian macedonian malay malayalam"
-    " maltese mandarin marathi mongolian nepali norwegian pashto persian polish portuguese punjabi quechua romanian russian sanskrit serbian sinhala slovak slovenian somali spanish swahili swedish tagalog tamil"
-    " telugu thai tibetan turkish ukrainian urdu uzbek vietnamese welsh wolof yiddish yoruba zulu".split()
+_LANGUAGES = vocabulary(
+    "afrikaans albanian amharic arabic armenian azerbaijani basque bengali bosnian bulgarian burmese cantonese "
+    "catalan chinese croatian czech danish dutch english esperanto estonian farsi finnish flemish french"
+    " galician georgian german greek gujarati hausa hebrew hindi hungarian icelandic igbo indonesian irish "
+    "italian japanese kannada kazakh khmer korean kurdish latin latvian lithuanian macedonian malay malayalam"
+    " maltese mandarin marathi mongolian nepali norwegian pashto persian polish portuguese punjabi quechua "
+    "romanian russian sanskrit serbian sinhala slovak slovenian somali spanish swahili swedish tagalog tamil"
+    " telugu thai tibetan turkish ukrainian urdu uzbek vietnamese welsh wolof yiddish yoruba zulu"
 )
-_DIETS = "vegan|vegetarian|pescatarian|flexitarian|keto|paleo|halal|kosher|gluten-free|dairy-free|lactose-free|low-carb|raw vegan|carnivore|plant-based|mediterranean"
+_DIETS = (
+    "vegan|vegetarian|pescatarian|flexitarian|keto|paleo|halal|kosher|gluten-free|dairy-free|lactose-free"
+    "|low-carb|raw vegan|carnivore|plant-based|mediterranean"
+)
 
 
 def _liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
@@ -116,23 +128,74 @@ def _learning(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?:I|we) {ADVERBS}(?:love|like|enjoy|adore|dig|collect|listen to (?:a lot of|lots of|mostly|mainly)|prefer to (?=drink|eat))s? (?P<x>\S.*)", _likes),
-    rule(rf"{I_AM}(?:an? )?(?:big |huge |massive |real |great |total |lifelong )*(?:fan of|into|fond of|keen on|crazy about|obsessed with|passionate about|addicted to) (?P<x>\S.*)", _likes),
+    rule(
+        rf"(?:I|we) {ADVERBS}(?:love|like|enjoy|adore|dig|collect|listen to (?:a lot of|lots of|mostly|mainly)"
+        r"|prefer to (?=drink|eat))s? (?P<x>\S.*)",
+        _likes,
+    ),
+    rule(
+        rf"{I_AM}(?:an? )?(?:big |huge |massive |real |great |total |lifelong )*(?:fan of|into|fond of|keen on"
+        r"|crazy about|obsessed with|passionate about|addicted to) (?P<x>\S.*)",
+        _likes,
+    ),
     rule(r"(?:I|we) can't get enough of (?P<x>\S.*)", _likes, negative=True),
-    rule(rf"{I_AM}more of an? (?P<x>(?!morning|night|people|evening|numbers)[\w ]{{2,20}}?) (?:person|guy|girl|drinker|lover)\b", _likes),
+    rule(
+        rf"{I_AM}more of an? (?P<x>(?!morning|night|people|evening|numbers)[\w ]{{2,20}}?) (?:person|guy|girl"
+        r"|drinker|lover)\b",
+        _likes,
+    ),
     rule(r"(?:I|we) (?:support|root for|cheer for) (?P<x>(?-i:[A-Z])[\w ]{2,30})$", _likes),
-    rule(rf"{I_AM}an? (?:big |huge |real |total |massive |lifelong |die-hard )*(?P<x>[\w]+(?: [\w]+)?) (?:fan(?! of)|supporter(?! of)|lover|enthusiast|fanatic|aficionado|nerd|buff|addict)\b", _likes),
+    rule(
+        rf"{I_AM}an? (?:big |huge |real |total |massive |lifelong |die-hard )*(?P<x>[\w]+(?: [\w]+)?) (?:fan(?! of)"
+        r"|supporter(?! of)|lover|enthusiast|fanatic|aficionado|nerd|buff|addict)\b",
+        _likes,
+    ),
     rule(rf"{MY} (?:go-to|preferred|usual) (?P<what>[\w' -]{{2,30}}?)(?:'s| is| are) (?P<x>\S.*)", _go_to),
-    rule(r"I (?:can't|can not|am not allowed to|shouldn't|must not) (?:eat|have|drink|tolerate|digest) (?P<x>\S.*)", _allergies, negative=True),
-    rule(rf"(?:I|we) {ADVERBS}(?:avoid|stay away from|steer clear of) (?P<x>(?!it|that|this|the\b|doing|going|using|getting|being|\w+ing\b)\S.*)", _avoids),
+    rule(
+        r"I (?:can't|can not|am not allowed to|shouldn't|must not) (?:eat|have|drink|tolerate|digest) (?P<x>\S.*)",
+        _allergies,
+        negative=True,
+    ),
+    rule(
+        rf"(?:I|we) {ADVERBS}(?:avoid|stay away from|steer clear of) (?P<x>(?!it|that|this|the\b|doing|going|using"
+        r"|getting|being|\w+ing\b)\S.*)",
+        _avoids,
+    ),
     rule(rf"{MY} hobbies (?:are|include) (?P<x>\S.*)", _likes),
     rule(rf"{MY} (?:main |biggest |favou?rite )?hobby is (?P<x>\S.*)", _likes),
-    rule(rf"(?:I|we) {ADVERBS}(?:hate|dislike|detest|loathe|despise|can't stand|can't bear|cannot stand|don't (?:really |particularly |actually |even )*(?:like|enjoy|love|care for|drink|eat)|do not (?:like|enjoy|drink|eat)|never (?:drink|eat|liked)) (?P<x>\S.*)", _dislikes, negative=True),
-    rule(r"(?:I am|I'm) not (?:really |actually |particularly |much |very |that )*(?:an? )?(?:big |huge )*(?:fan of|into|fond of|keen on|much of an? (?=\w+ fan)) (?P<x>\S.*)", _dislikes, negative=True),
-    rule(rf"{MY} (?:all[- ]time |absolute )?favou?rite (?P<what>[\w' -]{{2,40}}?)(?:'s| is| are|:| has (?:always )?been) (?P<x>\S.*)", _favourite),
-    rule(r"(?P<x>\S.{0,60}?) (?:is|are) (?:probably |definitely |still |easily )?my (?:all[- ]time |absolute )?favou?rite (?P<what>[\w' -]{2,40})$", _favourite),
-    rule(rf"{I_AM}(?:an? )?(?:mostly |strict |lifelong |committed )*(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe|dish|options?|leather))", _diet),
-    rule(rf"(?:I|we) {ADVERBS}(?:follow|eat|keep|went|stick to|have been|'ve been)(?: an?| on an?)? (?:strict |mostly )?(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe|dish|burger|pizza|options?))", _diet),
+    rule(
+        rf"(?:I|we) {ADVERBS}(?:hate|dislike|detest|loathe|despise|can't stand|can't bear|cannot stand"
+        r"|don't (?:really |particularly |actually |even )*(?:like|enjoy|love|care for|drink|eat)|do not (?:like"
+        r"|enjoy|drink|eat)|never (?:drink|eat|liked)) (?P<x>\S.*)",
+        _dislikes,
+        negative=True,
+    ),
+    rule(
+        r"(?:I am|I'm) not (?:really |actually |particularly |much |very |that )*(?:an? )?(?:big |huge )*(?:fan of"
+        r"|into|fond of|keen on|much of an? (?=\w+ fan)) (?P<x>\S.*)",
+        _dislikes,
+        negative=True,
+    ),
+    rule(
+        rf"{MY} (?:all[- ]time |absolute )?favou?rite (?P<what>[\w' -]{{2,40}}?)(?:'s| is| are|:"
+        r"| has (?:always )?been) (?P<x>\S.*)",
+        _favourite,
+    ),
+    rule(
+        r"(?P<x>\S.{0,60}?) (?:is|are) (?:probably |definitely |still |easily )?my (?:all[- ]time "
+        r"|absolute )?favou?rite (?P<what>[\w' -]{2,40})$",
+        _favourite,
+    ),
+    rule(
+        rf"{I_AM}(?:an? )?(?:mostly |strict |lifelong |committed )*(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe"
+        r"|dish|options?|leather))",
+        _diet,
+    ),
+    rule(
+        rf"(?:I|we) {ADVERBS}(?:follow|eat|keep|went|stick to|have been|'ve been)(?: an?| on an?)? (?:strict "
+        rf"|mostly )?(?P<x>{_DIETS})\b(?! (?:food|restaurant|recipe|dish|burger|pizza|options?))",
+        _diet,
+    ),
     rule(rf"{I_AM}on an? (?:strict )?(?P<x>{_DIETS}) diet\b", _diet),
     rule(rf"{I_AM}(?:deathly |mildly |badly |slightly |terribly )?allergic to (?P<x>\S.*)", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*(?P<x>[a-z]+(?: [a-z]+)?) allerg(?:y|ies)\b", _allergies),
@@ -143,5 +206,9 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?:fluent|conversational|proficient) in (?P<x>\S.*)", _languages),
     rule(rf"{MY} (?:native|first|mother) (?:language|tongue)(?:'s| is|:) (?P<x>\w+)", _native),
     rule(rf"{I_AM}an? native (?P<x>\w+) speaker\b", _native),
-    rule(rf"(?:{I_AM}(?:learning|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began|been)(?: to)? (?:learning|learn)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)", _learning),
-)  # fmt: skip
+    rule(
+        rf"(?:{I_AM}(?:learning|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began"
+        r"|been)(?: to)? (?:learning|learn)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)",
+        _learning,
+    ),
+)

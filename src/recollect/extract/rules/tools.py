@@ -7,22 +7,34 @@ from collections.abc import Iterable
 
 from ..keys import slug
 from ..phrases import cut, is_capital, listed, organisation
-from .base import ADVERBS, CATEGORIES, GUESS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .base import ADVERBS, CATEGORIES, GUESS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
 from .people import PET, RELATION
 
-KNOWN = frozenset(
-    "android angular ansible apache arch argo asana atom aws azure bash bazel bitbucket blender c cassandra celery centos chrome circleci clickhouse clojure cmake confluence cpp csharp css cuda dart debian deno"
-    " discord django docker dynamodb elasticsearch elixir emacs erlang excel express fastapi fedora figma firebase firefox fish flask flutter fortran gcp gentoo git github gitlab gmail go golang gradle grafana"
-    " graphql haskell helm heroku html htmx hugo intellij ios java javascript jenkins jira jquery js julia jupyter k8s kafka keras kotlin kubernetes laravel latex linear linux lua mac macos mariadb matlab maven"
-    " mongodb mongo mysql neovim netlify nextjs next.js nginx nix nixos node nodejs node.js notion npm numpy nvim obsidian ocaml openbsd opera oracle outlook pandas perl photoshop php pnpm poetry postgres"
-    " postgresql powershell prometheus puppet pulumi pycharm python pytorch r rabbitmq rails react redis ruby rust safari scala scikit-learn selenium slack snowflake solr spark splunk sql sqlite sqlalchemy svelte"
-    " swift tailwind tensorflow terraform tmux trello typescript ts ubuntu unity unreal uv vagrant vercel vim vite vs vscode vue webpack windows wordpress xcode yarn zig zoom zsh zulip".split()
+KNOWN = vocabulary(
+    "android angular ansible apache arch argo asana atom aws azure bash bazel bitbucket blender c cassandra "
+    "celery centos chrome circleci clickhouse clojure cmake confluence cpp csharp css cuda dart debian deno"
+    " discord django docker dynamodb elasticsearch elixir emacs erlang excel express fastapi fedora figma "
+    "firebase firefox fish flask flutter fortran gcp gentoo git github gitlab gmail go golang gradle grafana"
+    " graphql haskell helm heroku html htmx hugo intellij ios java javascript jenkins jira jquery js julia "
+    "jupyter k8s kafka keras kotlin kubernetes laravel latex linear linux lua mac macos mariadb matlab maven"
+    " mongodb mongo mysql neovim netlify nextjs next.js nginx nix nixos node nodejs node.js notion npm numpy "
+    "nvim obsidian ocaml openbsd opera oracle outlook pandas perl photoshop php pnpm poetry postgres"
+    " postgresql powershell prometheus puppet pulumi pycharm python pytorch r rabbitmq rails react redis ruby "
+    "rust safari scala scikit-learn selenium slack snowflake solr spark splunk sql sqlite sqlalchemy svelte"
+    " swift tailwind tensorflow terraform tmux trello typescript ts ubuntu unity unreal uv vagrant vercel vim "
+    "vite vs vscode vue webpack windows wordpress xcode yarn zig zoom zsh zulip"
 )
 _OBJECT_STOP = re.compile(
-    r"^(?:it|that|this|these|those|them|my|your|our|the|a|an|his|her|two|one|some|any|both|all|more|less|what|which|how|to|for|as|up|out|only|words?|i|you|same|too|very|public|cash)\b",
+    r"^(?:it|that|this|these|those|them|my|your|our|the|a|an|his|her|two|one|some|any|both|all|more|less|what"
+    r"|which|how|to|for|as|up|out|only|words?|i|you|same|too|very|public|cash)\b",
     re.I,
 )
-_CUT = re.compile(r"\s+(?:for|as|to|at|in|on|because|since|when|with|every|daily|instead|over|rather|from|and (?:i|we|it|my|our|have|am|would)|via|by|through|under|behind|alongside|without|most|all|everywhere|inside|here|there)\b.*$", re.I)  # fmt: skip
+_CUT = re.compile(
+    r"\s+(?:for|as|to|at|in|on|because|since|when|with|every|daily|instead|over|rather|from|and (?:i|we|it|my"
+    r"|our|have|am|would)|via|by|through|under|behind|alongside|without|most|all|everywhere|inside|here"
+    r"|there)\b.*$",
+    re.I,
+)
 _VERSION = re.compile(r"\s+(?:v?\d+(?:\.\d+)*|lts|pro|ce)$", re.I)
 
 
@@ -129,9 +141,14 @@ def _user(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 _MY_STOP = re.compile(
-    r"\b(?:name|favou?rite|birthday|problem|question|issue|point|guess|goal|idea|plan|concern|code|test|tests|error|bug|understanding|opinion|preference|answer|advice|suggestion|choice|hope|dream|assumption|hypothesis|theory"
-    r"|next|first|second|last|only|main|biggest|current task|task|query|request|input|output|function|script|age|address|email|phone|number|timezone|time zone|title|job|role|employer|company|team|pronouns|turn|fault|mistake|reason|word"
-    r"|language|hometown|home town|location|city|gift|present|destination|flight|order|friend|impression|fear|worry|focus|priority|variable|class|result|weakness|strength|excuse|bet|pick|vote|top|best)\b",
+    r"\b(?:name|favou?rite|birthday|problem|question|issue|point|guess|goal|idea|plan|concern|code|test|tests"
+    r"|error|bug|understanding|opinion|preference|answer|advice|suggestion|choice|hope|dream|assumption"
+    r"|hypothesis|theory"
+    r"|next|first|second|last|only|main|biggest|current task|task|query|request|input|output|function|script"
+    r"|age|address|email|phone|number|timezone|time zone|title|job|role|employer|company|team|pronouns|turn"
+    r"|fault|mistake|reason|word"
+    r"|language|hometown|home town|location|city|gift|present|destination|flight|order|friend|impression|fear"
+    r"|worry|focus|priority|variable|class|result|weakness|strength|excuse|bet|pick|vote|top|best)\b",
     re.I,
 )
 
@@ -171,7 +188,8 @@ def _owns(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         name
         and name == match["x"].strip(" .")
         and not re.match(
-            r"(?:PhD|MBA|BA|MA|BSc|MSc|ADHD|OCD|PTSD|GP|CEO|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)\b",
+            r"(?:PhD|MBA|BA|MA|BSc|MSc|ADHD|OCD|PTSD|GP|CEO|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday"
+            r"|Sunday)\b",
             name,
         )
     ):
@@ -185,21 +203,71 @@ def _drives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"(?:I|we) {ADVERBS}(?:use|rely on|(?:code|program|develop|write code|work)(?: mostly| mainly| primarily| usually| exclusively)? (?:in|with)|build with|build in|deploy to|deploy on|deploy with|host on|host everything on|run on|run everything on|write code in|swear by) (?P<x>\S.*)", _uses),
+    rule(
+        rf"(?:I|we) {ADVERBS}(?:use|rely on|(?:code|program|develop|write code|work)(?: mostly| mainly| primarily"
+        r"| usually| exclusively)? (?:in|with)|build with|build in|deploy to|deploy on|deploy with|host on"
+        r"|host everything on|run on|run everything on|write code in|swear by) (?P<x>\S.*)",
+        _uses,
+    ),
     rule(rf"(?:I|we) {ADVERBS}(?:write|run|code|program) (?P<x>(?!a |an |the |my |to |about |for |in )\S.*)", _uses),
-    rule(rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been )(?:using|running|coding in|programming in|relying on|developing in|developing with) (?P<x>\S.*)", _uses),
+    rule(
+        rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been )(?:using|running|coding in|programming in|relying on|developing in"
+        r"|developing with) (?P<x>\S.*)",
+        _uses,
+    ),
     rule(rf"(?:I'm|I am|we're|we are) {ADVERBS}(?:on|all in on|all on) (?P<x>(?!the |a |my |it )\S.*)", _is_on),
-    rule(rf"{MY} (?:tech |technology |current |backend |frontend )*(?:stack|toolchain|setup|toolbox)(?:'s| is| consists of| includes|:) (?P<x>\S.*)", _uses),
-    rule(r"(?:I|we) (?:track|manage|deploy|build|host|monitor|test|edit|write|organi[sz]e|plan|store|ship|develop|design|prototype|take|keep|do|handle|chat|communicate|document|automate|model|provision|schedule|analy[sz]e|back)\b.{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)", _uses),
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:switched|migrated|converted|are migrating)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to|over to) (?P<x>\S.*)", _switched),
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:replaced) (?P<old>\S.*?) (?:with|by) (?P<x>\S.*)", _switched),
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:stopped using|quit using|gave up on|given up on|ditched|dropped|abandoned|moved away from|moved off|got rid of|(?:no longer|don't|do not) use(?=.* any ?more)|no longer use|uninstalled) (?P<x>\S.*)", _stopped, negative=True),
-    rule(r"(?:I'm|I am|we're|we are) (?:no longer|not) (?:using|on) (?P<x>\S.*?)(?: any ?more)?$", _stopped, negative=True),
-    rule(rf"{MY} (?:main |default |primary |preferred |go-to |current )*(?P<c>{CATEGORIES})(?: of choice)?(?:'s| is|:)(?: now| still)? (?P<x>\S.*)", _category),
-    rule(rf"{I_AM}an? (?:happy |long-time |longtime |heavy |die-hard |daily )*(?P<x>[\w.+#]+(?: [A-Z]\w+)?) (?:user|person|guy|girl|shop|house)\b", _user),
+    rule(
+        rf"{MY} (?:tech |technology |current |backend |frontend )*(?:stack|toolchain|setup|toolbox)(?:'s| is"
+        r"| consists of| includes|:) (?P<x>\S.*)",
+        _uses,
+    ),
+    rule(
+        r"(?:I|we) (?:track|manage|deploy|build|host|monitor|test|edit|write|organi[sz]e|plan|store|ship|develop"
+        r"|design|prototype|take|keep|do|handle|chat|communicate|document|automate|model|provision|schedule"
+        r"|analy[sz]e|back)\b.{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)",
+        _uses,
+    ),
+    rule(
+        r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:switched|migrated|converted"
+        r"|are migrating)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to"
+        r"|over to) (?P<x>\S.*)",
+        _switched,
+    ),
+    rule(
+        r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:replaced) (?P<old>\S.*?) (?:with|by) (?P<x>\S.*)",
+        _switched,
+    ),
+    rule(
+        r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:stopped using|quit using|gave up on"
+        r"|given up on|ditched|dropped|abandoned|moved away from|moved off|got rid of|(?:no longer|don't"
+        r"|do not) use(?=.* any ?more)|no longer use|uninstalled) (?P<x>\S.*)",
+        _stopped,
+        negative=True,
+    ),
+    rule(
+        r"(?:I'm|I am|we're|we are) (?:no longer|not) (?:using|on) (?P<x>\S.*?)(?: any ?more)?$",
+        _stopped,
+        negative=True,
+    ),
+    rule(
+        rf"{MY} (?:main |default |primary |preferred |go-to |current )*(?P<c>{CATEGORIES})(?: of choice)?(?:'s| is"
+        r"|:)(?: now| still)? (?P<x>\S.*)",
+        _category,
+    ),
+    rule(
+        rf"{I_AM}an? (?:happy |long-time |longtime |heavy |die-hard |daily )*(?P<x>[\w.+#]+(?: [A-Z]\w+)?) (?:user"
+        r"|person|guy|girl|shop|house)\b",
+        _user,
+    ),
     rule(rf"{MY} (?P<what>[a-z][\w' -]{{1,40}}?)(?:'s| is| are)(?: called| named)? (?P<x>\S.*)", _possession),
-    rule(rf"{I_HAVE}an? (?:old |new |used |second-hand |black |white |red |blue )*(?P<x>(?-i:[A-Z]|[a-z][A-Z]).*)", _owns),
-    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:is|are) (?:written|built|implemented|hosted|deployed|coded|running) (?:in|with|on|using) (?P<x>\S.*)", _uses),
+    rule(
+        rf"{I_HAVE}an? (?:old |new |used |second-hand |black |white |red |blue )*(?P<x>(?-i:[A-Z]|[a-z][A-Z]).*)", _owns
+    ),
+    rule(
+        rf"{MY} (?:[\w-]+ ){{1,3}}?(?:is|are) (?:written|built|implemented|hosted|deployed|coded|running) (?:in"
+        r"|with|on|using) (?P<x>\S.*)",
+        _uses,
+    ),
     rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:runs on|run on|uses) (?P<x>\S.*)", _uses),
     rule(rf"(?:I|we) {ADVERBS}(?:drive|ride) (?:an?|my|our) (?P<x>\S.*)", _drives),
-)  # fmt: skip
+)

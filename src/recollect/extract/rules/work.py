@@ -8,31 +8,46 @@ from datetime import datetime
 
 from ..phrases import cut, organisation
 from ..temporal import parse_dates
-from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
 
-_ROLE_WORDS = frozenset(
-    "nurse chef pilot cto ceo cfo coo cmo cpo ciso vp svp evp student intern freelancer contractor consultant dev developer lead architect analyst scientist manager teacher doctor lawyer attorney"
-    " judge cook barista clerk cashier tech technician sre devops dba sysadmin admin administrator pm qa founder cofounder co-founder owner entrepreneur researcher postdoc phd professor lecturer tutor"
-    " coach therapist psychologist psychiatrist surgeon dentist vet veterinarian pharmacist paramedic midwife caregiver librarian journalist reporter editor writer author poet translator interpreter"
-    " designer artist musician composer singer actor actress dancer director producer photographer filmmaker animator illustrator plumber electrician carpenter mechanic welder builder farmer gardener"
-    " florist baker butcher bartender waiter waitress driver courier sailor soldier officer firefighter policeman policewoman detective guard accountant auditor banker trader broker economist actuary"
-    " statistician mathematician physicist chemist biologist geologist historian philosopher linguist engineer programmer coder hacker tester marketer salesperson salesman recruiter coordinator"
-    " assistant secretary receptionist specialist strategist planner buyer supervisor foreman principal dean captain astronomer archaeologist anthropologist pediatrician paediatrician radiologist"
-    " cardiologist neurologist dermatologist oncologist anesthesiologist physiotherapist optometrist nutritionist dietitian hairdresser barber tailor jeweller jeweler watchmaker cleaner janitor"
-    " housekeeper nanny babysitter homemaker housewife househusband retiree pensioner undergraduate postgraduate sophomore freshman junior apprentice trainee fellow partner associate executive"
-    " president chairman chairwoman chairperson treasurer politician diplomat ambassador priest pastor imam rabbi monk nun missionary curator blogger youtuber streamer podcaster influencer model"
-    " referee umpire athlete footballer swimmer cyclist boxer jockey trainer instructor professional representative rep agent realtor paralegal notary magistrate planner surveyor draftsman"
-    " machinist operator dispatcher controller inspector examiner assessor appraiser adjuster underwriter teller copywriter proofreader publisher bookseller shopkeeper stylist beautician masseur"
-    " counselor counsellor advisor adviser mentor educator headmaster headteacher maintainer generalist biochemist toxicologist epidemiologist seamstress mason roofer painter sculptor potter".split()
+_ROLE_WORDS = vocabulary(
+    "nurse chef pilot cto ceo cfo coo cmo cpo ciso vp svp evp student intern freelancer contractor consultant "
+    "dev developer lead architect analyst scientist manager teacher doctor lawyer attorney"
+    " judge cook barista clerk cashier tech technician sre devops dba sysadmin admin administrator pm qa "
+    "founder cofounder co-founder owner entrepreneur researcher postdoc phd professor lecturer tutor"
+    " coach therapist psychologist psychiatrist surgeon dentist vet veterinarian pharmacist paramedic midwife "
+    "caregiver librarian journalist reporter editor writer author poet translator interpreter"
+    " designer artist musician composer singer actor actress dancer director producer photographer filmmaker "
+    "animator illustrator plumber electrician carpenter mechanic welder builder farmer gardener"
+    " florist baker butcher bartender waiter waitress driver courier sailor soldier officer firefighter "
+    "policeman policewoman detective guard accountant auditor banker trader broker economist actuary"
+    " statistician mathematician physicist chemist biologist geologist historian philosopher linguist engineer "
+    "programmer coder hacker tester marketer salesperson salesman recruiter coordinator"
+    " assistant secretary receptionist specialist strategist planner buyer supervisor foreman principal dean "
+    "captain astronomer archaeologist anthropologist pediatrician paediatrician radiologist"
+    " cardiologist neurologist dermatologist oncologist anesthesiologist physiotherapist optometrist "
+    "nutritionist dietitian hairdresser barber tailor jeweller jeweler watchmaker cleaner janitor"
+    " housekeeper nanny babysitter homemaker housewife househusband retiree pensioner undergraduate "
+    "postgraduate sophomore freshman junior apprentice trainee fellow partner associate executive"
+    " president chairman chairwoman chairperson treasurer politician diplomat ambassador priest pastor imam "
+    "rabbi monk nun missionary curator blogger youtuber streamer podcaster influencer model"
+    " referee umpire athlete footballer swimmer cyclist boxer jockey trainer instructor professional "
+    "representative rep agent realtor paralegal notary magistrate planner surveyor draftsman"
+    " machinist operator dispatcher controller inspector examiner assessor appraiser adjuster underwriter "
+    "teller copywriter proofreader publisher bookseller shopkeeper stylist beautician masseur"
+    " counselor counsellor advisor adviser mentor educator headmaster headteacher maintainer generalist "
+    "biochemist toxicologist epidemiologist seamstress mason roofer painter sculptor potter"
 )
 _ROLE_SUFFIX = re.compile(
-    r"(?:ologist|ician|smith|wright|grapher|engineer|developer|designer|manager|scientist|keeper|maker|worker|therapist|trician|nomist|logist)$"
+    r"(?:ologist|ician|smith|wright|grapher|engineer|developer|designer|manager|scientist|keeper|maker|worker"
+    r"|therapist|trician|nomist|logist)$"
 )
-_NOT_ROLE = frozenset(
-    "aspiring budding future former ex wannabe would-be terrible bad lousy bit little fan morning night person human robot beginner user customer member newbie mess".split()
+_NOT_ROLE = vocabulary(
+    "aspiring budding future former ex wannabe would-be terrible bad lousy bit little fan morning night person "
+    "human robot beginner user customer member newbie mess"
 )
-_GENERIC_PLACES = frozenset(
-    "home night school work university college all least present times first once hand risk ease".split()
+_GENERIC_PLACES = vocabulary(
+    "home night school work university college all least present times first once hand risk ease"
 )
 
 
@@ -48,7 +63,8 @@ def _is_role(phrase: str) -> bool:
 def _role_phrase(text: str) -> tuple[str, str]:
     """The role at the start of a phrase, and what follows it."""
     parts = re.split(
-        r"\s+(?=(?:at|for|with|in|on|from|working|speciali[sz]ing|focus(?:ing|ed)|who|by|based|living|since|here|over)\b)|\s*[,(;]",
+        r"\s+(?=(?:at|for|with|in|on|from|working|speciali[sz]ing|focus(?:ing|ed)|who|by|based|living|since|here"
+        r"|over)\b)|\s*[,(;]",
         text,
         maxsplit=1,
     )
@@ -96,7 +112,8 @@ def _industry(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         value
         and value[0].islower()
         and not re.match(
-            r"(?:an?|the|my|our|this|that|shifts?|pairs|teams|groups|silence|progress|person|different|many|several|two|three)\b",
+            r"(?:an?|the|my|our|this|that|shifts?|pairs|teams|groups|silence|progress|person|different|many|several|two"
+            r"|three)\b",
             value,
         )
     ):
@@ -150,7 +167,12 @@ def _runs(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("role", f"{business} owner", LIKELY)
 
 
-_BUSINESS = r"(?:bakery|caf[eé]|restaurant|bar|shop|store|company|startup|start-up|business|studio|agency|farm|hotel|clinic|practice|salon|gym|school|brewery|winery|consultancy|firm|gallery|bookshop|bookstore|workshop|nursery|pub|guesthouse|hostel|vineyard|ranch|orchard|theatre|theater|museum|food truck|blog|podcast|kennel|stables|kindergarten|daycare|b&b|garage)$"
+_BUSINESS = (
+    r"(?:bakery|caf[eé]|restaurant|bar|shop|store|company|startup|start-up|business|studio|agency|farm|hotel"
+    r"|clinic|practice|salon|gym|school|brewery|winery|consultancy|firm|gallery|bookshop|bookstore|workshop"
+    r"|nursery|pub|guesthouse|hostel|vineyard|ranch|orchard|theatre|theater|museum|food truck|blog|podcast"
+    r"|kennel|stables|kindergarten|daycare|b&b|garage)$"
+)
 
 
 def _employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -238,7 +260,11 @@ def _school(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("school", school, LIKELY)
 
 
-_SCHOOL = re.compile(r"universi|college|school|institut|academy|polytechnic|\b(?:MIT|UCLA|ETH|EPFL|NYU|Harvard|Stanford|Oxford|Cambridge|Yale|Princeton|Caltech|Berkeley)\b", re.I)  # fmt: skip
+_SCHOOL = re.compile(
+    r"universi|college|school|institut|academy|polytechnic|\b(?:MIT|UCLA|ETH|EPFL|NYU|Harvard|Stanford|Oxford"
+    r"|Cambridge|Yale|Princeton|Caltech|Berkeley)\b",
+    re.I,
+)
 
 
 def _project(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -247,7 +273,9 @@ def _project(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         value
         and value.lower() != "project"
         and not re.search(
-            r"\b(?:bug|fix|issue|problem|ticket|pr|pull request|solution|way|query|function|test|script|report|email|presentation|reply|answer|response|list|few|lot|couple|bit|difference|decision|plan|point|mess|mistake|change|move|dinner|note|call|chapter)\b",
+            r"\b(?:bug|fix|issue|problem|ticket|pr|pull request|solution|way|query|function|test|script|report|email"
+            r"|presentation|reply|answer|response|list|few|lot|couple|bit|difference|decision|plan|point|mess|mistake"
+            r"|change|move|dinner|note|call|chapter)\b",
             value,
             re.I,
         )
@@ -256,35 +284,101 @@ def _project(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(rf"{I_AM}(?:the |an? )?(?P<role>(?:[\w-]+ ){{0,2}}[\w-]+) (?:of|at) (?:(?:an? |my own |our |this )(?P<x>[^,]*(?:called|named) .*)|(?P<y>(?-i:[A-Z]).*))", _officer),
+    rule(
+        rf"{I_AM}(?:the |an? )?(?P<role>(?:[\w-]+ ){{0,2}}[\w-]+) (?:of|at) (?:(?:an? |my own |our "
+        r"|this )(?P<x>[^,]*(?:called|named) .*)|(?P<y>(?-i:[A-Z]).*))",
+        _officer,
+    ),
     rule(rf"I {ADVERBS}work in (?P<x>(?-i:[a-z]).*)", _industry),
     rule(rf"{I_AM}(?:working as )?(?:an?|the|one of the) (?P<x>\S.*)", _role),
-    rule(rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)", _role),
+    rule(
+        rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)",
+        _role,
+    ),
     rule(rf"{I_AM}(?P<x>cto|ceo|cfo|coo|head of \w+)\b", _role),
     rule(r"I(?:'ve| have) been (?:working as )?(?:an? |the )(?P<x>\S.*)", _role),
-    rule(rf"I {ADVERBS}(?:work|serve|volunteer|freelance|make a living|earn my living)(?: [\w-]+){{0,3}}? as (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(
+        rf"I {ADVERBS}(?:work|serve|volunteer|freelance|make a living|earn my living)(?: [\w-]+){{0,3}}? as (?:an? "
+        r"|the )?(?P<x>\S.*)",
+        _stated_role,
+    ),
     rule(rf"{I_AM}(?:working|employed|freelancing) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
-    rule(rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is|:)(?: now)? (?:an? |the |that of an? )?(?P<x>\S.*)", _stated_role),
-    rule(rf"{MY} (?:current |day |new )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? |that of an? )?(?P<x>\S.*)", _job_is),
-    rule(rf"I(?:'ve| have)? {ADVERBS}(?:got |been |was |am )*(?:promoted to|appointed|hired as|became|become) (?:an? |the |as an? )?(?P<x>\S.*)", _stated_role),
-    rule(r"I(?:'ve| have)? (?:just |recently )*(?:started|got|took|landed|found|have) (?:a|my) (?:new )?(?:job|position|role) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(
+        rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is"
+        r"|:)(?: now)? (?:an? |the |that of an? )?(?P<x>\S.*)",
+        _stated_role,
+    ),
+    rule(
+        rf"{MY} (?:current |day |new )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? "
+        r"|that of an? )?(?P<x>\S.*)",
+        _job_is,
+    ),
+    rule(
+        rf"I(?:'ve| have)? {ADVERBS}(?:got |been |was |am )*(?:promoted to|appointed|hired as|became"
+        r"|become) (?:an? |the |as an? )?(?P<x>\S.*)",
+        _stated_role,
+    ),
+    rule(
+        r"I(?:'ve| have)? (?:just |recently )*(?:started|got|took|landed|found|have) (?:a|my) (?:new )?(?:job"
+        r"|position|role) as (?:an? |the )?(?P<x>\S.*)",
+        _stated_role,
+    ),
     rule(r"I was (?:just |recently )?(?:promoted to|appointed|hired as) (?:an? |the )?(?P<x>\S.*)", _stated_role),
     rule(r"as an? (?P<x>[\w -]{3,50})$", _speaking_as),
     rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", _stated_role),
     rule(rf"(?:I {ADVERBS}teach|I(?:'ve| have) been teaching|{I_AM}teaching) (?P<x>\S.*)", _teaches),
     rule(r"I(?:'m| am) (?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?, (?:an?|the) (?P<x>\S.*)", _role),
-    rule(rf"(?:I|we) {ADVERBS}(?:run|own|manage|opened|started|founded) (?:an? |my own |our own |the )(?P<x>\S.*)", _runs),
+    rule(
+        rf"(?:I|we) {ADVERBS}(?:run|own|manage|opened|started|founded) (?:an? |my own |our own |the )(?P<x>\S.*)", _runs
+    ),
     rule(rf"{I_AM}(?P<x>retired|unemployed|self-employed|self employed)\b", _self_employed),
     rule(rf"I {ADVERBS}work (?P<x>for myself)\b", _self_employed),
-    rule(rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time) )?(?:at|for|with|over at|here at) (?P<x>\S.*)", _employer),
-    rule(rf"(?:{I_AM}|I've been |I have been )(?:working|employed) (?:(?:remotely|part-time|full-time) )?(?:at|by|for|with) (?P<x>\S.*)", _employer),
-    rule(r"I(?:'ve| have)? (?:just |recently |only )*(?:joined|started (?:work(?:ing)? )?(?:at|for|with)|(?:got|took|landed|found|started|have) (?:a|my) (?:new |great )?(?:job|position|role) (?:at|with)|accepted an? (?:offer|job|position) (?:at|from|with)) (?P<x>\S.*)", _named_employer),
+    rule(
+        rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time) )?(?:at|for|with|over at|here at) (?P<x>\S.*)", _employer
+    ),
+    rule(
+        rf"(?:{I_AM}|I've been |I have been )(?:working|employed) (?:(?:remotely|part-time|full-time) )?(?:at|by"
+        r"|for|with) (?P<x>\S.*)",
+        _employer,
+    ),
+    rule(
+        r"I(?:'ve| have)? (?:just |recently |only )*(?:joined|started (?:work(?:ing)? )?(?:at|for|with)|(?:got|took"
+        r"|landed|found|started|have) (?:a|my) (?:new |great )?(?:job|position|role) (?:at|with)"
+        r"|accepted an? (?:offer|job|position) (?:at|from|with)) (?P<x>\S.*)",
+        _named_employer,
+    ),
     rule(r"I(?:'m| am) now (?:at|with) (?P<x>\S.*)", _named_employer),
-    rule(rf"{MY} (?:current |new )?(?:employer|company|workplace)(?:'s| is|:)(?: called| now)? (?P<x>\S.*)", _named_employer),
-    rule(rf"(?:{I_AM}(?:on|in|with|part of|a member of|from|leading|heading)|I (?:work|am|sit) (?:on|in|with)|I (?:joined|lead|head|run|manage)) the (?P<x>[\w&/ -]{{2,40}}?) (?:team|department|squad|group|division)\b", _team),
-    rule(rf"{MY} (?:team|department|squad)(?:'s| is)(?: called| the)? (?P<x>(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?)(?: team)?$", _team),
-    rule(r".{1,40}\bfrom the (?P<x>[\w&/-]+(?: [\w&/-]+)?) (?:team|department)\b", _team, ),
-    rule(rf"(?:I {ADVERBS}study|{I_AM}studying|I(?:'m| am) (?:majoring|doing (?:a|my) (?:phd|master's|masters|degree|ba|bsc|msc)) in|I majored in|I have an? (?:\w+ )?(?:phd|degree|master's|masters|ba|bsc|msc|mba|doctorate) in|my major is|I did my (?:phd|degree|master's|masters) in) (?P<x>\S.*)", _studies),
-    rule(rf"(?:{I_AM}(?:an? )?(?:\w+ ){{0,2}}student at|I (?:go to|attend|graduated from|went to)) (?P<x>(?:the )?(?-i:[A-Z])\w*.*)", _school),
-    rule(rf"{I_AM}(?:building|writing|working on|developing|creating|making) (?:an? |my own |my )(?P<x>\S.*)", _project),
-)  # fmt: skip
+    rule(
+        rf"{MY} (?:current |new )?(?:employer|company|workplace)(?:'s| is|:)(?: called| now)? (?P<x>\S.*)",
+        _named_employer,
+    ),
+    rule(
+        rf"(?:{I_AM}(?:on|in|with|part of|a member of|from|leading|heading)|I (?:work|am|sit) (?:on|in|with)"
+        r"|I (?:joined|lead|head|run|manage)) the (?P<x>[\w&/ -]{2,40}?) (?:team|department|squad|group"
+        r"|division)\b",
+        _team,
+    ),
+    rule(
+        rf"{MY} (?:team|department|squad)(?:'s| is)(?: called| the)? (?P<x>(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?)(?: "
+        r"team)?$",
+        _team,
+    ),
+    rule(
+        r".{1,40}\bfrom the (?P<x>[\w&/-]+(?: [\w&/-]+)?) (?:team|department)\b",
+        _team,
+    ),
+    rule(
+        rf"(?:I {ADVERBS}study|{I_AM}studying|I(?:'m| am) (?:majoring|doing (?:a|my) (?:phd|master's|masters|degree"
+        r"|ba|bsc|msc)) in|I majored in|I have an? (?:\w+ )?(?:phd|degree|master's|masters|ba|bsc|msc|mba"
+        r"|doctorate) in|my major is|I did my (?:phd|degree|master's|masters) in) (?P<x>\S.*)",
+        _studies,
+    ),
+    rule(
+        rf"(?:{I_AM}(?:an? )?(?:\w+ ){{0,2}}student at|I (?:go to|attend|graduated from"
+        r"|went to)) (?P<x>(?:the )?(?-i:[A-Z])\w*.*)",
+        _school,
+    ),
+    rule(
+        rf"{I_AM}(?:building|writing|working on|developing|creating|making) (?:an? |my own |my )(?P<x>\S.*)", _project
+    ),
+)
