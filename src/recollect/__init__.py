@@ -22,8 +22,8 @@ _HOMES = {
     "engine.events": ("Event",),
     "engine.outbox": ("Backlog",),
     "engine.processors": (
-        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "LearningExtractor", "Embedder", "Archiver",
-        "Deduplicator", "Processor", "Report",
+        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "LearningExtractor", "Embedder",
+        "Archiver", "Deduplicator", "Processor", "Report",
     ),
     "recall.hit": ("Hit", "Reason"),
     "context": (

@@ -202,7 +202,7 @@ class AsyncMemory:
     def task(
         self, *, recall: Any = None, remember: Remember | None = None, thread: str | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Gives a function memory: what is recalled comes in as `recalled`, its output is kept; failing keeps nothing."""
+        """Gives a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
         return self._injection.task(recall=recall, remember=remember, thread=thread)
 
     def on(self, event: str, hook: Hook) -> Callable[[], None]:
@@ -429,7 +429,7 @@ class Memory:
     def task(
         self, *, recall: Any = None, remember: Remember | None = None, thread: str | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Gives a function memory: what is recalled comes in as `recalled`, its output is kept; failing keeps nothing."""
+        """Gives a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
         return stepped(self._twin._injection.task(recall=recall, remember=remember, thread=thread))
 
     def on(self, event: str, hook: Hook) -> Callable[[], None]:

@@ -21,8 +21,21 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
 _OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust")
 _ANTHROPIC_BLOCKS = frozenset(
-    "tool_use tool_result thinking redacted_thinking image document search_result server_tool_use "
-    "web_search_tool_result mcp_tool_use mcp_tool_result container_upload code_execution_tool_result".split()
+    [
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "image",
+        "document",
+        "search_result",
+        "server_tool_use",
+        "web_search_tool_result",
+        "mcp_tool_use",
+        "mcp_tool_result",
+        "container_upload",
+        "code_execution_tool_result",
+    ]
 )
 _ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
 

@@ -288,7 +288,11 @@ class CheckpointStep(Record, frozen=True, kw_only=True):
 class Job(Record, frozen=True, kw_only=True):
     """Work that follows from evidence, one row per thing to look at: the durable outbox."""
 
-    table = Table("jobs", ("org", "queue", "ns", "item"), indexes={"ready": ("queue", "status", "run_at", "org", "ns", "item")})
+    table = Table(
+        "jobs",
+        ("org", "queue", "ns", "item"),
+        indexes={"ready": ("queue", "status", "run_at", "org", "ns", "item")},
+    )
     queue: str
     ns: str
     item: str
@@ -319,7 +323,9 @@ class Mark(Record, frozen=True, kw_only=True):
 class Link(Record, frozen=True, kw_only=True):
     """`target` was derived from `source`: the lineage that why() climbs and forget() descends."""
 
-    table = Table("links", ("org", "source", "kind", "target"), indexes={"by_target": ("org", "target", "source", "kind")})
+    table = Table(
+        "links", ("org", "source", "kind", "target"), indexes={"by_target": ("org", "target", "source", "kind")}
+    )
     source: str
     kind: str
     target: str

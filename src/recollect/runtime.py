@@ -27,9 +27,8 @@ def run_blocking(coro: Coroutine[Any, Any, T]) -> T:
         result: T = done.value
         return result
     else:
-        raise SuspendedError(
-            f"{coro.__qualname__} needs an event loop and was reached from a blocking Memory; use AsyncMemory"
-        )
+        name = getattr(coro, "__qualname__", "a coroutine")
+        raise SuspendedError(f"{name} needs an event loop and was reached from a blocking Memory; use AsyncMemory")
     finally:
         coro.close()
 
@@ -96,9 +95,10 @@ class BlockingRuntime:
     async def resolve(self, value: T | Awaitable[T]) -> T:
         if inspect.isawaitable(value):
             if inspect.iscoroutine(value):
-                return run_blocking(value)  # type: ignore[no-any-return]  # narrowed by iscoroutine
+                stepped: T = run_blocking(value)
+                return stepped
             raise UsageError("an async function was given to a blocking Memory; use AsyncMemory")
-        return value  # type: ignore[return-value]  # not awaitable here
+        return value
 
     def lock(self) -> AbstractAsyncContextManager[Any]:
         return _ThreadLock()

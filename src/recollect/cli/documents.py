@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -29,7 +30,7 @@ def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | 
     with session.memory(create=True) as memory:
         rows = []
         for path in files:
-            text = click.get_text_stream("stdin").read() if str(path) == "-" else path.read_text("utf-8")
+            text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
             made = memory.documents.add(namespace, text, title=title or path.name, source=source or str(path))
             rows.append({"id": made.id, "title": made.title, "chunks": made.chunks, "source": made.source})
         session.show(rows, ("id", "title", "chunks", "source"))

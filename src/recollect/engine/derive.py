@@ -1,7 +1,7 @@
 """What follows from what users say: facts and learnings, from the `derive` jobs of threads.
 
-One apply writes what a stretch of messages yields, the lineage, the mark and the end of the job, so that a killed worker
-leaves nothing half derived and nothing is derived twice. Only users' own text is read; see `recollect.extract`.
+One apply writes what a stretch of messages yields, the lineage, the mark and the end of the job, so that a killed
+worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see `recollect.extract`.
 """
 
 from __future__ import annotations

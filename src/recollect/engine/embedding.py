@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ModelError, RecollectError
+from ..errors import ModelError, RecollectError, UsageError
 from ..runtime import Runtime
 
 
@@ -16,8 +15,11 @@ class Embedding:
     def __init__(self, spec: Any, runtime: Runtime) -> None:
         from ..embed import open_embedder
 
-        self._inner = open_embedder(spec, blocking=runtime.blocking)
-        self._runtime = runtime
+        inner = open_embedder(spec, blocking=runtime.blocking)
+        if inner is None:
+            raise UsageError("no embedder was named")
+        self._inner = inner
+        self._offload = None if runtime.blocking else runtime.offload
 
     @property
     def name(self) -> str:
@@ -32,9 +34,7 @@ class Embedding:
     async def embed(self, texts: Sequence[str]) -> Any:
         """One unit vector per text; any failure is a ModelError."""
         try:
-            if inspect.iscoroutinefunction(self._inner.embed):
-                return await self._inner.embed(texts)
-            return await self._runtime.call(self._inner.embed, texts)
+            return await self._inner.embed(texts, offload=self._offload)
         except RecollectError:
             raise
         except Exception as cause:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -115,7 +116,7 @@ class Facts:
         async def attempt() -> Fact:
             old = await core.get(Fact, space, check_name(key, "fact key"))
             fact = msgspec.structs.replace(self._new(space, key, value, None, 1.0, None), reason=reason)
-            changes: list[Change] = [
+            changes: builtins.list[Change] = [
                 Expect(Fact, fact.row_key, old.version if old else 0),
                 *self._changes(fact, "correct"),
             ]
@@ -127,11 +128,11 @@ class Facts:
         done: Fact = await core.retry(attempt)
         return done
 
-    async def history(self, ns: Ns, key: str) -> list[Fact]:
+    async def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
         """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`."""
         space = self._core.scope.namespace(ns)
         check_name(key, "fact key")
-        past: list[Fact] = list(await self._core.scan(FactVersion, space, key))
+        past: builtins.list[Fact] = list(await self._core.scan(FactVersion, space, key))
         now = await self._core.get(Fact, space, key)
         return [*past, now] if now is not None else past
 
@@ -169,9 +170,9 @@ class Facts:
             expires_at=self._core.expiry(ttl, now),
         )
 
-    def _changes(self, fact: Fact, action: str = "set") -> list[Change]:
+    def _changes(self, fact: Fact, action: str = "set") -> builtins.list[Change]:
         """The fact, its lineage, its trace and the job that makes it findable: committed together."""
-        changes: list[Change] = [
+        changes: builtins.list[Change] = [
             Put(fact),
             Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", fact.updated_at)),
             audit(self._core, action, "fact", fact.id, fact.source),
@@ -184,7 +185,7 @@ class Facts:
 
     async def _refused(self, fact: Fact) -> Fact | None:
         """The rejected version, when this very value was rejected, or corrected away from the same source."""
-        sources: list[str | None] = [None, *fact.sources]
+        sources: builtins.list[str | None] = [None, *fact.sources]
         keys = [("fact", self._fingerprint(fact, source)) for source in sources]
         marks = await self._core.get_many(Tombstone, keys)
         if not any(marks):
@@ -219,7 +220,7 @@ class Facts:
                     "value": old.value if status == "rejected" else None,
                 }
             )
-            changes: list[Change] = [
+            changes: builtins.list[Change] = [
                 Expect(Fact, old.row_key, old.version),
                 Load(last),
                 Load(ended),

@@ -89,8 +89,8 @@ class Health:
             newest = await core.scan(Entry, mark.item, index="by_stamp", limit=1)
             if newest and newest[0].embedder not in (None, embedder.name):
                 problems.append(
-                    f"vectors of {mark.item} were made by {newest[0].embedder}, not {embedder.name}: recall finds them by "
-                    "words only; run `recollect process embedder`"
+                    f"vectors of {mark.item} were made by {newest[0].embedder}, not {embedder.name}: recall finds them "
+                    "by words only; run `recollect process embedder`"
                 )
                 break
         return str(embedder.name)

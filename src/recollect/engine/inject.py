@@ -19,7 +19,7 @@ from .learnings import Learnings
 from .recall import Recalling
 from .state import State
 from .threads import Threads
-from .working import WorkingMemory
+from .working import Working, WorkingMemory
 
 METHODS = ("run", "invoke", "arun", "ainvoke")
 SURE = 0.7
@@ -91,7 +91,7 @@ class Injection:
 
         items: list[Any] = []
         if core.scope.user is not None:
-            working = await WorkingMemory(core).get()
+            working = await WorkingMemory(core, Working).get()
             if working is not None:
                 noted = {
                     name: value for name, value in msgspec.to_builtins(working).items() if value and name != "history"

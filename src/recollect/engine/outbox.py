@@ -161,7 +161,7 @@ class Jobs:
             if not open_ or (deadline is not None and self._core.now() >= deadline):
                 return settled
             if not await Outbox(self._core.shared, self._core.org).step():
-                if not any(job.status != "dead" for queue in QUEUES for job in await self._core.scan(Job, queue)):
+                if not sum([one.waiting for one in await self.backlog()]):
                     return await self._settled(many)
                 await self._core.runtime.sleep(0.01)
 

@@ -1,6 +1,6 @@
 """Processors: maintenance over a store. Each is incremental, safe to run twice or on two machines, and reports.
 
-`process(memory)` works with either facade: on a blocking Memory it answers a Report, on an AsyncMemory an awaitable one.
+`process(memory)` works with either facade: a blocking Memory gives a Report, an AsyncMemory an awaitable of one.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ class Recalling:
         embedder = core.shared.embedder
         name = embedder.name if embedder is not None and wants_vectors else None
         async with core.shared.recall_lock:
-            scoped = core.shared.scopes.get((core.org, ns))
+            scoped: Scoped | None = core.shared.scopes.get((core.org, ns))
             if scoped is None or (name is not None and scoped.embedder != name) or scoped.stamp > mark.position:
                 scoped = self._fresh(ns, name, embedder)
                 core.shared.scopes.put((core.org, ns), scoped)

@@ -26,7 +26,26 @@ from .threads import MessageReceipt, Threads
 if TYPE_CHECKING:
     from ..context.context import Context
 
-SMALL_TALK = frozenset(["hi", "hello", "hey", "thanks", "thank", "you", "ok", "okay", "yes", "no", "bye", "goodbye", "cool", "great", "nice", "sure"])
+SMALL_TALK = frozenset(
+    [
+        "hi",
+        "hello",
+        "hey",
+        "thanks",
+        "thank",
+        "you",
+        "ok",
+        "okay",
+        "yes",
+        "no",
+        "bye",
+        "goodbye",
+        "cool",
+        "great",
+        "nice",
+        "sure",
+    ]
+)
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
@@ -90,7 +91,7 @@ class Threads:
             bounds["after"] = (after,)
         return await self._core.scan(Thread, self._core.scope.namespace(ns), **bounds)
 
-    async def append(self, id: str, *messages: Given, key: str | None = None) -> list[MessageReceipt]:
+    async def append(self, id: str, *messages: Given, key: str | None = None) -> builtins.list[MessageReceipt]:
         """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so."""
         if not messages:
             return []
@@ -100,7 +101,7 @@ class Threads:
         stamped = tuple(self._stamped(id, given, at) for given in messages)
         if key is not None:
             check_name(key, "idempotency key")
-        changes: list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
+        changes: builtins.list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
         if any(message.pinned for message in stamped):
             done = await core.retry(lambda: self._append_pinned(id, stamped, changes))
         else:
@@ -124,7 +125,7 @@ class Threads:
         before: Place | None = None,
         after: Place | None = None,
         roles: Sequence[str] | None = None,
-    ) -> list[Message]:
+    ) -> builtins.list[Message]:
         """Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start."""
         await self._check_visible(id)
         backwards = before is not None and after is None
@@ -141,7 +142,7 @@ class Threads:
             await self._existing_or_fail(id)
         return found[::-1] if backwards else found
 
-    async def recent(self, id: str, n: int = 10) -> list[Message]:
+    async def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
         """The newest n messages, the newest last."""
         if self._core.scope.user is not None:
             await self._check_visible(id)
@@ -168,7 +169,7 @@ class Threads:
         if before is not None:
             return await self._delete_before(thread, self._place(id, before))
         seqs = [self._place(id, one) for one in ids or ()]
-        changes: list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
+        changes: builtins.list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
         results = await self._core.apply(
             *changes, *entries, audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)})
@@ -197,7 +198,7 @@ class Threads:
         )
         return True
 
-    async def summaries(self, id: str) -> list[Summary]:
+    async def summaries(self, id: str) -> builtins.list[Summary]:
         """The summaries of a thread, oldest first, each with the range it stands for."""
         await self._check_visible(id)
         found = await self._core.scan(Summary, id)
@@ -240,7 +241,7 @@ class Threads:
             known[(self._core.org, id, ns)] = found
         return found
 
-    async def _append_pinned(self, id: str, messages: tuple[Message, ...], changes: list[Change]) -> Appended:
+    async def _append_pinned(self, id: str, messages: tuple[Message, ...], changes: builtins.list[Change]) -> Appended:
         """Where pinned messages are is kept beside the thread, so that no context has to look for them."""
         core = self._core
         thread, mark = await core.get(Thread, id), await core.get(Mark, "pinned", id)
@@ -249,7 +250,7 @@ class Threads:
         kept = Mark(
             org=core.org, name="pinned", item=id, detail=[*(mark.detail if mark else ()), *places], updated_at=core.at()
         )
-        expects: list[Change] = [Expect(Mark, kept.row_key, mark.version if mark else 0)]
+        expects: builtins.list[Change] = [Expect(Mark, kept.row_key, mark.version if mark else 0)]
         if thread is not None:
             expects.append(Expect(Thread, thread.row_key, thread.version))
         results = await core.apply(*expects, *changes, Put(kept))
@@ -315,10 +316,10 @@ class Threads:
             raise Conflict(f"thread {asked.id!r} exists in another namespace; choose another id")
         return thread
 
-    async def _replay(self, id: str, done: Appended) -> list[MessageReceipt]:
+    async def _replay(self, id: str, done: Appended) -> builtins.list[MessageReceipt]:
         found = await self._core.scan(Message, id, after=(done.first - 1,), before=(done.first + done.count,))
         state = await receipt_states(self._core, id)
-        return [MessageReceipt(message, True, *state(message.seq), replayed=True) for message in found]
+        return [_receipt(message, state(message.seq)) for message in found]
 
     async def _delete_before(self, thread: Thread, place: int) -> int:
         core = self._core
@@ -366,11 +367,15 @@ async def receipt_states(core: Core, thread: str) -> Any:
     return state
 
 
+def _receipt(message: Message, state: tuple[bool, Any]) -> MessageReceipt:
+    return MessageReceipt(message, True, state[0], state[1], replayed=True)
+
+
 def _placed(message: Message, seq: int, expires_at: Any) -> Message:
     return msgspec.structs.replace(message, seq=seq, expires_at=expires_at)
 
 
-def _roles(roles: Sequence[str]) -> list[str]:
+def _roles(roles: Sequence[str]) -> builtins.list[str]:
     if isinstance(roles, str):
         roles = [roles]
     unknown = [role for role in roles if role not in ROLES]

@@ -36,7 +36,8 @@ class Load(msgspec.Struct, frozen=True):
 
 class Append(msgspec.Struct, frozen=True):
     """Add messages at the end of a thread; the store gives the sequence numbers under its lock.
-    An idempotency key seen before turns the whole `apply` into a replay: nothing is written, earlier numbers come back."""
+    An idempotency key seen before turns the whole `apply` into a replay: nothing is written, and the earlier numbers
+    come back."""
 
     org: str
     thread: str
@@ -79,7 +80,8 @@ Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What a Put wrote: the version given and when the row was first made. `None` in its place: `absent` and it was there."""
+    """What a Put wrote: the version given and when the row was first made. `None` in its place means that the Put was
+    `absent` and the row was there."""
 
     version: int
     created_at: datetime | None

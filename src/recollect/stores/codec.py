@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 import typing
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from math import isfinite
@@ -79,7 +79,7 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
     return f"kind({', '.join(brief)}) if {' and '.join(empty)} else {full}" if empty else full
 
 
-def checksum(row: Row) -> int:
+def checksum(row: Sequence[Any]) -> int:
     """CRC of every column of a row."""
     return zlib.crc32(_pack(row))
 
@@ -147,7 +147,9 @@ def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> st
         if not _is_empty_default(field):
             return f"load({cell})"
         made = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
-        return f"({{}} if {cell} is None else load({cell}))" if made == {} else f"(() if {cell} is None else freeze(load({cell})))"
+        if made == {}:
+            return f"({{}} if {cell} is None else load({cell}))"
+        return f"(() if {cell} is None else freeze(load({cell})))"
     if column.kind == "time":
         # Exact while microseconds fit in a float's 53 bits, that is until the year 2255; slower beyond.
         made = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < 9007199254740992 else exact({cell}))"

@@ -173,9 +173,7 @@ class MemoryStore:
             return self._increment(change.record, now, undo)
         return self._expect(change, now)
 
-    def _write(
-        self, rows: _Rows, key: Key, row: Row | None, undo: list[tuple[_Rows, Key, Row | None]]
-    ) -> Row | None:
+    def _write(self, rows: _Rows, key: Key, row: Row | None, undo: list[tuple[_Rows, Key, Row | None]]) -> Row | None:
         old = rows.put(key, row)
         undo.append((rows, key, old))
         return old
@@ -309,7 +307,8 @@ class _Rows:
         place = codec(kind).place
         self.by_key: dict[Key, Row] = {}
         self._expires = place.get("expires_at")
-        orders = {None: key, **indexes}
+        orders: dict[str | None, tuple[str, ...]] = {None: key}
+        orders.update(indexes)
         self._orders = {name: _Order(tuple(place[c] for c in columns)) for name, columns in orders.items()}
         self._key_places = tuple(place[c] for c in key)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -36,7 +37,8 @@ def _one(url: Any, runtime: Runtime, durability: str) -> Store:
         from .memory import MemoryStore
 
         # Inside open_store, the facade's constructor, then the user's line.
-        warnings.warn("no URL was given: this memory lives in RAM and nothing of it will last", NothingLasts, stacklevel=5)
+        said = "no URL was given: this memory lives in RAM and nothing of it will last"
+        warnings.warn(said, NothingLasts, stacklevel=5)
         return MemoryStore()
     if not isinstance(url, str | os.PathLike):
         if hasattr(url, "apply") and hasattr(url, "scan"):
@@ -68,11 +70,12 @@ def _sqlite(text: str, scheme: str, runtime: Runtime, durability: str) -> Store:
     return SqliteStore(text, runtime=runtime, durability=durability)
 
 
-def _load(module: str, name: str) -> Any:
+def _load(module: str, name: str) -> Callable[..., Store]:
     import importlib
 
     try:
-        return getattr(importlib.import_module(f"recollect.stores.{module}"), name)
+        found: Callable[..., Store] = getattr(importlib.import_module(f"recollect.stores.{module}"), name)
+        return found
     except ModuleNotFoundError as cause:
         if cause.name and cause.name.startswith("recollect"):
             raise

@@ -68,7 +68,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     length, expires = grown
     first = seq = length - count + 1
     for row in rows:
-        cells = [change.org, change.thread, seq, *row[3:]]
+        cells: list[Any] = [change.org, change.thread, seq, *row[3:]]
         cells[_EXPIRES] = expires
         cells.append(checksum(cells))
         cursor.execute(_ADD, cells)
@@ -103,14 +103,14 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     before = old[0] if old and versioned else 0
     if table.history and not old:
         # Numbers go on after those of a deleted row, so that none is used twice.
-        before = cursor.execute(sql.last_version, key).fetchone()[0] or 0
+        before = cursor.execute(sql.last_version, key).fetchall()[0][0] or 0
     version = before + 1 if versioned else 0
     created = old[-1] if old and "created_at" in place else None
     if old and table.history:
         cursor.execute(sql.to_history, key)
     row = _with_version(kind, row, version, created)
     cursor.execute(sql.upsert, row)
-    if kind is Entry:
+    if isinstance(change.record, Entry):
         add_text(cursor, change.record)
     return _stored(row, place)
 
@@ -170,7 +170,7 @@ def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
 def _load(cursor: apsw.Cursor, change: Load, row: Row, now: int) -> None:
     kind = type(change.record)
     cursor.execute(statements(kind).upsert, _summed(kind, row))
-    if kind is Entry:
+    if isinstance(change.record, Entry):
         add_text(cursor, change.record)
 
 

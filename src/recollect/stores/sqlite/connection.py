@@ -36,13 +36,13 @@ _open_here: dict[str, int] = {}
 """Files this process has open: looking into one with a second descriptor would drop its POSIX locks."""
 
 
-def translated(cause: apsw.Error, doing: str) -> StoreError:
-    """Our error for one of apsw's."""
+def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError:
+    """Our error for one of apsw's, or for stored text that is no text any more."""
     if isinstance(cause, apsw.BusyError | apsw.LockedError):
         return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
     if isinstance(cause, apsw.FullError):
         return StoreUnavailable(f"the disk is full while {doing}; nothing was written, free some room")
-    if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError):
+    if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError | UnicodeDecodeError):
         return CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup")
     if isinstance(cause, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return StoreUnavailable(f"the file cannot be opened or written ({type(cause).__name__}) while {doing}")
@@ -113,12 +113,13 @@ class Connections:
         if self._pid != os.getpid():
             self._after_fork()
         try:
-            cursor = self._idle.pop() if self._idle else self._connect().cursor()
-        except IndexError:  # another thread took the last idle one in between
-            cursor = self._connect().cursor()
+            cursor = self._idle.pop()
+        except IndexError:
+            with driver_errors("opening it"):
+                cursor = self._connect().cursor()
         try:
             return work(cursor)
-        except apsw.Error as cause:
+        except (apsw.Error, UnicodeDecodeError) as cause:
             raise translated(cause, "reading") from cause
         finally:
             self._idle.append(cursor)
@@ -140,7 +141,7 @@ class Connections:
                     raise
                 self._commit(cursor)
                 return result
-            except apsw.Error as cause:
+            except (apsw.Error, UnicodeDecodeError) as cause:
                 raise translated(cause, "writing") from cause
 
     def _commit(self, cursor: apsw.Cursor) -> None:

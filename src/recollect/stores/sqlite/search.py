@@ -10,7 +10,7 @@ import apsw
 
 from ...records import Entry
 from ..base import live
-from ..codec import codec
+from ..codec import Row, codec
 from .statements import column_names
 
 _COLUMNS = ", ".join(f"e.{name}" for name in column_names(Entry))
@@ -43,7 +43,7 @@ def coded(org: str, ns: str, terms: str) -> str:
 
 def add_text(cursor: apsw.Cursor, entry: Entry) -> None:
     """Put an entry's terms into the index, in the transaction that writes the entry."""
-    (rowid,) = cursor.execute(_ROWID, entry.row_key).fetchone()
+    (rowid,) = cursor.execute(_ROWID, entry.row_key).fetchall()[0]
     own = coded(entry.org, entry.ns, entry.terms)
     cursor.execute(_INSERT, (rowid, own, coded(entry.org, entry.ns, entry.context_terms)))
 
@@ -57,7 +57,7 @@ def search_text(
     # Each coded term is letters and digits only; quoted all the same.
     match = " OR ".join(f'"{term}"' for term in coded(org, ns, " ".join(terms)).split())
     sql = _FIND.format(kinds=f"AND e.kind IN ({', '.join('?' * len(kinds))})" if kinds is not None else "")
-    rows = cursor.execute(sql, [match, org, ns, *(kinds or ()), limit]).fetchall()
+    rows: list[Row] = cursor.execute(sql, [match, org, ns, *(kinds or ()), limit]).fetchall()
     made, expires = codec(Entry), codec(Entry).place["expires_at"]
     return [made.decode(row) for row in rows if live(row[expires], now)]
 

@@ -40,7 +40,9 @@ def statements(kind: type[Record]) -> Statements:
         else f"{insert} ON CONFLICT DO NOTHING",
         there=f"SELECT {'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(kept)} FROM {table.name} WHERE {match}" if kept else "",
-        to_history=f"INSERT OR REPLACE INTO {table.history} ({columns}) SELECT {columns} FROM {table.name} WHERE {match}",
+        to_history=(
+            f"INSERT OR REPLACE INTO {table.history} ({columns}) SELECT {columns} FROM {table.name} WHERE {match}"
+        ),
         last_version=f"SELECT max(version) FROM {table.history} WHERE {match}",
         delete=f"DELETE FROM {table.name} WHERE {match}",
     )

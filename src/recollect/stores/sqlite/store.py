@@ -20,7 +20,10 @@ from .connection import Connections
 from .search import search_text, term_counts
 from .statements import column_names, scan_sql, statements, successor
 
-_DUE = "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} ORDER BY run_at, org, ns, item LIMIT ?"
+_DUE = (
+    "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} "
+    "ORDER BY run_at, org, ns, item LIMIT ?"
+)
 
 
 class SqliteStore:
@@ -242,7 +245,9 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
     traces = [change.record for change in changes if isinstance(change, Put | Load)]
     taken = [change for change in changes if isinstance(change, Delete | DeleteRange)]
     others = len(changes) - len(traces) - len(taken) - sum(isinstance(change, Expect) for change in changes)
-    return bool(taken) and not others and all(isinstance(trace, AuditEvent | FactVersion | Tombstone) for trace in traces)
+    return (
+        bool(taken) and not others and all(isinstance(trace, AuditEvent | FactVersion | Tombstone) for trace in traces)
+    )
 
 
 def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:

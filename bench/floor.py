@@ -1,0 +1,49 @@
+"""The raw floor: the bare driver doing the same durable work, with the same pragmas, tables and columns."""
+
+from __future__ import annotations
+
+import time
+
+import apsw
+
+from recollect.records import Fact
+from recollect.messages import Message
+from recollect.stores.codec import checksum, codec
+from recollect.stores.sqlite.statements import column_names, scan_sql, statements
+
+PRAGMAS = (
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = {sync}; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; "
+    "PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 2000"
+)
+
+
+class BareSqlite:
+    """A hand-written loop over apsw: one transaction per message, sequence from the thread's row."""
+
+    def __init__(self, path: str, durability: str) -> None:
+        self.connection = apsw.Connection(path)
+        self.connection.execute(PRAGMAS.format(sync="FULL" if durability == "full" else "NORMAL"))
+        self.cursor = self.connection.cursor()
+        self.insert = statements(Message).insert
+        self.columns = len(column_names(Message))
+
+    def append(self, thread: str, content: str) -> None:
+        now = time.time_ns() // 1000
+        run = self.cursor.execute
+        run("BEGIN IMMEDIATE")
+        (seq,) = run(
+            "UPDATE threads SET length = length + 1, tokens = tokens + ?, updated_at = ?, version = version + 1 "
+            "WHERE org = 'default' AND id = ? RETURNING length",
+            (80, now, thread),
+        ).fetchone()
+        row = ("default", thread, seq, "user", content, None, None, None, None, None, 0, None, 80, None, now, None, 1)
+        run(self.insert, row)
+        run("COMMIT")
+
+    def recent(self, thread: str, n: int) -> list[tuple]:
+        sql = "SELECT seq, role, content, created_at FROM messages WHERE org = ? AND thread = ? ORDER BY seq DESC LIMIT ?"
+        return self.cursor.execute(sql, ("default", thread, n)).fetchall()
+
+    def fact(self, ns: str, key: str) -> tuple | None:
+        sql = 'SELECT value, confidence, updated_at, expires_at FROM facts WHERE org = ? AND ns = ? AND "key" = ?'
+        return self.cursor.execute(sql, ("default", ns, key)).fetchone()
