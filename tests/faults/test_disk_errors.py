@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from recollect import UnknownOutcome
-from tests.faults.clients import client, heard
+from tests.faults.clients import SOAK, client, heard
 from tests.faults.disk import Disk, Event, watched
 from tests.faults.scenario import STEPS, end_at, open_memory, run_steps, state_of
 
@@ -52,7 +52,7 @@ def test_a_failed_write_is_reported_and_leaves_no_half(ram_path: Path, error: ty
 
 
 def test_an_end_at_any_write_loses_nothing_acknowledged(ram_path: Path) -> None:
-    for at in range(1, _count(ram_path / "count.db") + 1):
+    for at in range(1, _count(ram_path / "count.db") + 1, 1 if SOAK else 5):
         with client(end_at, str(ram_path), at) as (_, hear):
             acked = list(heard(hear))
         with open_memory(ram_path / f"{at}.db") as memory:

@@ -1,13 +1,13 @@
 """A power cut at any moment: with durability="full" nothing acknowledged is lost; "normal" is the planted bug."""
 
-import os
 import random
 from pathlib import Path
 
 from recollect import Memory
+from tests.faults.clients import SOAK
 from tests.faults.disk import Event, image_after_power_loss, watched
 
-IMAGES = 2000 if os.environ.get("RECOLLECT_SOAK") else 150
+IMAGES = 2000 if SOAK else 150
 MESSAGES = 60
 
 
@@ -91,7 +91,7 @@ def test_every_acknowledgement_comes_after_a_sync_of_the_log_file(ram_path: Path
 def test_a_cut_while_the_file_is_made_leaves_one_that_opens(ram_path: Path) -> None:
     log = _record(ram_path / "memory.db", "full")
     first = next(i for i, event in enumerate(log) if event.kind == "ack")
-    for cut in range(1, first, 2):
+    for cut in range(1, first, 1 if SOAK else 6):
         place = ram_path / f"{cut}"
         place.mkdir()
         image_after_power_loss(log, cut, place, random.Random(cut))
