@@ -35,13 +35,14 @@ class Plan(NamedTuple):
 
     steps: list[Step]
     owners: list[int | None]
-    answers: list[tuple[int, Read]]
+    answers: dict[int, tuple[int, Read]]
     repeatable: bool
     """Whether an idempotency key makes it safe to send again when the reply was lost."""
 
     def results(self, replies: Sequence[Reply]) -> list[Any]:
         """One result per change."""
-        return [read(replies[place]) for place, read in self.answers]
+        found = (self.answers[n] for n in range(len(self.answers)))
+        return [read(replies[place]) for place, read in found]
 
 
 def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Plan:
@@ -51,8 +52,8 @@ def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> P
         if isinstance(change, Append) and change.key is not None and place:
             # What stands before an append may fail for the very reason that it is done: ask for its receipt first.
             made.ask_receipt(place, change)
-    for place, change in enumerate(changes):
-        made.add(place, change)
+    for place in _lock_order(changes):
+        made.add(place, changes[place])
     repeatable = any(isinstance(change, Append) and change.key is not None for change in changes)
     return Plan(made.steps, made.owners, made.answers, repeatable)
 
@@ -61,7 +62,7 @@ class _Planner:
     def __init__(self, now: int, enter: Callable[[str], Step]) -> None:
         self.steps: list[Step] = []
         self.owners: list[int | None] = []
-        self.answers: list[tuple[int, Read]] = []
+        self.answers: dict[int, tuple[int, Read]] = {}
         self._now = b"%d" % now
         self._enter = enter
         self._org: str | None = None
@@ -100,7 +101,7 @@ class _Planner:
         self.owners.append(owner)
 
     def _answer(self, owner: int, step: Step, read: Read) -> None:
-        self.answers.append((len(self.steps), read))
+        self.answers[owner] = (len(self.steps), read)
         self._step(owner, step)
 
     def _put(self, place: int, change: Put) -> None:
@@ -167,6 +168,28 @@ class _Planner:
         if change.version == 0:
             self._absent.add((change.kind, change.key))
         self._answer(place, Step(sql, cells), lambda reply: None)
+
+
+def _lock_order(changes: Sequence[Change]) -> list[int]:
+    """The places of the changes, those of one run that touch different rows sorted by row: two batches that lock the
+    same rows then lock them in the same order, and need not wait for the server to find a deadlock."""
+    order: list[int] = []
+    run: dict[tuple[str, str], int] = {}
+    for place, change in enumerate(changes):
+        if isinstance(change, Put | Increment):
+            row = (change.record.table.name, repr(change.record.row_key))
+        elif isinstance(change, Delete):
+            row = (change.kind.table.name, repr(change.key))
+        else:
+            order += [run[row] for row in sorted(run)]
+            order.append(place)
+            run = {}
+            continue
+        if row in run:
+            order += [run[row] for row in sorted(run)]
+            run = {}
+        run[row] = place
+    return order + [run[row] for row in sorted(run)]
 
 
 def _org_of(change: Change) -> str:
