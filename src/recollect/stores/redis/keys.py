@@ -33,13 +33,21 @@ def encode_key(columns: Sequence[str | int]) -> bytes:
 
 
 def _encode_column(column: str | int) -> bytes:
-    if isinstance(column, str):
-        if "\0" in column:
-            raise InvalidValue("a key with a NUL, which no store can keep")
-        try:
-            return column.encode() + b"\0"
-        except UnicodeEncodeError as cause:
-            raise InvalidValue("a key with a lone surrogate, which no store can keep") from cause
+    return encode_text(column) if isinstance(column, str) else encode_number(column)
+
+
+def encode_text(column: str) -> bytes:
+    """A text column; NUL ends it, so none may be inside."""
+    if "\0" in column:
+        raise InvalidValue("a key with a NUL, which no store can keep")
+    try:
+        return column.encode() + b"\0"
+    except UnicodeEncodeError as cause:
+        raise InvalidValue("a key with a lone surrogate, which no store can keep") from cause
+
+
+def encode_number(column: int) -> bytes:
+    """An integer column, 64 bits as fixed-width digits from the lowest on."""
     return b"%016x" % (column + _INT_OFFSET)
 
 

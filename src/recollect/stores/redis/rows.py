@@ -6,9 +6,9 @@ that follows, which a script can compute when it fills in a sequence number; it 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
+from hashlib import sha1
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from ...errors import CorruptRecord
 from ...records import Key, Record
 from ..codec import Codec, codec, decoded
-from .keys import AFTER_ALL, encode_key, stamp, unstamp
+from .keys import AFTER_ALL, encode_key, encode_number, encode_text, stamp, unstamp
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
@@ -47,34 +47,33 @@ class Layout:
         self.history = (table.history or "").encode()
         self.indexes = {name: _without_org(columns) for name, columns in table.indexes.items()}
         self.index_numbers = {name: number for number, name in enumerate(self.indexes, 1)}
-        self._codec = made
-        self._key = tuple(made.place[name] for name in table.key[1:])
-        self._index_places = [tuple(made.place[name] for name in columns) for columns in self.indexes.values()]
+        self._encode_row = made.encode
         # A field of a column that this table does not have stays empty.
-        self._fields = [_field(made, name) for name in names]
+        fields = [_field(made, name) for name in names]
+        key = tuple(made.place[name] for name in table.key[1:])
+        indexes = [tuple(made.place[name] for name in columns) for columns in self.indexes.values()]
+        self._split = _compile_split(made, key, indexes, fields)
+        self._join = _compile_join(made, fields)
 
     def member(self, key: Key) -> bytes:
         """The place of a row among those of its org."""
         return encode_key(key[1:])
 
-    def encode(self, record: Record) -> list[bytes | str]:
+    def encode(self, record: Record) -> list[Any]:
         """Member, fields, index members and body: what a script takes to write the row."""
-        row = list(self._codec.encode(record))
-        member = encode_key([row[place] for place in self._key])
-        index = AFTER_ALL.join([encode_key([row[place] for place in places]) for places in self._index_places])
-        fields = []
-        for place, write, _ in self._fields:
-            if place is None:
-                fields.append("")
-            else:
-                fields.append("" if row[place] is None else write(row[place]))
-                row[place] = None
-        return [member, *fields, index, _pack(row)]
+        made: list[Any] = self._split(self._encode_row(record))
+        return made
 
     def decode(self, raw: bytes, now: int | None) -> Any:
         """The record of a stored row; None when it has ended by `now`."""
         try:
-            row = self._row(raw)
+            if self.checked:
+                body = raw[8:]
+                if sha1(body, usedforsecurity=False).hexdigest()[:8].encode() != raw[:8]:
+                    raise self.damaged()
+                raw = body
+            parts = raw.split(b";", self.width + 1)
+            row = self._join(parts, _unpack(parts[-1][int(parts[-2]) :]))
         except (ValueError, IndexError, TypeError, msgspec.MsgspecError) as cause:
             raise self.damaged() from cause
         if now is not None and self.expires is not None:
@@ -82,18 +81,6 @@ class Layout:
             if ends is not None and ends <= now:
                 return None
         return decoded(self.kind, row)
-
-    def _row(self, raw: bytes) -> Any:
-        if self.checked:
-            if hashlib.sha1(raw[8:], usedforsecurity=False).hexdigest()[:8].encode() != raw[:8]:
-                raise self.damaged()
-            raw = raw[8:]
-        parts = raw.split(b";", self.width + 1)
-        row = _unpack(parts[-1][int(parts[-2]) :])
-        for (place, _, read), text in zip(self._fields, parts, strict=False):
-            if place is not None:
-                row[place] = read(text) if text else None
-        return tuple(row)
 
     def damaged(self) -> CorruptRecord:
         """What a row raises that is not what was written."""
@@ -120,15 +107,54 @@ def kinds() -> Iterator[type[Record]]:
     yield from found.values()
 
 
-_Field = tuple[int | None, Callable[[Any], str], Callable[[bytes], Any]]
+_Field = tuple[int | None, str]
+"""Which column a field holds, if any, and how it is written."""
+_SCOPE: dict[str, Any] = {
+    "pack": _pack,
+    "stamp": stamp,
+    "unstamp": unstamp,
+    "text": encode_text,
+    "number": encode_number,
+}
 
 
 def _field(made: Codec, name: str) -> _Field:
     place = made.place.get(name)
     kind = "int" if place is None else made.columns[place].kind
-    writers: dict[str, Callable[[Any], str]] = {"time": stamp, "text": _quoted, "json": _escaped}
-    readers: dict[str, Callable[[bytes], Any]] = {"time": unstamp, "text": _unquoted, "json": _unescaped}
-    return place, writers.get(kind, str), readers.get(kind, int)
+    return place, kind if kind in ("time", "text", "json") else "int"
+
+
+def _compile_split(made: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field]) -> Any:
+    """From a row to what scripts take. Compiled, as the codec is; the source holds numbers and our own names only."""
+    writers = {"time": "stamp", "text": "quoted", "json": "escaped", "int": "str"}
+    held = {place for place, _ in fields}
+    parts = [_key_source(made, key)]
+    for place, kind in fields:
+        parts.append('""' if place is None else f'("" if row[{place}] is None else {writers[kind]}(row[{place}]))')
+    parts.append(" + after_all + ".join([_key_source(made, places) for places in indexes]) or 'b""')
+    cells = ["None" if place in held else f"row[{place}]" for place in range(len(made.columns))]
+    parts.append(f"pack(({', '.join(cells)},))")
+    return eval(f"lambda row: [{', '.join(parts)}]", _scope())
+
+
+def _compile_join(made: Codec, fields: list[_Field]) -> Any:
+    """From the fields and the body of a stored row to the row."""
+    readers = {"time": "unstamp", "text": "unquoted", "json": "unescaped", "int": "int"}
+    cells = [f"body[{place}]" for place in range(len(made.columns))]
+    for number, (place, kind) in enumerate(fields):
+        if place is not None:
+            cells[place] = f"({readers[kind]}(parts[{number}]) if parts[{number}] else None)"
+    return eval(f"lambda parts, body: ({', '.join(cells)},)", _scope())
+
+
+def _key_source(made: Codec, places: tuple[int, ...]) -> str:
+    kinds = ["text" if made.columns[place].kind == "text" else "number" for place in places]
+    return " + ".join(f"{kind}(row[{place}])" for kind, place in zip(kinds, places, strict=True))
+
+
+def _scope() -> dict[str, Any]:
+    more = {"quoted": _quoted, "escaped": _escaped, "unquoted": _unquoted, "unescaped": _unescaped}
+    return {**_SCOPE, **more, "after_all": AFTER_ALL}
 
 
 def _flags(kind: type[Record], made: Codec) -> str:
@@ -141,6 +167,8 @@ def _without_org(columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _escaped(text: str) -> str:
+    if "%" not in text and ";" not in text:
+        return text
     return text.replace("%", "%25").replace(";", "%3b")
 
 
