@@ -24,7 +24,7 @@ from .budget import SECTIONS, TokenBudget, as_budget
 from .context import Account, Context
 from .fence import as_items, render_memory, render_scratchpad
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
-from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit
+from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit, total_tokens
 from .policies import SlidingWindow, model_of
 from .summaries import awaitable_model, summarize, summary_message
 from .tokens import Counter, open_counter
@@ -210,7 +210,7 @@ class Assembly:
 
     def _aid(self) -> Aid:
         inside = [] if self._explicit_input else self._input
-        taken = sum(unit.tokens for unit in inside)
+        taken = total_tokens(inside)
         previous, found = self._summary_text, self._found
         return Aid(self.counter, self._query(), previous, self._summarize, self._search, found, len(inside), taken)
 
@@ -237,7 +237,7 @@ class Assembly:
         return self._capped(self._room(0))
 
     def _input_tokens(self) -> int:
-        return sum(unit.tokens for unit in self._input)
+        return total_tokens(self._input)
 
     def _room(self, memory_tokens: int) -> int:
         return self.budget.request_tokens - sum(self._fixed.values()) - self._input_tokens() - memory_tokens
@@ -252,12 +252,12 @@ class Assembly:
                 self._take(unit)
         self._check_input()
         self._without_doubles()
-        pinned = sum(unit.tokens for unit in self._units if unit.pinned) + sum(unit.tokens for unit in self._head)
+        pinned = total_tokens([unit for unit in self._units if unit.pinned]) + total_tokens(self._head)
         if pinned > self._capped(self._room(0)):
             raise self._over({"pinned": pinned})
         memory, kept = self._fit_memory(self._room(0) - pinned)
         room = self._capped(self._room(memory.tokens or 0 if memory else 0))
-        plan, summary = self._plan(room - sum(unit.tokens for unit in self._head), pinned)
+        plan, summary = self._plan(room - total_tokens(self._head), pinned)
         return self._settle(plan, summary, memory, kept, room)
 
     def _without_doubles(self) -> None:
@@ -341,7 +341,7 @@ class Assembly:
         keep, dropped = list(plan.keep), list(plan.drop)
         while True:
             lead, always = self._lead(keep, summary, memory, bool(dropped or plan.fold or self._unread()))
-            tokens = sum(unit.tokens for unit in keep) + sum(unit.tokens for unit in self._head)
+            tokens = total_tokens(keep) + total_tokens(self._head)
             tokens += (summary.tokens or 0 if summary else 0) + (lead.tokens or 0 if lead else 0)
             if tokens <= room:
                 break
@@ -378,9 +378,8 @@ class Assembly:
         always: bool,
         history_tokens: int,
     ) -> Context:
-        head = tuple(message for unit in self._head for message in unit.messages)
-        history = (*head, *(message for unit in plan.keep for message in unit.messages))
-        given = tuple(message for unit in reversed(self._input) for message in unit.messages)
+        history = tuple([message for unit in (*self._head, *plan.keep) for message in unit.messages])
+        given = tuple([message for unit in reversed(self._input) for message in unit.messages])
         view = self._view(summary, memory, history, given)
         check_view(view)
         spent = {**self._fixed, "memory": memory.tokens or 0 if memory else 0}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -10,6 +11,13 @@ import msgspec
 from ..messages import Message
 from .tokens import Counter
 from .units import Unit
+
+_TOKENS = attrgetter("tokens")
+
+
+def total_tokens(units: Iterable[Unit]) -> int:
+    """What units take together."""
+    return sum(map(_TOKENS, units))
 
 
 class Digest(msgspec.Struct, frozen=True):
@@ -65,7 +73,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        return self.digest_tokens + sum(unit.tokens for unit in self.keep)
+        return self.digest_tokens + total_tokens(self.keep)
 
 
 class Reach(msgspec.Struct, frozen=True):
@@ -98,7 +106,7 @@ def fit(plan: Plan, room_tokens: int, reason: str) -> Plan:
 
 def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
     """The pinned units, and the newest others without a gap; then the rest."""
-    left = room_tokens - sum(unit.tokens for unit in units if unit.pinned)
+    left = room_tokens - total_tokens([unit for unit in units if unit.pinned])
     keep: list[Unit] = []
     drop: list[Left] = []
     open_ = True
