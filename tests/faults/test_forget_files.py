@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recollect import AsyncMemory, Memory
-from recollect.records import CachedEntity, Entry, Summary
+from recollect.records import CachedEntity, Entry, Mark, Summary
 from recollect.runtime import run_blocking
 from recollect.stores.base import Put
 
@@ -122,4 +122,23 @@ def test_every_cached_entity_of_the_user_goes(tmp_path: Path) -> None:
         memory.entities.get("customer", "ada", lambda id: {"name": CANARY})
         memory.forget(user="ada", physical=True)
         assert run_blocking(memory._core.scan(CachedEntity)) == []
+        assert _files_with(tmp_path, CANARY) == []
+
+
+@pytest.mark.parametrize("what", ["thread", "message"])
+def test_what_the_index_knows_of_a_shared_namespace_goes_too(tmp_path: Path, what: str) -> None:
+    with Memory(tmp_path / "memory.db", embedder=None, counter="estimate") as memory:
+        for thread, name in ((f"{CANARY}-talk" if what == "thread" else "talk", CANARY), ("kept", "bob")):
+            memory.threads.create("global", id=thread)
+            said = {"role": "user", "name": name, "content": f"Always call me {name}, and never be late."}
+            memory.threads.append(thread, "Good morning to all.", said, "And a good evening to you.")
+        assert memory.recall("what should I always be called", namespaces=["global"])
+        assert CANARY in repr(run_blocking(memory._core.scan(Mark, "scope")))
+        which = {"thread": f"{CANARY}-talk"} if what == "thread" else {"message": "talk#2"}
+        memory.forget(**which, physical=True)
+        assert _files_with(tmp_path, CANARY) == []
+        [scope] = run_blocking(memory._core.scan(Mark, "scope"))
+        assert scope.detail["speakers"] == ["bob"]
+        found = memory.recall("what should I always be called", namespaces=["global"])
+        assert found and CANARY not in repr(found)
         assert _files_with(tmp_path, CANARY) == []

@@ -9,6 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
+
+import msgspec
 
 from ..messages import Message, message_id
 from ..records import (
@@ -33,12 +36,13 @@ from ..records import (
     Tombstone,
     WorkingDocument,
 )
-from ..stores.base import Change, Delete, DeleteRange, Put
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..values import fingerprint_json
 from .core import Core
 from .documents import removal
 from .facts import Facts, index_job
 from .filtered import same
+from .indexing import _grown as statistics
 from .lineage import namespaced
 
 PAGE = 200
@@ -60,6 +64,7 @@ class Eraser:
         self.counts: Counter[str] = Counter()
         self.tombstones = 0
         self.needles: set[bytes] = set()
+        self._touched: set[str] = set()
 
     # -- the things one can name
 
@@ -94,8 +99,8 @@ class Eraser:
             DeleteRange(Receipt, (self._org, id)),
             DeleteRange(Entry, (self._org, ns, "message", id)),
             DeleteRange(Entry, (self._org, ns, "summary", id)),
-            *(Delete(Mark, mark.row_key) for mark in await self._core.scan(Mark, where=same("item", f"thread:{id}"))),
-            *(Delete(Job, job.row_key) for job in await self._jobs(f"thread:{id}")),
+            *(Delete(Mark, mark.row_key) for mark in await self._marks(id, f"thread:{id}")),
+            *(Delete(Job, job.row_key) for job in await self._jobs(ns, f"thread:{id}", f"summary:{id}")),
             DeleteRange(Message, (self._org, id)),
             Delete(Thread, (self._org, id)),
         )
@@ -134,7 +139,7 @@ class Eraser:
             *(Put(self._value_tombstone(row)) for row in rows),
             *(Delete(Link, link.row_key) for link in await self._core.scan(Link, id, index="by_target")),
             Delete(Entry, (self._org, ns, "fact", "", id)),
-            Delete(Job, (self._org, "index", ns, f"fact:{key}")),
+            *(Delete(Job, job.row_key) for job in await self._jobs(ns, f"fact:{key}")),
             DeleteRange(FactVersion, (self._org, ns, key)),
             Delete(Fact, (self._org, ns, key)),
         )
@@ -149,7 +154,7 @@ class Eraser:
             Put(self._tombstone("learning", learning.ns, learning.id)),
             *(Delete(Link, link.row_key) for link in await self._core.scan(Link, id, index="by_target")),
             Delete(Entry, (self._org, learning.ns, "learning", "", learning.id)),
-            Delete(Job, (self._org, "index", learning.ns, f"learning:{learning.id}")),
+            *(Delete(Job, job.row_key) for job in await self._jobs(learning.ns, f"learning:{learning.id}")),
             Delete(Learning, learning.row_key),
         )
 
@@ -177,6 +182,26 @@ class Eraser:
                 for message in await self._core.scan(Message, thread.id, where=same("source", source)):
                     await self.message(thread, message.seq)
         await self._apply(Put(self._tombstone("source", source)))
+
+    async def settle(self, *, everywhere: bool = False) -> None:
+        """Make the statistics of the namespaces touched anew: they name speakers and standing items."""
+        spaces = {str(mark.item) for mark in await self._core.scan(Mark, "scope")}
+        for ns in sorted(spaces if everywhere else spaces & self._touched):
+            await self._core.retry(partial(self._settled, ns))
+
+    async def _settled(self, ns: str) -> None:
+        scope = await self._core.get(Mark, "scope", ns)
+        detail, after = None, None
+        while page := await self._core.scan(Entry, ns, after=after, limit=PAGE):
+            detail, after = statistics(detail, page), page[-1].row_key[2:]
+        if scope is None:
+            return
+        if detail is None:
+            marks = [mark for mark in await self._marks(ns) if mark.name in ("scope", "embedded", "dedup")]
+            await self._core.apply(*(Delete(Mark, mark.row_key) for mark in marks))
+            return
+        fresh = msgspec.structs.replace(scope, position=scope.position + 1, detail=detail, updated_at=self._core.at())
+        await self._core.apply(Expect(Mark, scope.row_key, scope.version), Put(fresh))
 
     # -- parts
 
@@ -272,8 +297,12 @@ class Eraser:
         for start in range(0, len(events), PAGE):
             await self._apply(*(Delete(AuditEvent, event.row_key) for event in events[start : start + PAGE]))
 
-    async def _jobs(self, item: str) -> list[Job]:
-        return await self._core.scan(Job, where=same("item", item))
+    async def _jobs(self, ns: str, *items: str) -> list[Job]:
+        found = [job for item in items for job in await self._core.scan(Job, where=same("item", item))]
+        return [job for job in found if job.ns == ns]
+
+    async def _marks(self, *items: str) -> list[Mark]:
+        return [mark for item in items for mark in await self._core.scan(Mark, where=same("item", item))]
 
     def _tombstone(self, kind: str, *parts: str) -> Tombstone:
         self.tombstones += 1
@@ -308,6 +337,8 @@ class Eraser:
     async def _apply(self, *changes: Change) -> None:
         results = await self._core.apply(*changes)
         for change, result in zip(changes, results, strict=True):
+            if isinstance(change, Delete | DeleteRange) and change.kind is Entry:
+                self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
             if isinstance(change, Delete | DeleteRange) and result:
                 self.counts[change.kind.table.name] += int(result)
 

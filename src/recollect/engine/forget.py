@@ -82,7 +82,8 @@ class Forgetting:
         for job in await self._core.scan(Job, QUEUE):
             payload = job.payload
             if self._core.scope.may_touch(job.ns):
-                done.append(await self._erase(job.row_key, payload["kind"], payload["id"], payload["physical"]))
+                # Which namespaces the first attempt touched is not known any more.
+                done.append(await self._erase(job.row_key, payload["kind"], payload["id"], payload["physical"], True))
         return done
 
     async def forgotten(self, *sources: str) -> bool:
@@ -133,9 +134,10 @@ class Forgetting:
             updated_at=at,
         )
 
-    async def _erase(self, job: Key, kind: str, id: str, physical: bool) -> Erasure:
+    async def _erase(self, job: Key, kind: str, id: str, physical: bool, resumed: bool = False) -> Erasure:
         eraser = Eraser(self._core)
         await self._remove(eraser, kind, id)
+        await eraser.settle(everywhere=resumed)
         counts = dict(sorted(eraser.counts.items()))
         # A fingerprint: that something was forgotten stays known, what it was does not.
         event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
