@@ -72,7 +72,8 @@ class Pipeline:
         """The analysed question, its vector, and what existed when it was asked."""
         at = micros(now)
         asked = analyse(query, speakers=self.scope.stats.speakers, now=at)
-        vector = self.embedder.embed([asked.embed_text])[0] if self.embedder else None
+        text = asked.content_text if getattr(self.embedder, "static", False) else asked.embed_text
+        vector = self.embedder.embed([text])[0] if self.embedder else None
         # A question dated by its day alone was asked at any time of it.
         until = at + DAY if at % DAY == 0 else at
         return asked, vector, (lambda e: e.created_at <= until) if at else None

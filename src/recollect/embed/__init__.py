@@ -1,14 +1,9 @@
-"""Embedders: texts to unit vectors."""
+"""Text to vectors: a local default, a better local one, two kinds of API, or any function.
 
-from __future__ import annotations
+    embedder = open_embedder("default", blocking=True)
+    vectors = await embedder.embed(["some text"])
+"""
 
-from typing import Any
+from recollect.embed.opening import OpenEmbedder, open_embedder
 
-
-def open_embedder(spec: Any, *, blocking: bool) -> Any:
-    """The embedder a name stands for, or the object itself."""
-    if spec == "default":
-        from .wordllama import WordLlamaEmbedder
-
-        return WordLlamaEmbedder()
-    return spec
+__all__ = ["OpenEmbedder", "open_embedder"]

@@ -28,6 +28,8 @@ class WordLlamaEmbedder:
 
     name = "wordllama-l2-supercat-256"
     dimensions = 256
+    static = True
+    """A mean of word vectors: a question is better embedded without its stop words."""
 
     def __init__(self) -> None:
         self._weights: Any = None

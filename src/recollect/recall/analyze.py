@@ -24,8 +24,9 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
-_WORD = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])+(?:'(?:(?![{_UNSPACED}])[^\W_])+)?")
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+_LETTER = rf"(?![{_UNSPACED}])[^\W_]"
+_WORD = re.compile(rf"[{_UNSPACED}]+|{_LETTER}(?:{_LETTER}|[{_MARKS}])*(?:'(?:{_LETTER}|[{_MARKS}])+)*")
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _SCRIPTS = (
     (re.compile("[\u0400-\u04ff]"), "russian"),
@@ -114,14 +115,11 @@ def _by_script(word: str) -> str | None:
 
 @lru_cache(maxsize=65536)
 def _stem(word: str, language: str) -> str:
-    head, _, tail = word.partition("'")
-    if tail in ("s", ""):
-        word = head
-    word = word.replace("'", "")[:MAX_TERM]
+    word = word.removesuffix("'s").replace("'", "")[:MAX_TERM]
     if not word.isdigit():
         stemmer = _stemmer(language)
         word = (stemmer.stemWord(word) if stemmer is not None else word) or word
-    return word if word.isascii() else _fold(word)
+    return word if word.isascii() else _fold(word) or word
 
 
 def _fold(word: str) -> str:

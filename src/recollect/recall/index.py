@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,11 @@ from recollect.recall.weights import TABLE
 
 CANDIDATES = 150
 """From each arm; more are taken when more hits are wanted."""
+NEIGHBOURS_OF = 20
+NEAR = (-2, -1, 1, 2, 3)
+"""Turns around the best of each arm are looked at too: what follows a mention is often the answer."""
+DATED = 120
+"""Entries from the time a question names that are looked at whatever they say."""
 STANDING = 16
 """Newest standing instructions that are always looked at."""
 _STANDING_BYTE = NAMES.index("standing")
@@ -35,6 +41,10 @@ class ScopeIndex:
         self._speakers: dict[str, int] = {}
         self._assistant = 0
         self._standing: dict[Key, int] = {}
+        self._place: dict[tuple[str, int], Key] = {}
+        self._times: list[tuple[int, Key]] = []
+        """By time; sorted when next needed, since most adds come in order."""
+        self._sorted = True
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -47,6 +57,10 @@ class ScopeIndex:
             self.entries[key] = entry
             self.lexical.add(key, entry.terms, entry.context_terms)
             self._count(entry, 1)
+            if entry.thread:
+                self._place[entry.thread, entry.seq] = key
+            self._sorted = self._sorted and (not self._times or self._times[-1][0] <= entry.created_at)
+            self._times.append((entry.created_at, key))
             if entry.signals[_STANDING_BYTE : _STANDING_BYTE + 1] == b"\xff" or entry.kind == "learning":
                 self._standing[key] = entry.created_at
         if vectors is not None and self.vectors is not None:
@@ -62,6 +76,7 @@ class ScopeIndex:
             gone += 1
             self.lexical.remove(key)
             self._standing.pop(key, None)
+            self._place.pop((entry.thread, entry.seq), None)
             self._count(entry, -1)
             if self.vectors is not None:
                 self.vectors.remove([key])
@@ -96,20 +111,47 @@ class ScopeIndex:
     def candidates(
         self, query: Query, vector: Any = None, *, limit: int = 10, allow: Callable[[Entry], bool] | None = None
     ) -> tuple[list[Key], Similarity | None]:
-        """What either arm finds, and the cosine of each of them."""
+        """What either arm finds, what stands beside it, what the dates name; and the cosine of each of them."""
         take = max(CANDIDATES, 3 * limit)
         allowed = None if allow is None else {key for key, entry in self.entries.items() if allow(entry)}
-        keys = dict.fromkeys(key for key, _ in self.lexical.search(query.terms, take, allowed=allowed))
-        standing = sorted(self._standing, key=lambda key: -self._standing[key])
-        lane = [key for key in standing if allowed is None or key in allowed][:STANDING]
-        keys.update(dict.fromkeys(lane if query.kind == "request" else ()))
-        if vector is None or self.vectors is None or not len(self.vectors):
-            return list(keys), None
-        mask = None if allowed is None else self.vectors.positions(allowed)
-        nearest = self.vectors.search(vector, take, mask=mask)
-        keys.update(dict.fromkeys(nearest.keys))
-        cosine = self.vectors.cosines(vector, list(keys), missing=nearest.mean).astype(np.float64)
-        return list(keys), Similarity(cosine, nearest.mean, nearest.std)
+        worded = [key for key, _ in self.lexical.search(query.terms, take, allowed=allowed)]
+        nearest = None
+        if vector is not None and self.vectors is not None and len(self.vectors):
+            mask = None if allowed is None else self.vectors.positions(allowed)
+            nearest = self.vectors.search(vector, take, mask=mask)
+        close: list[Key] = nearest.keys if nearest is not None else []
+        beside = self.neighbours([*worded[:NEIGHBOURS_OF], *close[:NEIGHBOURS_OF]])
+        lane = self._lane(query)
+        keys = list(dict.fromkeys([*worded, *close, *(k for k in beside + lane if allowed is None or k in allowed)]))
+        if nearest is None or self.vectors is None:
+            return keys, None
+        cosine = self.vectors.cosines(vector, keys, missing=nearest.mean).astype(np.float64)
+        return keys, Similarity(cosine, nearest.mean, nearest.std)
+
+    def neighbours(self, keys: Iterable[Key]) -> list[Key]:
+        """Turns around some, in their threads."""
+        found = []
+        for key in keys:
+            entry = self.entries[key]
+            if entry.thread:
+                around = (self._place.get((entry.thread, entry.seq + offset)) for offset in NEAR)
+                found += [other for other in around if other is not None]
+        return found
+
+    def _lane(self, query: Query) -> list[Key]:
+        """Entries a question calls for by its date or its kind, not by its words."""
+        found = [key for start, end in query.dates for key in self._between(start, end)[:DATED]]
+        if query.kind == "request":
+            found += sorted(self._standing, key=lambda key: -self._standing[key])[:STANDING]
+        return found
+
+    def _between(self, start: int, end: int) -> list[Key]:
+        if not self._sorted or len(self._times) > 2 * len(self.entries) + 64:
+            self._times = sorted((entry.created_at, key) for key, entry in self.entries.items())
+            self._sorted = True
+        low = bisect_left(self._times, start, key=lambda item: item[0])
+        high = bisect_left(self._times, end, key=lambda item: item[0])
+        return [key for _, key in self._times[low:high] if key in self.entries]
 
     def _count(self, entry: Entry, by: int) -> None:
         if is_assistant(entry.role, entry.speaker):

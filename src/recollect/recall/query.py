@@ -10,6 +10,7 @@ import msgspec
 from recollect.recall.analyze import normalise, query_terms, tokens, words
 from recollect.recall.dates import Interval, find_dates
 from recollect.recall.entry import ASSISTANT_NAMES
+from recollect.recall.stopwords import STOPWORDS
 
 _FLAGS = re.IGNORECASE
 _KINDS = (
@@ -44,6 +45,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     pairs: frozenset[tuple[str, str]]
     embed_text: str
     """What to embed: speakers' names and dates poison a vector, so they are out."""
+    content_text: str = ""
+    """The same without stop words, for embedders that only average word vectors."""
     speakers: tuple[str, ...] = ()
     """Speakers asked about, in order of mention."""
     dates: tuple[Interval, ...] = ()
@@ -68,12 +71,19 @@ def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: 
         terms=tuple(query_terms(kept, language)[:MAX_TERMS]),
         pairs=frozenset(zip(ordered, ordered[1:], strict=False)),
         embed_text=kept,
+        content_text=content(kept),
         speakers=tuple(named),
         dates=tuple(dates),
         kind=next((name for name, pattern in _KINDS if pattern.search(text)), "other"),
         asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
         now=now,
     )
+
+
+def content(text: str) -> str:
+    """A text without English stop words, or as it is where nothing else is left."""
+    listed = STOPWORDS["english"]
+    return " ".join(word for word in re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text) if normalise(word) not in listed) or text
 
 
 def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str]]:

@@ -145,6 +145,7 @@ class VectorIndex(Generic[Key]):
             best = _top(scores, limit)
             return self._nearest(best, scores[best], mean, std)
         best = _top(scores, pool)
+        best = best[np.isfinite(scores[best])]
         full = self._full(best, query)
         order = np.argsort(-full, kind="stable")[:limit]
         return self._nearest(best[order], full[order], mean, std)

@@ -1,0 +1,40 @@
+"""What embedding services have in common: a key, batches, a blocking and an async flavour."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from recollect.embed.http import post, rows
+from recollect.errors import UsageError
+
+
+def api_key(variable: str, base_url: str | None) -> str:
+    """The key from the environment; a server of one's own needs none."""
+    key = os.environ.get(variable, "")
+    if not key and base_url is None:
+        raise UsageError(f"no API key; set {variable}")
+    return key
+
+
+def remote(
+    url: str,
+    key: str,
+    body: Callable[[Sequence[str]], Mapping[str, Any]],
+    *,
+    batch: int,
+    max_chars: int,
+) -> Callable[[Sequence[str]], list[list[float]]]:
+    """A function that embeds texts by blocking calls; an async caller runs it in a thread."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        out: list[list[float]] = []
+        for start in range(0, len(texts), batch):
+            # Services refuse an empty text; a space has a vector too.
+            part = [text[:max_chars] or " " for text in texts[start : start + batch]]
+            out.extend(rows(post(url, body(part), headers), len(part), url))
+        return out
+
+    return embed

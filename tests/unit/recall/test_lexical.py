@@ -1,0 +1,84 @@
+"""The inverted index."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.recall.lexical import SMALL_SCOPE, LexicalIndex, select_terms
+
+
+def index(**texts: str) -> LexicalIndex[str]:
+    made: LexicalIndex[str] = LexicalIndex()
+    for key, terms in texts.items():
+        made.add(key, terms)
+    return made
+
+
+def test_rarer_terms_count_more() -> None:
+    found = index(a="cat dog", b="cat bird", c="cat fish", d="cat ant").search(["cat", "bird"], 10)
+    assert found[0][0] == "b"
+    assert len(found) == 4
+
+
+def test_the_turn_before_helps_to_find_a_turn_but_counts_less() -> None:
+    made: LexicalIndex[str] = LexicalIndex()
+    made.add("answer", "violin", "instrument play")
+    made.add("question", "instrument play")
+    made.add("other", "weather")
+    assert [key for key, _ in made.search(["instrument"], 10)] == ["question", "answer"]
+
+
+def test_a_removed_entry_is_not_found_nor_counted() -> None:
+    made = index(a="cat", b="cat dog")
+    assert made.remove("a")
+    assert not made.remove("a")
+    assert [key for key, _ in made.search(["cat"], 10)] == ["b"]
+    assert made.frequency(["cat", "dog", "none"]) == {"cat": 1, "dog": 1}
+
+
+def test_adding_again_replaces() -> None:
+    made = index(a="cat")
+    made.add("a", "dog")
+    assert made.search(["cat"], 10) == []
+    assert [key for key, _ in made.search(["dog"], 10)] == ["a"]
+    assert len(made) == 1
+
+
+def test_what_is_not_allowed_is_left_out_before_the_cut() -> None:
+    made = index(a="cat cat", b="cat dog", c="cat bird")
+    assert [key for key, _ in made.search(["cat"], 1, allowed={"c"})] == ["c"]
+
+
+def test_frequent_terms_are_dropped_only_where_rarer_ones_remain() -> None:
+    many = SMALL_SCOPE * 10
+    frequency = {"the": many // 2, "cat": 10, "dog": 20, "often": many // 3}
+    assert select_terms(["the", "cat", "dog", "none"], frequency, many) == ["cat", "dog"]
+    assert select_terms(["the", "often"], frequency, many) == ["often", "the"]
+    assert select_terms(["the", "cat"], frequency, 1000) == ["the", "cat"]
+
+
+terms = st.lists(st.sampled_from("abcdef"), max_size=6).map(" ".join)
+steps = st.lists(st.tuples(st.booleans(), st.integers(0, 30), terms, terms), max_size=200)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps, st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3, unique=True))
+def test_any_history_gives_the_same_as_a_fresh_index(history: list[tuple[bool, int, str, str]], asked: list[str]) -> None:
+    lived: LexicalIndex[int] = LexicalIndex()
+    now: dict[int, tuple[str, str]] = {}
+    for add, key, own, context in history:
+        if add:
+            lived.add(key, own, context)
+            now.pop(key, None)
+            now[key] = (own, context)
+        else:
+            assert lived.remove(key) == (now.pop(key, None) is not None)
+    fresh: LexicalIndex[int] = LexicalIndex()
+    for key, (own, context) in now.items():
+        fresh.add(key, own, context)
+    assert lived.frequency(asked) | dict.fromkeys(asked, 0) == fresh.frequency(asked) | dict.fromkeys(asked, 0) or all(
+        lived.frequency(asked).get(t, 0) == fresh.frequency(asked).get(t, 0) for t in asked
+    )
+    assert lived.mean_terms == fresh.mean_terms
+    assert dict(lived.search(asked, 100)) == dict(fresh.search(asked, 100))

@@ -1,0 +1,98 @@
+"""What a question asks for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.ports import to_datetime, to_micros
+from recollect.recall.dates import find_dates
+from recollect.recall.query import analyse
+
+NOW = to_micros(datetime(2023, 10, 22, 9, 55, tzinfo=UTC))
+
+
+def test_speakers_are_known_and_taken_out_of_what_is_searched() -> None:
+    asked = analyse("What did Melanie's kids paint?", speakers=["Caroline", "Melanie"], now=NOW)
+    assert asked.speakers == ("Melanie",)
+    assert asked.terms == ("kid", "paint")
+    assert "Melanie" not in asked.embed_text
+
+
+def test_a_short_form_of_a_name_is_the_same_person() -> None:
+    assert analyse("What did Mel paint?", speakers=["Melanie"]).speakers == ("Melanie",)
+    assert analyse("who may melt cheese", speakers=["Melanie"]).speakers == ()
+
+
+def test_speakers_come_in_the_order_they_are_named() -> None:
+    asked = analyse("What does Bob think of Ann's dog?", speakers=["Ann", "Bob"])
+    assert asked.speakers == ("Bob", "Ann")
+
+
+def test_generic_speakers_are_not_names() -> None:
+    assert analyse("what did the user tell the assistant", speakers=["User", "Assistant"]).speakers == ()
+
+
+def test_a_question_of_names_alone_still_has_terms() -> None:
+    assert analyse("Melanie?", speakers=["Melanie"]).terms == ("melani",)
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("on October 13, 2023", "2023-10-13", "2023-10-14"),
+        ("on 3 June, 2023?", "2023-06-03", "2023-06-04"),
+        ("on the 3rd of June", "2023-06-03", "2023-06-04"),
+        ("on December 24", "2022-12-24", "2022-12-25"),
+        ("on 2023-05-08", "2023-05-08", "2023-05-09"),
+        ("in August 2023", "2023-08-01", "2023-09-01"),
+        ("in December 2022", "2022-12-01", "2023-01-01"),
+        ("in November", "2022-11-01", "2022-12-01"),
+        ("in 2022", "2022-01-01", "2023-01-01"),
+        ("yesterday", "2023-10-21", "2023-10-22"),
+        ("three days ago", "2023-10-19", "2023-10-20"),
+        ("last month", "2023-09-01", "2023-10-01"),
+        ("last week", "2023-10-09", "2023-10-16"),
+    ],
+)
+def test_dates_are_read_against_now(text: str, start: str, end: str) -> None:
+    intervals, _ = find_dates("What happened " + text, NOW)
+    assert [(to_datetime(a).date().isoformat(), to_datetime(b).date().isoformat()) for a, b in intervals] == [(start, end)]
+
+
+def test_dates_are_no_search_terms() -> None:
+    assert analyse("What did we cook on 9 November, 2022?", now=NOW).terms == ("cook",)
+
+
+@pytest.mark.parametrize("text", ["31 February", "May I go?", "the march of time", "room 2023", "2023-99-99"])
+def test_what_is_no_date_is_left_alone(text: str) -> None:
+    assert find_dates(text, NOW) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("When did we meet?", "when"),
+        ("How many cats has she?", "count"),
+        ("Who is Tim?", "name"),
+        ("Can you recommend a film?", "request"),
+        ("Tell me of the sea", "other"),
+    ],
+)
+def test_the_kind_of_answer_is_known(text: str, kind: str) -> None:
+    assert analyse(text).kind == kind
+
+
+def test_a_question_about_the_assistants_words_is_told_apart() -> None:
+    assert analyse("What hotel did you recommend?").asks_assistant
+    assert not analyse("What hotel did I book?").asks_assistant
+
+
+@given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=4))
+def test_any_text_can_be_asked(text: str, speakers: list[str]) -> None:
+    asked = analyse(text, speakers=speakers, now=NOW)
+    assert asked == analyse(text, speakers=speakers, now=NOW)
+    assert all(start < end for start, end in asked.dates)
