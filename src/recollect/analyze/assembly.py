@@ -78,7 +78,8 @@ def _around_model(world: World) -> list[Function]:
 def _is_elsewhere(path: str) -> bool:
     """Telemetry, data generation and evaluation call models too, for other ends."""
     return words.is_aside_place(path) or bool(
-        set(words.words(path)) & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}
+        set(words.words(path))
+        & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}
     )
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from recollect.analyze.words import bag
+
 
 @dataclass(frozen=True, slots=True)
 class Storage:
@@ -69,18 +71,18 @@ COUNTERS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 # Words of a path, class or function that tie a storage to memory.
-MEMORY_WORDS = frozenset(
-    "memory memories session sessions history chat chats conversation conversations checkpoint checkpoints checkpointer "
-    "checkpointers saver thread threads messages context events event transcript".split()
+MEMORY_WORDS = bag(
+    "memory memories session sessions history chat chats conversation conversations checkpoint checkpoints "
+    "checkpointer checkpointers saver thread threads messages context events event transcript"
 )
-STORE_WORDS = frozenset(
+STORE_WORDS = bag(
     "store stores storage storages vector vectors vectordb vectorstore vectorstores persist persistence db database kv "
-    "repository state cache embeddings index".split()
+    "repository state cache embeddings index"
 )
 # Words of a file name or function that make a `.md` file a memory and not documentation.
-NOTE_WORDS = frozenset(
+NOTE_WORDS = bag(
     "memory memories rule rules skill skills microagent microagents instruction instructions history agents summary "
-    "workflow workflows knowledge context claude gemini conventions notes learnings".split()
+    "workflow workflows knowledge context claude gemini conventions notes learnings"
 )
 
 

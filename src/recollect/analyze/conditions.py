@@ -25,29 +25,41 @@ class Case:
 
 
 Condition = Callable[[Case], bool]
+CONDITIONS: dict[str, Condition] = {}
 
 
+def condition(function: Condition) -> Condition:
+    """Make a function available to rules under its own name."""
+    CONDITIONS[getattr(function, "__name__", "")] = function
+    return function
+
+
+@condition
 def message_list(case: Case) -> bool:
     """The subject is a list of messages by name, type or place."""
     return case.effect.likeness >= 2
 
 
+@condition
 def strong_subject(case: Case) -> bool:
     """The subject's own name says messages or history."""
     return any(words.name_likeness(part) == 2 for part in case.effect.subject.split("."))
 
 
+@condition
 def kept_somewhere(case: Case) -> bool:
     """The result is stored, returned or sent to a model."""
     kind, _, name = case.effect.flow.partition(":")
     return kind in _KEPT or (kind == "passed" and bool(_SAVE_NAME.match(name)))
 
 
+@condition
 def goes_somewhere(case: Case) -> bool:
     """The result is not only read."""
     return case.effect.flow.partition(":")[0] in _KEPT
 
 
+@condition
 def goes_to_context(case: Case) -> bool:
     """The result is stored, returned or sent to a model, or rendered into a prompt next to a model call."""
     if goes_somewhere(case):
@@ -55,6 +67,7 @@ def goes_to_context(case: Case) -> bool:
     return case.effect.flow == "prompt" and case.world.model_depth.get(case.function.key, 9) <= 1
 
 
+@condition
 def summary_evidence(case: Case) -> bool:
     """Something here is called a summary, and it is what replaces the messages."""
     marks = case.effect.marks
@@ -63,31 +76,37 @@ def summary_evidence(case: Case) -> bool:
     return "model_value" in marks and bool({"summary_name", "summary_words"} & case.function.marks)
 
 
+@condition
 def with_summary(case: Case) -> bool:
     """The removal record carries a summary."""
     return "with_summary" in case.effect.marks
 
 
+@condition
 def no_summary_value(case: Case) -> bool:
     """The removal carries no summary."""
     return "with_summary" not in case.effect.marks
 
 
+@condition
 def model_here(case: Case) -> bool:
     """The function itself calls a language model."""
     return bool(case.function.model_calls)
 
 
+@condition
 def no_model_here(case: Case) -> bool:
     """The function itself calls no language model."""
     return not case.function.model_calls
 
 
+@condition
 def model_near(case: Case) -> bool:
     """A language-model call is reachable within a few calls."""
     return case.function.key in case.world.model_depth
 
 
+@condition
 def model_near_or_beside(case: Case) -> bool:
     """A model call is reachable, or a caller makes the summary with one and hands it in."""
     if model_near(case):
@@ -101,21 +120,25 @@ def model_near_or_beside(case: Case) -> bool:
     return False
 
 
+@condition
 def prompt_ranks(case: Case) -> bool:
     """A text in the function asks for importance, relevance or rank."""
     return "prompt_ranks" in case.function.marks
 
 
+@condition
 def score_words(case: Case) -> bool:
     """Names in the function speak of score, rank, priority or importance."""
     return "score_words" in case.function.marks
 
 
+@condition
 def token_guard_in_function(case: Case) -> bool:
     """The function compares a token count with a limit."""
     return any(kind == "token_count" for kind, _ in case.function.guards)
 
 
+@condition
 def cuts(case: Case) -> bool:
     """The function drops what is over: a loop that stops, or a slice."""
     return any(
@@ -124,16 +147,19 @@ def cuts(case: Case) -> bool:
     )
 
 
+@condition
 def cuts_slice(case: Case) -> bool:
     """The function keeps a variable number from the front."""
     return any(e.kind == "slice" and "head" in e.marks and e.line >= case.effect.line for e in case.function.effects)
 
 
+@condition
 def stops_or_backwards(case: Case) -> bool:
     """The loop goes from the newest back, or stops at the limit."""
     return bool(case.effect.marks & {"backwards", "stops"})
 
 
+@condition
 def gives_messages(case: Case) -> bool:
     """What the loop gathered, or a message list, leaves the function."""
     flow = case.effect.flow
@@ -146,77 +172,94 @@ def gives_messages(case: Case) -> bool:
     return "gives_messages" in case.function.marks and "backwards" in case.effect.marks
 
 
+@condition
 def splits(case: Case) -> bool:
     """The function only divides a list; whoever calls it decides what happens to the parts."""
     return bool(set(words.words(case.function.name)) & {"split", "chunk", "chunks", "batch", "batches", "partition"})
 
 
+@condition
 def binary_search(case: Case) -> bool:
     """The function halves a range while comparing token counts."""
     return "binary_search" in case.function.marks
 
 
+@condition
 def for_summary(case: Case) -> bool:
     """The function or the list it gathers only prepares what a summary is made of."""
     found = set(words.words(case.function.name))
     return "for_summary" in case.effect.marks or bool(found & {"summary", "summarize", "summarise", "summarization"})
 
 
+@condition
 def named_for_trimming(case: Case) -> bool:
     """The function says it shortens, and it does slice."""
     found = set(words.words(case.function.name))
-    return bool(found & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"})
+    return bool(
+        found & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"}
+    )
 
 
+@condition
 def lists_or_copies(case: Case) -> bool:
     """The function is a listing, a clone, an export or a rendering for people."""
     found = words.words(case.function.name)
     return bool(found) and (
         found[0] in ("list", "print", "show", "display", "log", "dump", "export", "search", "preview", "debug")
-        or bool(set(found) & {"clone", "fork", "export", "paginate", "telemetry", "preview", "cache", "caching", "cacheable"})
+        or bool(
+            set(found)
+            & {"clone", "fork", "export", "paginate", "telemetry", "preview", "cache", "caching", "cacheable"}
+        )
     )
 
 
+@condition
 def keeps_tail(case: Case) -> bool:
     """The slice keeps the newest part."""
     return bool(case.effect.marks & {"tail", "from", "tail_const"})
 
 
+@condition
 def keeps_variable_tail(case: Case) -> bool:
     """The slice keeps a variable number of the newest."""
     return "tail" in case.effect.marks
 
 
+@condition
 def back_into_itself(case: Case) -> bool:
     """The slice is assigned to the list it was cut from, or takes the place of a stored message list."""
     return "back_into_itself" in case.effect.marks or case.effect.flow == "replaced"
 
 
+@condition
 def cut_by_token_helper(case: Case) -> bool:
     """The function calls a helper that adds up tokens over messages to find the cut."""
     return any(
-        any(e.kind == "token_fill" and e.likeness >= 2 for e in target.effects)
-        and "gives_messages" not in target.marks
+        any(e.kind == "token_fill" and e.likeness >= 2 for e in target.effects) and "gives_messages" not in target.marks
         for _, target in case.world.callees.get(case.function.key, [])
     )
 
 
+@condition
 def token_guarded(case: Case) -> bool:
     """The nearest measurement before the effect is a token count."""
     measured = [g for g in case.effect.guards if g in ("token_count", "message_count", "char_count")]
     return bool(measured) and measured[0] == "token_count"
 
 
+@condition
 def count_guarded(case: Case) -> bool:
     """The effect happens when there are too many messages."""
     return "message_count" in case.effect.guards
 
 
+@condition
 def slices_in_function(case: Case) -> bool:
     """The function also slices a list by a variable bound."""
     return "slices" in case.function.marks
 
 
+@condition
 def removed_go_to_vectors(case: Case) -> bool:
     """What is removed is passed to a store call that ends in a vector store."""
     kind, _, name = case.effect.flow.partition(":")
@@ -228,6 +271,7 @@ def removed_go_to_vectors(case: Case) -> bool:
     return any(f.key in case.world.vector_depth for f in targets) and len(targets) <= 24
 
 
+@condition
 def popped_go_to_vectors(case: Case) -> bool:
     """A popped message is an argument of a save call that reaches a vector store."""
     names = {m.partition(":")[2] for m in case.effect.marks if m.startswith("into:")}
@@ -237,33 +281,41 @@ def popped_go_to_vectors(case: Case) -> bool:
     )
 
 
+@condition
 def summary_named(case: Case) -> bool:
     """The function's own name speaks of summarising."""
     return bool(words.SUMMARY.search(case.function.name))
 
 
+@condition
 def gives_messages_at_all(case: Case) -> bool:
     """A message list leaves the function."""
     return "gives_messages" in case.function.marks
 
 
+@condition
 def memory_place(case: Case) -> bool:
     """The file or class is about memory, sessions or history."""
     found = set(words.words(case.function.path)) | set(words.words(case.function.owner))
     return bool(found & (words.PLACES | {"session", "sessions"}))
 
 
+@condition
 def reads(case: Case) -> bool:
     """The function reads: get, load, recent, fetch, retrieve."""
     found = words.words(case.function.name)
-    return bool(set(found[:2]) & {"get", "aget", "load", "read", "recent", "fetch", "retrieve", "select", "last", "latest"})
+    return bool(
+        set(found[:2]) & {"get", "aget", "load", "read", "recent", "fetch", "retrieve", "select", "last", "latest"}
+    )
 
 
+@condition
 def refills(case: Case) -> bool:
     """The function puts messages back after clearing."""
     return any(e.kind in ("refill", "rebuild") for e in case.function.effects)
 
 
+@condition
 def explicit_entry(case: Case) -> bool:
     """The function is a command named for clearing."""
     found = set(words.words(case.function.name))
@@ -273,36 +325,37 @@ def explicit_entry(case: Case) -> bool:
     )
 
 
+@condition
 def dedup_words(case: Case) -> bool:
     """Names in the function speak of outdated or duplicate content."""
     return "dedup_words" in case.function.marks
 
 
+@condition
 def shortens_for_model(case: Case) -> bool:
     """What is shortened is a tool's result, an observation, a command's output or a message."""
     found = set(words.words(case.function.symbol)) | {w for p in case.function.params for w in words.words(p.name)}
-    named = set(words.words(case.function.name)) & {"truncate", "limit", "shorten", "clip", "trim", "mask", "elide", "cap"}
+    named = set(words.words(case.function.name)) & {
+        "truncate",
+        "limit",
+        "shorten",
+        "clip",
+        "trim",
+        "mask",
+        "elide",
+        "cap",
+    }
     what = found & {"tool", "result", "results", "output", "observation", "content", "message", "command", "response"}
     return bool(named) and bool(what) and bool(case.function.guards)
 
 
+@condition
 def aside_place(case: Case) -> bool:
     """The file is telemetry, logging or user interface."""
     return words.is_aside_place(case.function.path)
 
 
+@condition
 def answers_yes_or_no(case: Case) -> bool:
     """The function returns a truth value or a number: it looks, it does not evict."""
     return case.function.returns in ("bool", "boolean", "int", "number", "float") and case.effect.flow != "stored"
-
-
-CONDITIONS: dict[str, Condition] = {
-    c.__name__: c
-    for c in (
-        message_list, strong_subject, kept_somewhere, goes_somewhere, goes_to_context, summary_evidence, with_summary,
-        no_summary_value, model_here, no_model_here, model_near, model_near_or_beside, prompt_ranks, score_words,
-        token_guard_in_function, cuts, cuts_slice, stops_or_backwards, gives_messages, splits, binary_search, for_summary, named_for_trimming, lists_or_copies, keeps_tail,
-        keeps_variable_tail, back_into_itself, cut_by_token_helper, token_guarded, count_guarded, slices_in_function,
-        removed_go_to_vectors, refills, explicit_entry, dedup_words, shortens_for_model, popped_go_to_vectors, summary_named, gives_messages_at_all, memory_place, reads, aside_place, answers_yes_or_no,
-    )
-}  # fmt: skip

@@ -175,5 +175,7 @@ def _is_one_of_many(package: str, packages: list[str]) -> bool:
     """One of a crowd of sibling packages whose names share a prefix: `x-llms-a`, `x-llms-b`, …"""
     parent, _, name = package.rpartition("/")
     stem = re.split(r"[-_]", name)[0]
-    crowd = [p for p in packages if p.rpartition("/")[0] == parent and re.split(r"[-_]", p.rpartition("/")[2])[0] == stem]
+    crowd = [
+        p for p in packages if p.rpartition("/")[0] == parent and re.split(r"[-_]", p.rpartition("/")[2])[0] == stem
+    ]
     return parent != "" and len(crowd) > 12

@@ -17,10 +17,10 @@ def drawing(analysis: Analysis) -> str:
     """A self-contained SVG of what goes into the context and where memory lives."""
     rows = _rows(analysis.assembly.order)
     top = 34
-    tiers_at = top + len(rows) * (_BOX_HEIGHT + 30) + 40
-    height = tiers_at + 34 + max(1, len(analysis.tiers)) * 62
+    tiers_at = top + len(rows) * (_BOX_HEIGHT + 30) + 16
+    height = tiers_at + 20 + max(1, len(analysis.tiers)) * 62
     parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Assembly order and memory tiers of '
+        f'<svg viewBox="-2 0 {_WIDTH + 4} {height}" role="img" aria-label="Assembly order and memory tiers of '
         f'{escape(analysis.name)}" xmlns="http://www.w3.org/2000/svg">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 8 4 0 8z" class="tip"/></marker></defs>',
@@ -47,7 +47,8 @@ def _order(rows: list[list[str]], top: int) -> str:
             parts.append(
                 f'<g><rect x="{left:.0f}" y="{line}" width="{width:.0f}" height="{_BOX_HEIGHT}" rx="8" '
                 f'class="slot slot-{escape(slot.replace(" ", "-"))}"/>'
-                f'<text x="{left + width / 2:.0f}" y="{middle + 5:.0f}" class="in">{escape(slot.replace("_", " "))}</text></g>'
+                f'<text x="{left + width / 2:.0f}" y="{middle + 5:.0f}" class="in">'
+                f"{escape(slot.replace('_', ' '))}</text></g>"
             )
             if x + 1 < len(row):
                 parts.append(
@@ -69,12 +70,17 @@ def _tiers(analysis: Analysis, top: int) -> str:
         inset = _TIERS.get(tier.tier, 2) * 28
         y = top + at * 62
         storage = ", ".join(tier.storage)
-        shown = storage if len(storage) <= 66 else storage[:65] + "…"
+        shown = _short(storage, 66)
         parts.append(
-            f'<rect x="{inset}" y="{y}" width="{_WIDTH - 2 * inset}" height="52" rx="8" class="tier tier-{escape(tier.tier)}"/>'
+            f'<rect x="{inset}" y="{y}" width="{_WIDTH - 2 * inset}" height="52" rx="8" '
+            f'class="tier tier-{escape(tier.tier)}"/>'
             f'<text x="{inset + 16}" y="{y + 22}" class="strong">{escape(tier.tier)}</text>'
             f'<text x="{inset + 16}" y="{y + 41}" class="small">{escape(shown)}</text>'
             f'<text x="{_WIDTH - inset - 16}" y="{y + 22}" class="end">{escape(", ".join(tier.retrieval))}</text>'
-            f'<text x="{_WIDTH - inset - 16}" y="{y + 41}" class="end small">{escape(tier.capacity[:60])}</text>'
+            f'<text x="{_WIDTH - inset - 16}" y="{y + 41}" class="end small">{escape(_short(tier.capacity, 70))}</text>'
         )
     return "".join(parts) or f'<text x="0" y="{top + 20}" class="small">not determined</text>'
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from recollect.analyze import words
-from recollect.analyze.flow import Scope
-from recollect.analyze.guards import Guards
+from recollect.analyze.effect_content import ContentEffects
+from recollect.analyze.effect_loops import LoopEffects
 from recollect.analyze.records import Effect
-from recollect.analyze.syntax import Node, arguments, dotted, last_name, spelled, walk
+from recollect.analyze.syntax import Node, arguments, dotted, last_name, walk
+from recollect.analyze.words import bag
 
 _REMOVED = re.compile(
     r"^(\w*_)?(forgotten|removed?|dropped|pruned|evicted|discarded|deleted|archived|summari[sz]ed)_?\w*"
@@ -16,34 +17,17 @@ _REMOVED = re.compile(
 )
 _NEWEST_ROWS = re.compile(r"order\s+by\s.*\bdesc\b.*\blimit\s*(\?|:|%|\$|$|\{)", re.I | re.S)
 _ROWS_OF = re.compile(r"\b(\w*messages?|\w*history|\w*conversations?|\w*turns|\w*events)\b", re.I)
-_HIDDEN = re.compile(r"masked|omitted|truncated|redacted|elided|cleared|removed", re.I)
-_CUT = re.compile(r"truncated|head|tail|preview|prefix", re.I)
-_NOTICE = re.compile(r"notice|marker|ellipsis|suffix|truncat.*(message|text|note)", re.I)
-_CLEARING = frozenset("clear reset delete_messages clear_messages clear_memory clear_history reset_messages "
-                      "clear_chat_history reset_history delete_all clearmessages clearhistory".split())  # fmt: skip
-_REFILLING = frozenset(
+_CLEARING = bag("clear reset delete_messages clear_messages clear_memory clear_history reset_messages "
+                      "clear_chat_history reset_history delete_all clearmessages clearhistory")  # fmt: skip
+_REFILLING = bag(
     "append extend insert add set put push update_memory add_message add_messages set_messages write_record "
     "write_records save add_user_message add_ai_message append_message record_message replace_messages set_history "
-    "sethistory addmessage addhistory update aadd_messages aset put_messages".split()
+    "sethistory addmessage addhistory update aadd_messages aset put_messages"
 )
-_PUTTING = frozenset("put store save write write_text write_bytes upload writeFile set".split())
 
 
-class Reader:
+class Reader(ContentEffects, LoopEffects):
     """Finds the effects of one function."""
-
-    def __init__(self, scope: Scope, guards: Guards, strings: dict[str, str]) -> None:
-        self.scope = scope
-        self.guards = guards
-        self.strings = strings
-        self.found: list[Effect] = []
-        self.model_names = self._model_names()
-        self.summary_names = self._summary_names()
-        self.shortened_names = {
-            n.kids[0].text
-            for n in scope.nodes
-            if n.kind == "assign" and n.kids[0].kind == "name" and self.marker(n.kids[1]) == "shortened"
-        }
 
     def read(self) -> list[Effect]:
         """All effects, in source order."""
@@ -76,69 +60,6 @@ class Reader:
         self._offload()
         self.found.sort(key=lambda e: (e.line, e.kind))
         return self.found
-
-    def _add(self, kind: str, node: Node, subject: Node, likeness: int, flow: str = "", *marks: str) -> None:
-        self.found.append(
-            Effect(
-                kind,
-                node.line,
-                dotted(subject) or spelled(subject, 40),
-                likeness,
-                spelled(node),
-                flow,
-                self.guards.of.get(id(node), ()),
-                frozenset(marks),
-            )
-        )
-
-    def _model_names(self) -> set[str]:
-        """Local names that hold something a language model said."""
-        names: set[str] = set()
-        for _ in range(2):
-            for node in self.scope.nodes:
-                if node.kind != "assign" or node.text != "=" or len(node.kids) != 2:
-                    continue
-                value = node.kids[1]
-                from_model = any(
-                    (k.kind == "call" and words.is_model_call(dotted(k.kids[0])))
-                    or (k.kind == "name" and k.text in names)
-                    for k in walk(value)
-                )
-                if from_model:
-                    names.update(k.text for k in walk(node.kids[0]) if k.kind in ("name", "attr") and k.text != "self")
-        return names
-
-    def _summary_names(self) -> set[str]:
-        """Local names that hold a summary or something made from one."""
-        names: set[str] = set()
-        for _ in range(2):
-            for node in self.scope.nodes:
-                if node.kind != "assign" or node.text != "=" or node.kids[0].kind != "name":
-                    continue
-                if self._tells_summary(node.kids[1], names):
-                    names.add(node.kids[0].text)
-        return names
-
-    def _tells_summary(self, value: Node, names: set[str]) -> bool:
-        """Is a value a summary by what makes it, not by a flag passed along?"""
-        if value.kind in ("item", "spread", "list", "bin", "cond", "bool", "dict", "pair", "kw", "attr") and value.kids:
-            if value.kind == "attr" and words.SUMMARY.search(value.text):
-                return True
-            return any(self._tells_summary(k, names) for k in value.kids)
-        if value.kind == "name":
-            return value.text in names or bool(words.SUMMARY.search(value.text))
-        if value.kind == "fstr":
-            return bool(words.SUMMARY.search(value.text)) or any(self._tells_summary(k, names) for k in value.kids)
-        if value.kind == "call":
-            callee = last_name(value.kids[0])
-            found = set(words.words(callee))
-            if words.SUMMARY.search(callee) and not found & {"should", "is", "needs", "has"}:
-                return True
-            makes = callee[:1].isupper() or found & {"message", "msg", "build", "make", "new", "create", "dict", "wrap"}
-            return bool(makes) and any(self._tells_summary(k, names) for k in value.kids[1:])
-        return False
-
-    # --- slices -----------------------------------------------------------------------------------------------
 
     def _slice(self, node: Node) -> None:
         owner, low, high = node.kids
@@ -200,8 +121,6 @@ class Reader:
             if n.kind == "assign" and n.text != "=" and n.kids[0].kind == "name" and n.kids[0].text == inner.text
         ]  # fmt: skip
         return not any(line <= node.line for line in changed)
-
-    # --- removals ---------------------------------------------------------------------------------------------
 
     def _call(self, node: Node) -> None:
         callee = node.kids[0]
@@ -274,10 +193,12 @@ class Reader:
     def _removal(self, node: Node, keywords: list[tuple[str, Node]]) -> None:
         removed = [k for k, v in keywords if _REMOVED.match(k) and v.kind not in ("num", "const")]
         if removed:
-            marks = ["with_summary"] if any("summary" in words.words(k) and v.kind not in ("str", "const") for k, v in keywords) else []
+            marks = (
+                ["with_summary"]
+                if any("summary" in words.words(k) and v.kind not in ("str", "const") for k, v in keywords)
+                else []
+            )
             self._add("removal", node, node.kids[0] if node.kids else node, 2, self.scope.flow(node), *marks)
-
-    # --- replacement ------------------------------------------------------------------------------------------
 
     def _assign(self, node: Node) -> None:
         target, value = node.kids[0], node.kids[1]
@@ -329,12 +250,6 @@ class Reader:
         elif likeness and persisted and self._from_model(value) and value.kind in ("name", "call", "attr"):
             self._add("rebuild", node, target, likeness, flow, "model_value")
 
-    def _tells(self, value: Node) -> list[str]:
-        marks = ["model_value"] if self._from_model(value) else []
-        if self._tells_summary(value, self.summary_names):
-            marks.append("summary_value")
-        return marks if value.kind in ("dict", "call", "name") else []
-
     def _is_kept(self, part: Node) -> bool:
         inner = part.kids[0] if part.kind == "spread" else part
         if inner.kind == "name":
@@ -347,230 +262,20 @@ class Reader:
         inner = part.kids[0] if part.kind == "spread" else part
         if part.kind == "item":
             return inner.kind not in ("num", "const")
-        return inner.kind == "call" or (inner.kind == "name" and inner.text in self.model_names) or bool(
-            inner.kind in ("name", "attr") and words.SUMMARY.search(inner.text)
+        return (
+            inner.kind == "call"
+            or (inner.kind == "name" and inner.text in self.model_names)
+            or bool(inner.kind in ("name", "attr") and words.SUMMARY.search(inner.text))
         )
-
-    def _from_model(self, part: Node) -> bool:
-        return any(
-            (k.kind in ("name", "attr") and k.text in self.model_names)
-            or (k.kind == "call" and words.is_model_call(dotted(k.kids[0])))
-            for k in walk(part)
-        )
-
-    def _content(self, node: Node, target: Node, value: Node) -> None:
-        """Content of one message replaced by a marker or a shortened text."""
-        field = target.text if target.kind == "attr" else ""
-        if target.kind == "index" and target.kids[1].kind == "str":
-            field = target.kids[1].text
-        owner = target.kids[0] if target.kids else target
-        root = dotted(owner).split(".")[0]
-        if target.kind == "name" and target.text in ("result", "output", "observation", "content"):
-            if node.text == "=" and value.kind in ("str", "fstr") and _HIDDEN.search(value.text):
-                self._add("content", node, target, 2, "stored", "marker")
-            return
-        if field not in ("content", "text", "output", "result", "parts", "value", "response", "data"):
-            return
-        if root in self.scope.elements or self.scope.likeness(owner) > 0 or words.words(root)[-1:] == ("message",):
-            mark = self.marker(value)
-            if mark:
-                self._add("content", node, target, 2, "stored", mark)
-
-    def _copied_content(self, node: Node) -> None:
-        """`{ ...block, content: shortened }`: a copy of a message whose content was cut."""
-        if not any(k.kind == "spread" for k in node.kids):
-            return
-        for pair in node.kids:
-            if pair.kind == "pair" and pair.text in ("content", "text", "output", "result", "parts") and pair.kids:
-                value = pair.kids[0]
-                if self.marker(value) or (value.kind == "name" and value.text in self.shortened_names):
-                    self._add("content", pair, value, 2, self.scope.flow(node), "copied")
-                    return
-
-    def _shortened(self, node: Node) -> None:
-        """A text built of a head, a marker and perhaps a tail."""
-        if node.text != "+" or (around := self.scope.parent(node)) is None or around.kind == "bin":
-            return
-        pieces = _flat(node)
-        cut = [p for p in pieces if p.kind == "slice" or (p.kind == "name" and _CUT.search(p.text))]
-        says = [
-            p for p in pieces
-            if (p.kind in ("str", "fstr") and words.MARKER.search(p.text))
-            or (p.kind in ("name", "attr") and _NOTICE.search(p.text))
-        ]  # fmt: skip
-        if cut and says:
-            self._add("shortened", node, cut[0], 0, self.scope.flow(node))
-
-    def _provider(self, node: Node, keywords: list[tuple[str, Node]]) -> None:
-        for key, value in keywords:
-            if key in ("context_management", "contextManagement") and value.kind in ("dict", "list"):
-                self._add("provider", node, value, 1, "model")
-            elif key == "truncation" and value.kind == "str" and value.text == "auto":
-                self._add("provider", node, value, 1, "model")
-
-    def marker(self, value: Node) -> str:
-        """How a value shortens: `marker` for a notice, `shortened` for a call that truncates, or nothing."""
-        for item in walk(value):
-            if item.kind in ("str", "fstr") and words.MARKER.search(item.text) and len(item.text) < 400:
-                return "marker"
-            if item.kind in ("name", "attr"):
-                text = self.strings.get(item.text, "")
-                if text and words.MARKER.search(text):
-                    return "marker"
-                if {"truncated", "placeholder", "masked", "elided", "redacted"} & set(words.words(item.text)):
-                    return "marker"
-            if item.kind == "call" and re.search(r"truncat|elide|shorten|redact|mask", last_name(item.kids[0]), re.I):
-                return "shortened"
-        return ""
-
-    # --- loops ------------------------------------------------------------------------------------------------
-
-    def _loop(self, node: Node) -> None:
-        if node.kind == "while":
-            self._trim_loop(node)
-        self._fill_loop(node)
-        self._masking_loop(node)
-
-    def _trim_loop(self, node: Node) -> None:
-        """`while tokens > limit:` with something taken away inside."""
-        kinds = [k for k in self.guards.of.get(id(node.kids[1]), ()) if k in ("token_count",)]
-        test_is_tokens = self.scope.speaks_of_tokens(node.kids[0])
-        if not kinds or not test_is_tokens:
-            return
-        for item in walk(node.kids[1]):
-            taken = self._taken(item)
-            if taken is not None:
-                self._add("token_trim", item, taken, max(1, self.scope.likeness(taken)), self._fate(taken), "in_loop")
-                return
-
-    def _taken(self, item: Node) -> Node | None:
-        if item.kind == "call" and item.kids[0].kind == "attr":
-            name = item.kids[0].text.lower()
-            if name in ("pop", "popleft", "splice", "remove", "delete", "removemessage"):
-                owner = item.kids[0].kids[0]
-                return owner if self.scope.likeness(owner) else None
-        if item.kind == "del" and item.kids and item.kids[0].kind in ("index", "slice"):
-            owner = item.kids[0].kids[0]
-            return owner if self.scope.likeness(owner) else None
-        if item.kind == "slice" and self.scope.likeness(item.kids[0]):
-            around = self.scope.parent(item)
-            if around is not None and around.kind == "assign":
-                return item.kids[0]
-        return None
-
-    def _fate(self, owner: Node) -> str:
-        return "replaced" if owner.kind != "name" else self.scope.fate(owner.text)
-
-    def _fill_loop(self, node: Node) -> None:
-        """A loop that adds up tokens and stops at a limit: a window chosen by size."""
-        iterable = node.kids[1] if node.kind == "for" else node.kids[0]
-        adds = tokens = stops = False
-        gathered: list[Node] = []
-        body = node.kids[2] if node.kind == "for" else node.kids[1]
-        for item in walk(body):
-            if item.kind == "assign" and item.text == "+=" and (
-                self.scope.speaks_of_tokens(item)
-                or (item.kids[0].kind == "name" and item.kids[0].text in self.scope.token_names)
-            ):
-                adds = True
-            elif item.kind == "assign" and item.text == "=" and item.kids[1].kind == "bin":
-                left = item.kids[0]
-                adds = adds or (left.kind == "name" and left.text in self.scope.token_names)
-            elif item.kind == "cmp" and any(op in item.text for op in ("<", ">")):
-                tokens = tokens or self.scope.speaks_of_tokens(item)
-            elif item.kind == "jump" and item.text == "break":
-                stops = True
-            elif item.kind == "call" and last_name(item.kids[0]).lower() in ("append", "insert", "unshift", "add", "set"):
-                gathered.append(item)
-        if node.kind == "while" and self.scope.speaks_of_tokens(node.kids[0]):
-            tokens = stops = True
-        if not (adds and tokens) or not (stops or gathered):
-            if gathered and stops and self._counts_down(body) and self._is_backwards(node, iterable, body):
-                self._count_fill(gathered[-1])
-            return
-        subject = self._loop_subject(iterable, body)
-        if subject is None:
-            return
-        marks = ["in_loop"]
-        if self._is_backwards(node, iterable, body):
-            marks.append("backwards")
-        if stops:
-            marks.append("stops")
-        line = gathered[-1] if gathered else node
-        fate = "read"
-        for item in gathered:
-            owner = item.kids[0].kids[0] if item.kids[0].kind == "attr" else item.kids[0]
-            fate = "stored" if owner.kind == "attr" else fate
-            if owner.kind == "name":
-                verdict = self.scope.fate(owner.text)
-                fate = verdict if fate == "read" else fate
-            if "summar" in owner.text.lower():
-                marks.append("for_summary")
-        if gathered:
-            marks.append("gathers")
-        self._add("token_fill", line, subject, self.scope.likeness(subject), fate, *marks)
-
-    def _counts_down(self, body: Node) -> bool:
-        """Does the loop stop at a number of messages or turns?"""
-        for item in walk(body):
-            if item.kind == "cmp":
-                found = {w for k in walk(item) if k.kind in ("name", "attr") for w in words.words(k.text)}
-                if found & {"turn", "turns", "count", "rounds", "messages"} and found & (
-                    words.LIMITS | {"available", "num", "n", "keep", "size", "count"}
-                ):
-                    return True
-        return False
-
-    def _count_fill(self, gathered: Node) -> None:
-        owner = gathered.kids[0].kids[0] if gathered.kids[0].kind == "attr" else gathered.kids[0]
-        likeness = self.scope.likeness(owner)
-        if likeness > 1:
-            self._add("count_fill", gathered, owner, likeness, self._fate(owner), "in_loop")
-
-    def _loop_subject(self, iterable: Node, body: Node) -> Node | None:
-        best: Node | None = None
-        for item in list(walk(iterable)) + list(walk(body)):
-            if item.kind in ("name", "attr") and self.scope.likeness(item) > (
-                self.scope.likeness(best) if best is not None else 0
-            ):
-                best = item
-        return best
-
-    def _is_backwards(self, node: Node, iterable: Node, body: Node) -> bool:
-        if node.text == "down":
-            return True
-        for item in walk(iterable):
-            if item.kind == "call" and last_name(item.kids[0]) == "reversed":
-                return True
-            if item.kind == "slice" and item.text == "step":
-                return True
-            if item.kind == "call" and last_name(item.kids[0]) == "range" and len(item.kids) == 4:
-                return True
-        return any(
-            (k.kind == "call" and last_name(k.kids[0]).lower() in ("insert", "unshift"))
-            or (k.kind == "assign" and k.text == "-=" and k.kids[1].kind == "num")
-            for k in walk(body)
-        )
-
-    def _masking_loop(self, node: Node) -> None:
-        """A loop that copies a list of messages, some of them as placeholders."""
-        if node.kind != "for" or self.scope.likeness(node.kids[1]) == 0:
-            inner = node.kids[1] if node.kind == "for" else node.kids[0]
-            if not any(self.scope.likeness(k) > 1 for k in inner.kids):
-                return
-        for item in walk(node.kids[-1]):
-            if item.kind == "call" and last_name(item.kids[0]) == "append" and len(item.kids) == 2:
-                value = item.kids[1]
-                if value.kind in ("call", "dict") and self.marker(value) == "marker":
-                    self._add("content", item, node.kids[1], 2, "returned", "marker", "copied")
-                    return
-
-    # --- ordering and filters ---------------------------------------------------------------------------------
 
     def _sort(self, node: Node, owner: Node) -> None:
         keys = [v for k, v in arguments(node) if k == "key"] or [k for k in node.kids[1:] if k.kind == "lambda"]
         found = {
-            w for key in keys for item in walk(key) if item.kind in ("name", "attr", "str") for w in words.words(item.text)
+            w
+            for key in keys
+            for item in walk(key)
+            if item.kind in ("name", "attr", "str")
+            for w in words.words(item.text)
         }
         if found & words.SCORE or last_name(node.kids[0]) == "nlargest":
             self._add("score_sort", node, owner, self.scope.likeness(owner), self.scope.flow(node), "scored")
@@ -579,31 +284,13 @@ class Reader:
         likeness = self.scope.likeness(node.kids[2])
         if likeness < 2 or not any(k.kind == "cond_filter" for k in node.kids[3:]) or node.text != "list":
             return
-        names = {
-            w for c in node.kids[3:] for k in walk(c) if k.kind in ("name", "attr") for w in words.words(k.text)
-        }
+        names = {w for c in node.kids[3:] for k in walk(c) if k.kind in ("name", "attr") for w in words.words(k.text)}
         marks = ["by_score"] if names & words.SCORE else []
         if names & {"forgotten", "removed", "pruned", "evicted", "keep", "kept", "discard", "expired", "drop"}:
             marks.append("by_list")
         if names & {"role", "type", "tool", "isinstance"}:
             marks.append("by_role")
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
-
-    # --- clear and refill -------------------------------------------------------------------------------------
-
-    def _offload(self) -> None:
-        """A result written to a store, with a preview or reference put where it was."""
-        names = {n.text.lower() for n in self.scope.nodes if n.kind in ("name", "attr")}
-        left = any({"preview", "placeholder", "reference", "references"} & set(words.words(n)) for n in names)
-        tools = any({"tool", "result", "results"} & set(words.words(n)) for n in names)
-        if not (left and tools):
-            return
-        for node in self.scope.nodes:
-            if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in _PUTTING:
-                owner = set(words.words(dotted(node.kids[0].kids[0])))
-                if owner & {"storage", "store", "artifact", "artifacts", "files", "fs", "offload", "blob", "backend"}:
-                    self._add("offload", node, node.kids[0].kids[0], 1, "stored")
-                    return
 
     def _clear_and_refill(self) -> None:
         cleared: tuple[Node, Node] | None = None
@@ -614,7 +301,7 @@ class Reader:
             owner = node.kids[0].kids[0] if node.kids[0].kind == "attr" else node.kids[0]
             if name in _CLEARING:
                 likely = self.scope.likeness(owner)
-                memory = {w for w in words.words(dotted(node.kids[0]))} & (words.STRONG | {"memory", "memories", "chat"})
+                memory = set(words.words(dotted(node.kids[0]))) & (words.STRONG | {"memory", "memories", "chat"})
                 if likely or memory or (self.scope.place and dotted(owner) == "self" and name == "reset"):
                     cleared = (node, owner)
                     self._add("clear", node, owner, max(2 if memory else 1, likely), "stored")
@@ -637,12 +324,6 @@ def _leading_minus(node: Node) -> Node | None:
     while current.kind == "bin" and current.text in ("*", "-", "+"):
         current = current.kids[0]
     return current if current.kind == "un" and current.text == "-" else None
-
-
-def _flat(node: Node) -> list[Node]:
-    if node.kind == "bin" and node.text == "+":
-        return [p for k in node.kids for p in _flat(k)]
-    return [node]
 
 
 def _keeps(part: Node) -> bool:

@@ -8,13 +8,14 @@ from recollect.analyze import words
 from recollect.analyze.catalog import COUNTERS, NOTE_WORDS, STORAGES, is_module
 from recollect.analyze.records import Evidence, File, Function
 from recollect.analyze.syntax import Node, arguments, dotted, last_name, spelled, walk, walk_all
+from recollect.analyze.words import bag
 
-_USAGE = frozenset(
+_USAGE = bag(
     "prompt_tokens completion_tokens input_tokens output_tokens total_tokens promptTokens completionTokens inputTokens "
     "outputTokens totalTokens prompt_token_count promptTokenCount total_token_count totalTokenCount "
-    "candidates_token_count usage_metadata usageMetadata cache_read_input_tokens".split()
+    "candidates_token_count usage_metadata usageMetadata cache_read_input_tokens"
 )
-_COUNT_CALLS = frozenset("count_tokens counttokens acount_tokens count_tokens_async".split())
+_COUNT_CALLS = bag("count_tokens counttokens acount_tokens count_tokens_async")
 _PROVIDERS = (
     "anthropic", "openai", "google", "vertexai", "boto3", "botocore", "mistralai", "cohere", "@anthropic-ai/sdk",
     "@google/genai", "@google/generative-ai", "@aws-sdk/client-bedrock-runtime",
@@ -94,15 +95,16 @@ def _call(node: Node, file: File, where: _Where) -> None:
     low = name.lower()
     if callee == "require" and len(node.kids) == 2 and node.kids[1].kind == "str":
         _required(node, file, where)
-    if low in ("token_counter", "encode") and owner.endswith("litellm"):
-        _note(file.counting, "litellm_counter", node, where, callee)
-    elif low == "token_counter" and not owner and any(m.startswith("litellm") for m, _, _ in file.imports):
+    if (low in ("token_counter", "encode") and owner.endswith("litellm")) or (
+        low == "token_counter" and not owner and any(m.startswith("litellm") for m, _, _ in file.imports)
+    ):
         _note(file.counting, "litellm_counter", node, where, callee)
     elif low in _COUNT_CALLS and _is_provider(owner, file):
         _note(file.counting, "provider_count_api", node, where, callee)
-    elif low == "from_pretrained" and "okenizer" in owner:
-        _note(file.counting, "tokenizer_model", node, where, callee)
-    elif low in ("create_pretrained_tokenizer", "apply_chat_template"):
+    elif (low == "from_pretrained" and "okenizer" in owner) or low in (
+        "create_pretrained_tokenizer",
+        "apply_chat_template",
+    ):
         _note(file.counting, "tokenizer_model", node, where, callee)
     elif low in ("encoding_for_model", "get_encoding", "encodingformodel", "getencoding"):
         _note(file.counting, "tiktoken", node, where, callee)
@@ -156,12 +158,25 @@ def _ratio(node: Node, file: File, where: _Where) -> None:
     left, right = node.kids
     measures = _measures(left)
     by_name = right.kind in ("name", "attr") and bool(_CHAR_RATIO.search(right.text))
-    divisor = right.kind == "num" and right.text in ("2", "2.5", "3", "3.2", "3.3", "3.5", "3.6", "3.7", "4", "4.0", "5", "6")
+    divisor = right.kind == "num" and right.text in (
+        "2",
+        "2.5",
+        "3",
+        "3.2",
+        "3.3",
+        "3.5",
+        "3.6",
+        "3.7",
+        "4",
+        "4.0",
+        "5",
+        "6",
+    )
     factor = right.kind == "num" and right.text in ("0.25", "0.3", "0.33", "0.4", "0.5", "1.3")
     if node.text == "*" and not factor:
         lengths = [
             k for k in walk(node)
-            if (k.kind == "call" and last_name(k.kids[0]) == "len") or (k.kind == "name" and "len" in words.words(k.text))
+            if (k.kind == "call" and last_name(k.kids[0]) == "len") or _is_length_name(k)
         ]  # fmt: skip
         lengths = [k for k in lengths if k.text != "len"]
         if len(lengths) >= 2 and any("token" in k.text.lower() for k in walk(node) if k.kind in ("name", "attr")):
@@ -172,6 +187,10 @@ def _ratio(node: Node, file: File, where: _Where) -> None:
         near = f"{symbol} {file.path.rpartition('/')[2]}"
         if by_name or "token" in near.lower() or "estimate" in symbol.lower() or _assigned_tokens(node, file):
             _note(file.counting, "length_estimate", node, where, spelled(node, 60))
+
+
+def _is_length_name(node: Node) -> bool:
+    return node.kind == "name" and "len" in words.words(node.text)
 
 
 def _measures(node: Node) -> bool:
@@ -222,7 +241,17 @@ def _budget(node: Node, file: File, where: _Where) -> None:
     _note(file.budget, "assigned", node, where, name)
     operators = {k.text for k in walk(value) if k.kind == "bin"}
     shares = {"*", "//", "/", "-"} & operators
-    if shares and found & {"max", "limit", "budget", "available", "threshold", "target", "remaining", "reserved", "window"}:
+    if shares and found & {
+        "max",
+        "limit",
+        "budget",
+        "available",
+        "threshold",
+        "target",
+        "remaining",
+        "reserved",
+        "window",
+    }:
         _note(file.budget, "share", node, where, spelled(node, 90))
 
 
@@ -244,7 +273,8 @@ def _maybe_pluggable(
     callable_type = "Callable" in annotation or "=>" in annotation
     found = set(words.words(name))
     counts = found & {"tokenizer", "tokenize"} or (
-        found & {"token", "tokens"} and found & {"count", "counter", "fn", "func", "estimate", "estimator", "len", "length"}
+        found & {"token", "tokens"}
+        and found & {"count", "counter", "fn", "func", "estimate", "estimator", "len", "length"}
     )
     if callable_type and counts:
         symbol = function.symbol if function is not None else owner
@@ -258,9 +288,22 @@ def _dictionaries(file: File) -> None:
     for record in file.classes:
         found = set(words.words(record.name))
         simple = {"in", "memory"} <= found or found & {"simple", "dict", "local", "volatile", "ephemeral"}
-        if not simple or not found & {"store", "storage", "session", "saver", "history", "service", "memory", "repository"}:
+        if not simple or not found & {
+            "store",
+            "storage",
+            "session",
+            "saver",
+            "history",
+            "service",
+            "memory",
+            "repository",
+        }:
             continue
         for name, (annotation, value, line) in record.fields.items():
-            if annotation.lower().startswith(("dict", "defaultdict")) or value in ("dict()", "dict({})") or "dict(" in value:
+            if (
+                annotation.lower().startswith(("dict", "defaultdict"))
+                or value in ("dict()", "dict({})")
+                or "dict(" in value
+            ):
                 file.storage.append(Evidence("python_dict", line, record.name, f"{name}: {annotation or value}"))
                 break

@@ -74,9 +74,7 @@ def holds(rule: Rule, case: Case) -> bool:
     return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
 
 
-def _one_mechanism(
-    world: World, fired: list[tuple[Rule, Function, Effect]]
-) -> list[tuple[Rule, Function, Effect]]:
+def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> list[tuple[Rule, Function, Effect]]:
     """Drop a function whose strategy is really done by another it calls."""
     keys = {(rule.strategy, function.key) for rule, function, _ in fired}
     kept: list[tuple[Rule, Function, Effect]] = []
@@ -202,12 +200,7 @@ def default_on(world: World, function: Function) -> bool:
     owner = function.owner
     if not owner:
         return world.is_wired(function)
-    built = [
-        (f, c)
-        for f in world.functions
-        for c in f.calls
-        if c.name == owner and f.path != function.path
-    ]
+    built = [(f, c) for f in world.functions for c in f.calls if c.name == owner and f.path != function.path]
     if not built:
         own = [c for c in world.classes.get(owner, []) if c.path == function.path]
         is_variant = any(b in world.classes for c in own for b in c.bases)

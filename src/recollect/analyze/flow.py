@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from recollect.analyze import words
 from recollect.analyze.syntax import Node, dotted, last_name, walk
+from recollect.analyze.words import bag
 
 # Calls that hand a list on as a list.
-_KEEPING = frozenset(
-    "list tuple copy deepcopy reversed sorted array from set_messages structuredclone slice cast filter values".split()
+_KEEPING = bag(
+    "list tuple copy deepcopy reversed sorted array from set_messages structuredclone slice cast filter values"
 )
-_READING = frozenset("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip".split())
-_ADDING = frozenset("append extend insert unshift add push update set put".split())
-_RENDERING = frozenset(
-    "format join render format_messages stringify dumps replace format_prompt get_buffer_string f".split()
-)
+_READING = bag("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip")
+_ADDING = bag("append extend insert unshift add push update set put")
+_RENDERING = bag("format join render format_messages stringify dumps replace format_prompt get_buffer_string f")
 
 
 class Scope:
@@ -123,8 +122,8 @@ class Scope:
         if not found or name[:1].isupper():
             return 0
         if found[-1] in words.STRONG and found[0] in (
-            "get", "load", "list", "fetch", "read", "retrieve", "select", "aget", "build", "to", "all", "filter", "format",
-            "prepare", "convert", "normalize", "create", "compute",
+            "get", "load", "list", "fetch", "read", "retrieve", "select", "aget", "build", "to", "all", "filter",
+            "format", "prepare", "convert", "normalize", "create", "compute",
         ):  # fmt: skip
             return 2
         owner = node.kids[0].kids[0] if node.kids[0].kind == "attr" and node.kids[0].kids else None

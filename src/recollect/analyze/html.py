@@ -21,14 +21,17 @@ _STYLE = """
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}
 main{max-width:1020px;margin:0 auto;padding:32px 24px 96px}
 h1{font-size:26px;margin:0 0 4px}h2{font-size:22px;margin:56px 0 4px;padding-top:16px;border-top:2px solid var(--line)}
-h3{font-size:17px;margin:36px 0 10px}p{margin:6px 0 14px}.soft{color:var(--soft)}a{color:var(--accent);text-decoration:none}
+h3{font-size:17px;margin:36px 0 10px}p{margin:6px 0 14px}.soft{color:var(--soft)}
+a{color:var(--accent);text-decoration:none}
 a:hover,a:focus{text-decoration:underline}nav{display:flex;flex-wrap:wrap;gap:6px 16px;margin:12px 0 0}
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14px;margin:8px 0}
 th,td{text-align:left;vertical-align:top;padding:8px 12px 8px 0;border-bottom:1px solid var(--line)}
 th{color:var(--soft);font-weight:600;white-space:nowrap}code,pre{font:13px/1.5 ui-monospace,Menlo,Consolas,monospace}
-td code{overflow-wrap:anywhere}pre{background:var(--tint);border:1px solid var(--line);border-radius:8px;padding:10px 14px;
-overflow-x:auto;margin:6px 0}pre b{color:var(--accent);font-weight:700}.evidence{margin:18px 0;scroll-margin-top:16px}
-.evidence:target pre{border-color:var(--accent)}.tag{display:inline-block;border:1px solid var(--line);border-radius:99px;
+td code{overflow-wrap:anywhere}pre{background:var(--tint);border:1px solid var(--line);border-radius:8px;
+padding:10px 14px;overflow-x:auto;margin:6px 0}pre b{color:var(--accent);font-weight:700}
+.evidence{margin:18px 0;scroll-margin-top:16px}
+.evidence:target pre{border-color:var(--accent)}
+.tag{display:inline-block;border:1px solid var(--line);border-radius:99px;
 padding:1px 10px;font-size:12.5px;white-space:nowrap;color:var(--soft)}.on{color:var(--ok);border-color:currentColor}
 .bad{color:var(--bad)}.facts{display:grid;grid-template-columns:max-content 1fr;gap:6px 20px;margin:0}
 .facts dt{color:var(--soft)}.facts dd{margin:0;overflow-wrap:anywhere}svg{width:100%;height:auto;margin:12px 0 0}
@@ -126,7 +129,8 @@ def _assembly(analysis: Analysis, evidence: _Evidence) -> str:
     order = " → ".join(escape(s) for s in found.order)
     sure = "" if found.determined else ' <span class="tag">order by convention</span>'
     rows = [[escape(slot), _places(found.slots.get(slot, [])[:2], evidence)] for slot in found.order]
-    facts = f'<dl class="facts"><dt>Order</dt><dd>{order}{sure}</dd><dt>Method</dt><dd>{escape(", ".join(found.methods))}</dd></dl>'
+    methods = escape(", ".join(found.methods))
+    facts = f'<dl class="facts"><dt>Order</dt><dd>{order}{sure}</dd><dt>Method</dt><dd>{methods}</dd></dl>'
     return facts + _table(["slot", "seen at"], rows)
 
 
@@ -204,9 +208,7 @@ def _matrix(analyses: list[Analysis]) -> str:
 def _places(places: list[Place], evidence: _Evidence) -> str:
     if not places:
         return '<span class="soft">not determined</span>'
-    return "<br>".join(
-        f'{evidence.link(p.path, p.line)} <span class="soft">{escape(p.symbol)}</span>' for p in places
-    )
+    return "<br>".join(f'{evidence.link(p.path, p.line)} <span class="soft">{escape(p.symbol)}</span>' for p in places)
 
 
 def _table(headings: list[str], rows: list[list[str]]) -> str:

@@ -116,7 +116,7 @@ def _call(raw: Raw) -> Node:
 def _method(line: int, owner: Node, name: str, args: list[Node]) -> Node:
     none = Node("none", line)
     if name == "slice":
-        return Node("slice", line, "", [owner, *(args + [none, none])[:2]])
+        return Node("slice", line, "", [owner, *[*args, none, none][:2]])
     if name == "concat" and args:
         return Node("bin", line, "+", [owner, *args[:1]])
     if name == "push":

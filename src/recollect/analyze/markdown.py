@@ -62,7 +62,9 @@ def _assembly(analysis: Analysis) -> list[str]:
     table = ["| slot | where | seen as |", "|---|---|---|"]
     for slot in found.order:
         places = found.slots.get(slot, [])
-        table.append(f"| {slot} | {_link(places[0]) if places else 'not determined'} | {_code(places[0].why) if places else ''} |")
+        table.append(
+            f"| {slot} | {_link(places[0])} | {_code(places[0].why)} |" if places else f"| {slot} | not determined | |"
+        )
     return ["\n".join(rows), "\n".join(table)]
 
 
@@ -83,7 +85,8 @@ def _row(finding: Finding) -> str:
     default = "on" if finding.default_on else "off"
     where = f"`{finding.path}:L{finding.line}` {finding.symbol}"
     name = NAMES.get(finding.strategy, finding.strategy)
-    return f"| {name} | {', '.join(finding.trigger)} | {finding.subject} | {default} | {finding.confidence:.2f} | {where} |"
+    trigger = ", ".join(finding.trigger)
+    return f"| {name} | {trigger} | {finding.subject} | {default} | {finding.confidence:.2f} | {where} |"
 
 
 def _tiers(analysis: Analysis) -> list[str]:
@@ -93,7 +96,8 @@ def _tiers(analysis: Analysis) -> list[str]:
     for tier in analysis.tiers:
         where = _link(tier.locations[0]) if tier.locations else "not determined"
         table.append(
-            f"| {tier.tier} | {', '.join(tier.storage)} | {_code(tier.capacity)} | {', '.join(tier.retrieval)} | {where} |"
+            f"| {tier.tier} | {', '.join(tier.storage)} | {_code(tier.capacity)} | "
+            f"{', '.join(tier.retrieval)} | {where} |"
         )
     return ["\n".join(table)]
 

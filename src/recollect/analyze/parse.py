@@ -13,6 +13,7 @@ try:
     import tree_sitter_python
     import tree_sitter_typescript
     from tree_sitter import Language, Parser
+    from tree_sitter import Node as Raw
 except ImportError as missing:
     raise Unsupported(
         f"the analyser needs {missing.name}, which is not installed: pip install 'recollect[analyze]'"
@@ -43,14 +44,14 @@ def parse(path: str, language: str, data: bytes) -> Unit:
     return Unit(path, language, lowered, lines)
 
 
-def _broken_lines(root: object) -> int:
+def _broken_lines(root: Raw) -> int:
     """How many lines lie in regions the grammar could not read."""
     broken = 0
     stack = [root]
     while stack:
         node = stack.pop()
-        if node.type == "ERROR" or node.is_missing:  # type: ignore[attr-defined]
-            broken += node.end_point[0] - node.start_point[0] + 1  # type: ignore[attr-defined]
-        elif node.has_error:  # type: ignore[attr-defined]
-            stack.extend(node.children)  # type: ignore[attr-defined]
+        if node.type == "ERROR" or node.is_missing:
+            broken += node.end_point[0] - node.start_point[0] + 1
+        elif node.has_error:
+            stack.extend(node.children)
     return broken

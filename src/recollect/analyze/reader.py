@@ -11,17 +11,18 @@ from recollect.analyze.flow import Scope
 from recollect.analyze.guards import Guards
 from recollect.analyze.records import Call, Class, File, Function
 from recollect.analyze.syntax import Head, Node, Unit, dotted, last_name, spelled, walk, walk_all
+from recollect.analyze.words import bag
 
-_VECTOR = frozenset(
+_VECTOR = bag(
     "vector vectors vectorstore vectordb embedding embeddings collection chroma qdrant pinecone faiss milvus weaviate "
-    "lancedb index retriever similarity".split()
+    "lancedb index retriever similarity"
 )
-_VECTOR_ADD = frozenset(
+_VECTOR_ADD = bag(
     "add aadd async_add add_texts aadd_texts add_documents aadd_documents upsert insert insert_nodes add_nodes "
-    "ainsert_nodes add_embeddings".split()
+    "ainsert_nodes add_embeddings"
 )
-_VECTOR_QUERY = frozenset(
-    "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents".split()
+_VECTOR_QUERY = bag(
+    "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
@@ -147,15 +148,19 @@ def _function(
             record.exceptions.append(node.text)
         elif node.kind == "slice" and any(k.kind not in ("none", "num") for k in node.kids[1:]):
             marks.add("slices")
-        elif node.kind == "return" and node.kids and _gives_messages(node.kids[0], scope):
-            marks.add("gives_messages")
-        elif node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1:
+        elif (node.kind == "return" and node.kids and _gives_messages(node.kids[0], scope)) or (
+            node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1
+        ):
             marks.add("gives_messages")
     record.slots = slots.hints(scope, symbol, {c.line for c in record.model_calls})
     _marks(record, scope, marks)
     record.marks = frozenset(marks)
     record.shape = _shape(scope)
     file.functions.append(record)
+
+
+def _is_of_messages(callee: Node, scope: Scope) -> bool:
+    return scope.likeness(callee.kids[0]) > 1 or "messages" in words.words(callee.text)
 
 
 def _gives_messages(value: Node, scope: Scope) -> bool:
@@ -181,10 +186,10 @@ def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: 
     if words.is_model_call(callee) and not callee.endswith(".create.bind"):
         record.model_calls.append(call)
     low = call.name.lower()
-    if low.startswith(("remove", "delete", "drop", "prune", "evict", "archive")) and node.kids[0].kind == "attr":
-        if scope.likeness(node.kids[0].kids[0]) > 1 or "messages" in words.words(call.name):
-            marks.add("removes_messages")
-    receiver = {w for w in words.words(call.owner)}
+    removing = low.startswith(("remove", "delete", "drop", "prune", "evict", "archive"))
+    if removing and node.kids[0].kind == "attr" and _is_of_messages(node.kids[0], scope):
+        marks.add("removes_messages")
+    receiver = set(words.words(call.owner))
     if receiver & _VECTOR:
         if low in _VECTOR_ADD:
             marks.add("vector_add")

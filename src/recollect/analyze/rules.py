@@ -1,11 +1,11 @@
 """Eviction rules, as data.
 
-A rule fires on one effect of one function when every condition in `needs` holds and none in `unless` does. Conditions are
-named in `conditions.py`; effects come from `effects.py`. To add a rule: write a positive and a negative snippet in
-`tests/analyze/test_rules.py`, add a `Rule` here, and only then a condition if the existing ones do not say it. A rule rests on
-what code does, never on the name of a framework.
+A rule fires on one effect of one function when every condition in `needs` holds and none in `unless` does. Conditions
+are named in `conditions.py`; effects come from `effects.py`. To add a rule: write a positive and a negative snippet in
+`tests/analyze/snippets.py`, add a `Rule` here, and only then a condition if the existing ones do not say it. A rule
+rests on what code does, never on the name of a framework.
 
-Rules are tried in the order below; `beats` in `findings.py` says which strategy a function keeps when several fire.
+Rules are tried in the order below; `BEATS` in `findings.py` says which strategy a function keeps when several fire.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from recollect.analyze import words
 from recollect.analyze.flow import Scope
 from recollect.analyze.records import Evidence
 from recollect.analyze.syntax import Node, dotted, last_name, walk
+from recollect.analyze.words import bag
 
 Note = Callable[[str, Node, str], None]
 
@@ -39,12 +40,13 @@ _MEMORY_CALL = re.compile(
     r"^_?a?(retrieve|recall|search|similarity_search|query|find_relevant|get_relevant\w*|get_context_?\w*|load_memory\w*)$",
     re.I,
 )
-_MEMORY_OWNER = frozenset(
+_MEMORY_OWNER = bag(
     "memory memories retriever knowledge vector vectorstore recall rag longterm ltm semantic episodic microagent "
-    "microagents".split()
+    "microagents"
 )
 _FILES = re.compile(
-    r"^(get_)?(chat|read_?only|context|open|attached|mentioned|workspace|active)_?files?(_?(content|messages|context))?$", re.I
+    r"^(get_)?(chat|read_?only|context|open|attached|mentioned|workspace|active)_?files?(_?(content|messages|context))?$",
+    re.I,
 )
 _SUMMARY = re.compile(r"^(conversation_?)?summary(_?(message|msg|content|text|node))?$", re.I)
 _REMINDER = re.compile(r"^(system_?)?reminder(_?(message|prompt|text))?s?$", re.I)
@@ -137,8 +139,21 @@ def _called(node: Node, scope: Scope, note: Note) -> None:
     name = callee.rpartition(".")[2]
     low = name.lower()
     owner = node.kids[0].kids[0] if node.kids[0].kind == "attr" else None
-    if low in ("append", "extend", "insert", "unshift", "add", "add_message", "put", "aput", "update_memory", "addmessage"):
-        if owner is not None and (scope.likeness(owner) > 0 or "memory" in words.words(dotted(owner)) or "memory" in low):
+    if low in (
+        "append",
+        "extend",
+        "insert",
+        "unshift",
+        "add",
+        "add_message",
+        "put",
+        "aput",
+        "update_memory",
+        "addmessage",
+    ):
+        if owner is not None and (
+            scope.likeness(owner) > 0 or "memory" in words.words(dotted(owner)) or "memory" in low
+        ):
             _put(node, note)
     elif _MEMORY_CALL.match(name) and owner is not None and set(words.words(dotted(owner))) & _MEMORY_OWNER:
         note("retrieved_memory", node, callee)

@@ -9,6 +9,7 @@ from recollect.analyze.assembly import Place
 from recollect.analyze.catalog import MEMORY_WORDS, STORAGES, STORE_WORDS
 from recollect.analyze.findings import Finding
 from recollect.analyze.records import Class, Evidence, File
+from recollect.analyze.words import bag
 from recollect.analyze.world import World
 
 _SEMANTIC = {s.name for s in STORAGES if s.retrieval == "semantic"}
@@ -18,13 +19,13 @@ _DRIVERS = {
     "oceanbase": ("sqlalchemy", "mysql"),
 }  # fmt: skip
 _UNFILTERED = {"sqlite_diskcache", "vector_index_files", "mem0_cloud", "zep_cloud"}
-_ELSEWHERE = frozenset(
+_ELSEWHERE = bag(
     "toolkit toolkits tools tool apps bots analytics telemetry auth loader loaders reader readers datagen dataset "
     "datasets benchmarks command commands scripts reward rewards environments interpreters runtime sandbox hub models "
-    "evaluation evaluator settings secrets config benchmark".split()
+    "evaluation evaluator settings secrets config benchmark"
 )
-_HOSTS = frozenset("server app api web gateway router routers routes".split())
-_BASES = frozenset("ABC BaseModel Protocol Generic object Enum BaseComponent Component str".split())
+_HOSTS = bag("server app api web gateway router routers routes")
+_BASES = bag("ABC BaseModel Protocol Generic object Enum BaseComponent Component str")
 
 
 @dataclass(slots=True)
@@ -51,12 +52,18 @@ def tiers(world: World, findings: list[Finding]) -> list[Tier]:
     session = [p for p in working if {"session", "store", "history", "state"} & set(words.words(p.path + p.symbol))]
     if session or dictionary:
         storage = ([listed] if session else []) + (["python_dict"] if dictionary else [])
-        retrieval = ["immediate"] if not dictionary else ["direct"]
-        found.append(Tier("session", storage, retrieval, "unbounded", (session + dictionary)[:3]))
+        reached = ["immediate"] if not dictionary else ["direct"]
+        found.append(Tier("session", storage, reached, "unbounded", (session + dictionary)[:3]))
     notes = kept.pop("markdown_files", [])
-    semantic = {k: v for k, v in kept.items() if k in _SEMANTIC or k in ("vector_index_files", "vector_store_pluggable")}
+    semantic = {
+        k: v for k, v in kept.items() if k in _SEMANTIC or k in ("vector_index_files", "vector_store_pluggable")
+    }
     direct = {k: v for k, v in kept.items() if k not in semantic}
-    for group, retrieval in ((direct, "direct"), (semantic, "semantic"), ({"markdown_files": notes} if notes else {}, "direct")):
+    for group, retrieval in (
+        (direct, "direct"),
+        (semantic, "semantic"),
+        ({"markdown_files": notes} if notes else {}, "direct"),
+    ):
         if group:
             places = [p for v in group.values() for p in v[:2]]
             found.append(Tier("persistent", sorted(group), [retrieval], "unbounded", places[:8]))
@@ -183,14 +190,20 @@ def _capacity(world: World, findings: list[Finding]) -> str:
                 if record.path == finding.path:
                     limit = _limit(world, record)
                     if limit:
-                        return f"{limit} ({finding.symbol}, {unit}{', default' if finding.default_on else ', optional'})"
+                        return (
+                            f"{limit} ({finding.symbol}, {unit}{', default' if finding.default_on else ', optional'})"
+                        )
     bounded = [f for f in findings if f.subject == "history" and f.wired]
     return "bounded by " + bounded[0].symbol if bounded else "unbounded"
 
 
 def _limit(world: World, record: Class) -> str:
     for function in world.functions:
-        if function.path == record.path and function.owner == record.name and function.name in ("__init__", "constructor"):
+        if (
+            function.path == record.path
+            and function.owner == record.name
+            and function.name in ("__init__", "constructor")
+        ):
             for param in function.params:
                 if {"max", "window", "limit", "size", "threshold"} & set(words.words(param.name)) and param.default:
                     return f"{param.name}={param.default}"

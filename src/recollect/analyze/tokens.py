@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from recollect.analyze import words
 from recollect.analyze.assembly import Place
 from recollect.analyze.findings import Finding
+from recollect.analyze.words import bag
 from recollect.analyze.world import World
 
 _COUNTING = (
     "tiktoken", "litellm_counter", "provider_count_api", "tokenizer_model", "length_estimate", "api_usage",
     "pluggable_callable",
 )  # fmt: skip
-_SETTINGS = frozenset("max limit budget ratio threshold window reserve buffer".split())
+_SETTINGS = bag("max limit budget ratio threshold window reserve buffer")
 
 
 @dataclass(slots=True)
@@ -43,9 +44,7 @@ def tokens(world: World, findings: list[Finding]) -> Tokens:
 
 def _counting(world: World) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
-    unused = {
-        (f.path, f.symbol) for f in world.functions if not world.is_wired(f) and not f.symbol.startswith("<")
-    }
+    unused = {(f.path, f.symbol) for f in world.functions if not world.is_wired(f) and not f.symbol.startswith("<")}
     for file in world.files:
         if words.is_aside_place(file.path):
             continue
@@ -73,9 +72,7 @@ def _shares(world: World) -> list[Place]:
     found: list[Place] = []
     for file in world.files:
         if not words.is_aside_place(file.path):
-            found.extend(
-                Place(file.path, e.line, e.symbol, "budget", e.why) for e in file.budget if e.value == "share"
-            )
+            found.extend(Place(file.path, e.line, e.symbol, "budget", e.why) for e in file.budget if e.value == "share")
     found.sort(key=lambda p: (not words.place_likeness(p.path), p.path, p.line))
     return found
 

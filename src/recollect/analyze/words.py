@@ -5,6 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+
+def bag(text: str) -> frozenset[str]:
+    """A set of words, written as a sentence."""
+    return frozenset(text.split())
+
+
 _SPLIT = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -15,44 +21,44 @@ def words(identifier: str) -> tuple[str, ...]:
 
 
 # A list named by one of these is a list of messages; by a weak one, it is if the place or the type agrees.
-STRONG = frozenset(
-    "messages msgs history histories conversation conversations transcript dialog dialogue turns convo".split()
-)
-WEAK = frozenset(
+STRONG = bag("messages msgs history histories conversation conversations transcript dialog dialogue turns convo")
+WEAK = bag(
     "events records items steps entries view views context contexts observations memory memories contents blocks facts "
-    "queue buffer runs nodes parts chunks interactions logs cells pairs exchanges rounds checkpoints episodes".split()
+    "queue buffer runs nodes parts chunks interactions logs cells pairs exchanges rounds checkpoints episodes"
 )
 # Words that make a strong name mean something else: an undo history, an error message, a git log.
-_SPOILERS = frozenset(
+_SPOILERS = bag(
     "undo redo error errors log logs logger command commands input search url urls git commit commits price "
     "navigation browser file files warning warnings status toast validation debug token tokens count length size id "
-    "ids index idx path paths name names type types role roles schema schemas key keys template templates".split()
+    "ids index idx path paths name names type types role roles schema schemas key keys template templates"
 )
-_LINKS = frozenset("to with for from before after up until since in by".split())
-PLACES = frozenset(
+_LINKS = bag("to with for from before after up until since in by")
+PLACES = bag(
     "memory memories condenser condensers condense compaction compact compactor context contexts history histories "
     "conversation conversations chat chats summary summarizer summarization summarizing window truncation truncate "
-    "prune pruning compression compress compressor buffer messages message trim trimming forget forgetting".split()
+    "prune pruning compression compress compressor buffer messages message trim trimming forget forgetting"
 )
-ASIDE_PLACES = frozenset(
+ASIDE_PLACES = bag(
     "telemetry tracing trace logging logger metrics analytics instrumentation callbacks callback tracer otel "
     "observability monitor monitoring dashboard tui screen display widget widgets renderer theme "
-    "detection detector detect stuck replay".split()
+    "detection detector detect stuck replay"
 )
 SUMMARY = re.compile(r"summar|condens|compact|compress|distil|digest|recap|abridg|synops|consolidat", re.I)
-SCORE = frozenset(
+SCORE = bag(
     "score scores importance important priority priorities relevance rank ranked ranking weight salience saliency "
-    "utility decay recency attention".split()
+    "utility decay recency attention"
 )
 MARKER = re.compile(
     r"truncat|omitted|elided|redact|masked|\[\.\.\.|\.\.\. ?\[|<\.\.\.|cleared|pruned|trimmed|content removed|dropped|"
     r"hidden|compacted|removed to save|no longer|skipped|shortened|…|too (long|large)",
     re.I,
 )
-TOKENS = frozenset("token tokens".split())
-CHARS = frozenset("char chars character characters bytes length".split())
-LIMITS = frozenset("max limit limits budget window threshold maximum capacity target allowed remaining".split())
-OVERFLOW = re.compile(r"overflow|context.?(window|length|limit)|(too|exceed).*(long|token|context|length)|prompt.?too", re.I)
+TOKENS = bag("token tokens")
+CHARS = bag("char chars character characters bytes length")
+LIMITS = bag("max limit limits budget window threshold maximum capacity target allowed remaining")
+OVERFLOW = re.compile(
+    r"overflow|context.?(window|length|limit)|(too|exceed).*(long|token|context|length)|prompt.?too", re.I
+)
 EXTRACTED_TYPES = re.compile(r"(Chat|LLM|Agent|Base|Model|Any)?(Message|Msg|Turn|Event|Content)\w*(\[\]|\])", re.I)
 LIST_TYPES = re.compile(r"\b([Ll]ist|Sequence|Iterable|Array|ReadonlyArray|MutableSequence|[Dd]eque)\b|\[\]")
 
@@ -111,26 +117,26 @@ def is_aside_place(path: str) -> bool:
     return bool({w for part in parts for w in words(part)} & ASIDE_PLACES)
 
 
-_MODEL_STRONG = frozenset(
+_MODEL_STRONG = bag(
     "completion acompletion generate_content generate_content_async generatecontent generatecontentstream "
     "generate_content_stream generatetext streamtext generateobject streamobject chat_completion chat_completions "
     "create_chat_completion converse converse_stream achat acomplete stream_chat astream_chat structured_predict "
     "astructured_predict chat_with_tools achat_with_tools createmessage text_completion apredict predict_messages "
     "ainvoke_llm invoke_llm call_llm acall_llm llm_call get_llm_response ask_llm query_llm generate_response "
     "chat_completion_stream stream_completion astream_completion streamcompletion streamchat llm_completion "
-    "get_chat_completion run_llm generatejson generate_json send_completion request_model_response".split()
+    "get_chat_completion run_llm generatejson generate_json send_completion request_model_response"
 )
-_MODEL_VERBS = frozenset(
+_MODEL_VERBS = bag(
     "chat complete invoke ainvoke call acall generate agenerate predict apredict stream astream run arun run_sync step "
-    "astep ask response aresponse respond query prompt send reply areply generate_reply a_generate_reply create acreate "
-    "parse request chat_stream complete_chat get_response get_completion".split()
+    "astep ask response aresponse respond query prompt send reply areply generate_reply a_generate_reply create "
+    "acreate parse request chat_stream complete_chat get_response get_completion"
 )
-_MODEL_RECEIVERS = frozenset("llm llms model models lm chatmodel predictor summarizer summariser gateway".split())
-_CLIENT_RECEIVERS = frozenset("client provider api handler backend chain runnable completions responses messages".split())
-_AGENT_VERBS = frozenset("run arun run_sync step astep invoke ainvoke chat generate prompt ask reply stream".split())
-_CLIENT_VERBS = frozenset(
+_MODEL_RECEIVERS = bag("llm llms model models lm chatmodel predictor summarizer summariser gateway")
+_CLIENT_RECEIVERS = bag("client provider api handler backend chain runnable completions responses messages")
+_AGENT_VERBS = bag("run arun run_sync step astep invoke ainvoke chat generate prompt ask reply stream")
+_CLIENT_VERBS = bag(
     "chat complete invoke ainvoke generate agenerate predict create acreate stream chat_completion create_stream parse "
-    "createmessage".split()
+    "createmessage"
 )
 
 
@@ -141,6 +147,17 @@ _MODEL_SHAPE = re.compile(
 )
 
 
+_MAKING = bag("get set create make build resolve load init is has use with")
+
+
+def _is_model_name(name: str) -> bool:
+    """A bare call of something named for a model or agent: `llm(prompt)`, `summary_agent(text)`."""
+    own = words(name)
+    if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]):
+        return False
+    return own[-1] in ("llm", "model", "agent")
+
+
 @lru_cache(maxsize=65536)
 def is_model_call(callee: str) -> bool:
     """Does a dotted callee look like a call of a language model, or of an agent that wraps one?"""
@@ -148,17 +165,14 @@ def is_model_call(callee: str) -> bool:
     name = parts[-1].lower()
     if name in _MODEL_STRONG or (len(parts) > 1 and _MODEL_SHAPE.match(name)):
         return True
-    owner = words(parts[-2]) if len(parts) > 1 else ()
+    owner: tuple[str, ...] = words(parts[-2]) if len(parts) > 1 else ()
     last = owner[-1] if owner else ""
     if name in ("create", "acreate", "stream", "parse", "send"):
         return last in ("completions", "responses", "messages", "chat") or (
             name != "parse" and last in ("llm", "client") and "model" in owner
         )
     if not owner:
-        own = words(parts[-1])
-        return bool(own) and own[-1] in ("llm", "model", "agent") and parts[-1][:1].islower() and len(own) <= 3 and (
-            own[0] not in ("get", "set", "create", "make", "build", "resolve", "load", "init", "is", "has", "use", "with")
-        )
+        return _is_model_name(parts[-1])
     if last in _MODEL_RECEIVERS:
         return name in _MODEL_VERBS
     if last in _CLIENT_RECEIVERS:

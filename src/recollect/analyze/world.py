@@ -6,13 +6,14 @@ from collections import defaultdict
 
 from recollect.analyze import words
 from recollect.analyze.records import Call, Class, File, Function
+from recollect.analyze.words import bag
 
 # Names so common that a call by name alone says nothing about which definition is meant.
-_GENERIC = frozenset(
+_GENERIC = bag(
     "get set add run call put append pop update clear format items keys values join split load save read write close "
     "open copy create build process execute invoke handle send start stop reset init next print log info debug map "
     "filter find push insert remove delete list search query validate parse render apply main name type step chat "
-    "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error".split()
+    "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error"
 )
 MODEL_REACH = 3
 
@@ -153,13 +154,18 @@ class World:
             if not (elsewhere or within or any(self._family_used(c) for c in records)):
                 return False
             overrides = any(b in self.classes for c in records for b in c.bases)
-            return overrides or function.name.startswith("__") or bool(
-                self.references.get(function.name)
-            ) or bool(function.decorators)
+            return (
+                overrides
+                or function.name.startswith("__")
+                or bool(self.references.get(function.name))
+                or bool(function.decorators)
+            )
         return bool(self.references.get(function.name)) or bool(function.decorators)
 
     def _family_used(self, record: Class) -> bool:
-        return any(sub.name != record.name and self.references.get(sub.name) for sub in self.subclasses.get(record.name, []))
+        return any(
+            sub.name != record.name and self.references.get(sub.name) for sub in self.subclasses.get(record.name, [])
+        )
 
 
 def _names(text: str) -> list[str]:

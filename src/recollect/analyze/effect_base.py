@@ -1,0 +1,120 @@
+"""What all effect readers share: where values come from, and how an effect is noted."""
+
+from __future__ import annotations
+
+import re
+
+from recollect.analyze import words
+from recollect.analyze.flow import Scope
+from recollect.analyze.guards import Guards
+from recollect.analyze.records import Effect
+from recollect.analyze.syntax import Node, dotted, last_name, spelled, walk
+
+
+class EffectBase:
+    """One function's names, guards and the effects found so far."""
+
+    def __init__(self, scope: Scope, guards: Guards, strings: dict[str, str]) -> None:
+        self.scope = scope
+        self.guards = guards
+        self.strings = strings
+        self.found: list[Effect] = []
+        self.model_names = self._model_names()
+        self.summary_names = self._summary_names()
+        self.shortened_names = {
+            n.kids[0].text
+            for n in scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "name" and self.marker(n.kids[1]) == "shortened"
+        }
+
+    def _add(self, kind: str, node: Node, subject: Node, likeness: int, flow: str = "", *marks: str) -> None:
+        self.found.append(
+            Effect(
+                kind,
+                node.line,
+                dotted(subject) or spelled(subject, 40),
+                likeness,
+                spelled(node),
+                flow,
+                self.guards.of.get(id(node), ()),
+                frozenset(marks),
+            )
+        )
+
+    def _model_names(self) -> set[str]:
+        """Local names that hold something a language model said."""
+        names: set[str] = set()
+        for _ in range(2):
+            for node in self.scope.nodes:
+                if node.kind != "assign" or node.text != "=" or len(node.kids) != 2:
+                    continue
+                value = node.kids[1]
+                from_model = any(
+                    (k.kind == "call" and words.is_model_call(dotted(k.kids[0])))
+                    or (k.kind == "name" and k.text in names)
+                    for k in walk(value)
+                )
+                if from_model:
+                    names.update(k.text for k in walk(node.kids[0]) if k.kind in ("name", "attr") and k.text != "self")
+        return names
+
+    def _summary_names(self) -> set[str]:
+        """Local names that hold a summary or something made from one."""
+        names: set[str] = set()
+        for _ in range(2):
+            for node in self.scope.nodes:
+                if node.kind != "assign" or node.text != "=" or node.kids[0].kind != "name":
+                    continue
+                if self._tells_summary(node.kids[1], names):
+                    names.add(node.kids[0].text)
+        return names
+
+    def _tells_summary(self, value: Node, names: set[str]) -> bool:
+        """Is a value a summary by what makes it, not by a flag passed along?"""
+        if value.kind in ("item", "spread", "list", "bin", "cond", "bool", "dict", "pair", "kw", "attr") and value.kids:
+            if value.kind == "attr" and words.SUMMARY.search(value.text):
+                return True
+            return any(self._tells_summary(k, names) for k in value.kids)
+        if value.kind == "name":
+            return value.text in names or bool(words.SUMMARY.search(value.text))
+        if value.kind == "fstr":
+            return bool(words.SUMMARY.search(value.text)) or any(self._tells_summary(k, names) for k in value.kids)
+        if value.kind == "call":
+            callee = last_name(value.kids[0])
+            found = set(words.words(callee))
+            if words.SUMMARY.search(callee) and not found & {"should", "is", "needs", "has"}:
+                return True
+            makes = callee[:1].isupper() or found & {"message", "msg", "build", "make", "new", "create", "dict", "wrap"}
+            return bool(makes) and any(self._tells_summary(k, names) for k in value.kids[1:])
+        return False
+
+    def _tells(self, value: Node) -> list[str]:
+        marks = ["model_value"] if self._from_model(value) else []
+        if self._tells_summary(value, self.summary_names):
+            marks.append("summary_value")
+        return marks if value.kind in ("dict", "call", "name") else []
+
+    def _from_model(self, part: Node) -> bool:
+        return any(
+            (k.kind in ("name", "attr") and k.text in self.model_names)
+            or (k.kind == "call" and words.is_model_call(dotted(k.kids[0])))
+            for k in walk(part)
+        )
+
+    def _fate(self, owner: Node) -> str:
+        return "replaced" if owner.kind != "name" else self.scope.fate(owner.text)
+
+    def marker(self, value: Node) -> str:
+        """How a value shortens: `marker` for a notice, `shortened` for a call that truncates, or nothing."""
+        for item in walk(value):
+            if item.kind in ("str", "fstr") and words.MARKER.search(item.text) and len(item.text) < 400:
+                return "marker"
+            if item.kind in ("name", "attr"):
+                text = self.strings.get(item.text, "")
+                if text and words.MARKER.search(text):
+                    return "marker"
+                if {"truncated", "placeholder", "masked", "elided", "redacted"} & set(words.words(item.text)):
+                    return "marker"
+            if item.kind == "call" and re.search(r"truncat|elide|shorten|redact|mask", last_name(item.kids[0]), re.I):
+                return "shortened"
+        return ""

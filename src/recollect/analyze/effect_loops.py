@@ -1,0 +1,158 @@
+"""Effects of loops: messages taken away or gathered until a count of tokens or messages is reached."""
+
+from __future__ import annotations
+
+from recollect.analyze import words
+from recollect.analyze.effect_base import EffectBase
+from recollect.analyze.syntax import Node, last_name, walk
+
+
+class LoopEffects(EffectBase):
+    """Finds windows chosen by a loop."""
+
+    def _loop(self, node: Node) -> None:
+        if node.kind == "while":
+            self._trim_loop(node)
+        self._fill_loop(node)
+        self._masking_loop(node)
+
+    def _trim_loop(self, node: Node) -> None:
+        """`while tokens > limit:` with something taken away inside."""
+        kinds = [k for k in self.guards.of.get(id(node.kids[1]), ()) if k in ("token_count",)]
+        test_is_tokens = self.scope.speaks_of_tokens(node.kids[0])
+        if not kinds or not test_is_tokens:
+            return
+        for item in walk(node.kids[1]):
+            taken = self._taken(item)
+            if taken is not None:
+                self._add("token_trim", item, taken, max(1, self.scope.likeness(taken)), self._fate(taken), "in_loop")
+                return
+
+    def _taken(self, item: Node) -> Node | None:
+        if item.kind == "call" and item.kids[0].kind == "attr":
+            name = item.kids[0].text.lower()
+            if name in ("pop", "popleft", "splice", "remove", "delete", "removemessage"):
+                owner = item.kids[0].kids[0]
+                return owner if self.scope.likeness(owner) else None
+        if item.kind == "del" and item.kids and item.kids[0].kind in ("index", "slice"):
+            owner = item.kids[0].kids[0]
+            return owner if self.scope.likeness(owner) else None
+        if item.kind == "slice" and self.scope.likeness(item.kids[0]):
+            around = self.scope.parent(item)
+            if around is not None and around.kind == "assign":
+                return item.kids[0]
+        return None
+
+    def _fill_loop(self, node: Node) -> None:
+        """A loop that adds up tokens and stops at a limit: a window chosen by size."""
+        iterable = node.kids[1] if node.kind == "for" else node.kids[0]
+        adds = tokens = stops = False
+        gathered: list[Node] = []
+        body = node.kids[2] if node.kind == "for" else node.kids[1]
+        for item in walk(body):
+            if (
+                item.kind == "assign"
+                and item.text == "+="
+                and (
+                    self.scope.speaks_of_tokens(item)
+                    or (item.kids[0].kind == "name" and item.kids[0].text in self.scope.token_names)
+                )
+            ):
+                adds = True
+            elif item.kind == "assign" and item.text == "=" and item.kids[1].kind == "bin":
+                left = item.kids[0]
+                adds = adds or (left.kind == "name" and left.text in self.scope.token_names)
+            elif item.kind == "cmp" and any(op in item.text for op in ("<", ">")):
+                tokens = tokens or self.scope.speaks_of_tokens(item)
+            elif item.kind == "jump" and item.text == "break":
+                stops = True
+            elif item.kind == "call" and last_name(item.kids[0]).lower() in (
+                "append",
+                "insert",
+                "unshift",
+                "add",
+                "set",
+            ):
+                gathered.append(item)
+        if node.kind == "while" and self.scope.speaks_of_tokens(node.kids[0]):
+            tokens = stops = True
+        if not (adds and tokens) or not (stops or gathered):
+            if gathered and stops and self._counts_down(body) and self._is_backwards(node, iterable, body):
+                self._count_fill(gathered[-1])
+            return
+        subject = self._loop_subject(iterable, body)
+        if subject is None:
+            return
+        marks = ["in_loop"]
+        if self._is_backwards(node, iterable, body):
+            marks.append("backwards")
+        if stops:
+            marks.append("stops")
+        line = gathered[-1] if gathered else node
+        fate = "read"
+        for item in gathered:
+            owner = item.kids[0].kids[0] if item.kids[0].kind == "attr" else item.kids[0]
+            fate = "stored" if owner.kind == "attr" else fate
+            if owner.kind == "name":
+                verdict = self.scope.fate(owner.text)
+                fate = verdict if fate == "read" else fate
+            if "summar" in owner.text.lower():
+                marks.append("for_summary")
+        if gathered:
+            marks.append("gathers")
+        self._add("token_fill", line, subject, self.scope.likeness(subject), fate, *marks)
+
+    def _counts_down(self, body: Node) -> bool:
+        """Does the loop stop at a number of messages or turns?"""
+        for item in walk(body):
+            if item.kind == "cmp":
+                found = {w for k in walk(item) if k.kind in ("name", "attr") for w in words.words(k.text)}
+                if found & {"turn", "turns", "count", "rounds", "messages"} and found & (
+                    words.LIMITS | {"available", "num", "n", "keep", "size", "count"}
+                ):
+                    return True
+        return False
+
+    def _count_fill(self, gathered: Node) -> None:
+        owner = gathered.kids[0].kids[0] if gathered.kids[0].kind == "attr" else gathered.kids[0]
+        likeness = self.scope.likeness(owner)
+        if likeness > 1:
+            self._add("count_fill", gathered, owner, likeness, self._fate(owner), "in_loop")
+
+    def _loop_subject(self, iterable: Node, body: Node) -> Node | None:
+        best: Node | None = None
+        for item in list(walk(iterable)) + list(walk(body)):
+            if item.kind in ("name", "attr") and self.scope.likeness(item) > (
+                self.scope.likeness(best) if best is not None else 0
+            ):
+                best = item
+        return best
+
+    def _is_backwards(self, node: Node, iterable: Node, body: Node) -> bool:
+        if node.text == "down":
+            return True
+        for item in walk(iterable):
+            if item.kind == "call" and last_name(item.kids[0]) == "reversed":
+                return True
+            if item.kind == "slice" and item.text == "step":
+                return True
+            if item.kind == "call" and last_name(item.kids[0]) == "range" and len(item.kids) == 4:
+                return True
+        return any(
+            (k.kind == "call" and last_name(k.kids[0]).lower() in ("insert", "unshift"))
+            or (k.kind == "assign" and k.text == "-=" and k.kids[1].kind == "num")
+            for k in walk(body)
+        )
+
+    def _masking_loop(self, node: Node) -> None:
+        """A loop that copies a list of messages, some of them as placeholders."""
+        if node.kind != "for" or self.scope.likeness(node.kids[1]) == 0:
+            inner = node.kids[1] if node.kind == "for" else node.kids[0]
+            if not any(self.scope.likeness(k) > 1 for k in inner.kids):
+                return
+        for item in walk(node.kids[-1]):
+            if item.kind == "call" and last_name(item.kids[0]) == "append" and len(item.kids) == 2:
+                value = item.kids[1]
+                if value.kind in ("call", "dict") and self.marker(value) == "marker":
+                    self._add("content", item, node.kids[1], 2, "returned", "marker", "copied")
+                    return
