@@ -22,7 +22,7 @@ from ..errors import BudgetError, UsageError
 from ..messages import Message, as_message
 from .budget import SECTIONS, TokenBudget, as_budget
 from .context import Account, Context
-from .fence import as_items, render_memory, render_scratchpad
+from .fence import MemoryItem, as_items, render_memory, render_scratchpad
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
 from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit, total_tokens
 from .policies import SlidingWindow, model_of
@@ -309,18 +309,20 @@ class Assembly:
             budget_tokens=limit,
         )
 
-    def _fit_memory(self, room: int) -> tuple[Message | None, int]:
+    def _fit_memory(self, room: int) -> tuple[Message | None, tuple[MemoryItem, ...]]:
         """The fenced memory with as many items, best first, as its ceiling and the room take."""
         ceiling = room // 2 if self.budget.memory is None else min(room, self.budget.memory)
-        chosen = list(self._items)
+        sizes = [(item, self.counter.count(item.render())) for item in self._items]
+        chosen = [(item, size) for item, size in sizes if size <= ceiling]
         while chosen:
-            message = text_message("user", render_memory(chosen), self.counter)
+            kept = tuple(item for item, _ in chosen)
+            message = text_message("user", render_memory(kept), self.counter)
             over = (message.tokens or 0) - ceiling
             if over <= 0:
-                return message, len(chosen)
+                return message, kept
             while chosen and over > 0:
-                over -= self.counter.count(chosen.pop().render())
-        return None, 0
+                over -= chosen.pop()[1]
+        return None, ()
 
     def _plan(self, room: int, pinned: int) -> tuple[Plan, Message | None]:
         summary = self._summary
@@ -336,7 +338,9 @@ class Assembly:
 
     # Putting together
 
-    def _settle(self, plan: Plan, summary: Message | None, memory: Message | None, kept: int, room: int) -> Context:
+    def _settle(
+        self, plan: Plan, summary: Message | None, memory: Message | None, kept: tuple[MemoryItem, ...], room: int
+    ) -> Context:
         """Leave out what is needed for a lead, where the first message would not be a user's."""
         keep, dropped = list(plan.keep), list(plan.drop)
         while True:
@@ -351,7 +355,7 @@ class Assembly:
             elif summary is not None and memory is None:
                 raise self._over({"pinned": tokens})
             elif summary is not None:
-                memory, kept = None, 0
+                memory, kept = None, ()
             else:
                 raise self._over({"pinned": tokens})
         dropped.sort(key=lambda left: left.unit.position)
@@ -373,7 +377,7 @@ class Assembly:
         plan: Plan,
         summary: Message | None,
         memory: Message | None,
-        kept: int,
+        kept: tuple[MemoryItem, ...],
         lead: Message | None,
         always: bool,
         history_tokens: int,
@@ -396,10 +400,11 @@ class Assembly:
             history=history,
             input=given,
             scratchpad_message=self._scratchpad,
-            account=self._account(plan, spent, kept),
+            account=self._account(plan, spent, len(kept)),
             lead=lead,
             lead_always=always,
             memory_text=memory.text if memory else "",
+            memory_items=kept,
             summary_text=plan.digest.text if plan.digest else (self._summary_text if summary else None),
             view=view,
         )

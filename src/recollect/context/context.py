@@ -11,6 +11,7 @@ import msgspec
 
 from ..messages import Message
 from .cache import mark
+from .fence import MemoryItem
 from .manifest import Entry, Manifest, SectionReport, runs
 from .measure import compact_json
 from .plan import Left
@@ -71,6 +72,8 @@ class Context:
     """Put first where a provider wants a user's message there."""
     lead_always: bool = False
     memory_text: str = ""
+    memory_items: tuple[MemoryItem, ...] = ()
+    """What of the recalled is in the request, best first."""
     summary_text: str | None = None
     view: tuple[Message, ...] = field(default=(), repr=False)
     """Everything that is sent after the system prompt, in order, without the lead."""

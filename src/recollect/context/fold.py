@@ -86,7 +86,13 @@ def _cut(units: Sequence[Unit], target_tokens: int, keep: int) -> int:
         cut -= 1
         tail += units[cut].tokens
     turn = next((place for place in range(cut, len(units) - keep) if units[place].role == "user"), cut)
-    return turn if turn - cut <= 8 else cut
+    cut = turn if turn - cut <= 8 else cut
+    last = max((unit.last for unit in units[:cut]), default=-1)
+    while cut < len(units) and units[cut].position <= last:
+        # A message that held a result and a turn of its own cannot be half folded.
+        last = max(last, units[cut].last)
+        cut += 1
+    return cut
 
 
 async def write_fold(fold: Fold, *, model: Completer | None = None, counter: Counter | None = None) -> Digest | None:

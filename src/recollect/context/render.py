@@ -68,9 +68,11 @@ def anthropic_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
         if not blocks:
             continue
         if out and out[-1]["role"] == role:
-            out[-1]["content"] = _results_first([*out[-1]["content"], *blocks])
+            out[-1]["content"].extend(blocks)
         else:
-            out.append({"role": role, "content": _results_first(blocks)})
+            out.append({"role": role, "content": blocks})
+    for merged in out:
+        merged["content"] = _results_first(merged["content"])
     if out and out[-1]["role"] == "assistant":
         _trim_prefill(out[-1]["content"])
     return out

@@ -139,6 +139,13 @@ def test_memory_over_its_ceiling_loses_the_last_items_and_says_so() -> None:
     assert "over the room for memory" in context.explain()
 
 
+def test_one_giant_item_does_not_keep_the_others_out() -> None:
+    items = ["word " * 2_000, "Ada likes tea.", "Grace likes coffee."]
+    context = compress(talk(4), budget=TokenBudget(2_000, memory=200), memory=items)
+    assert [item.text for item in context.memory_items] == items[1:]
+    assert context.manifest.section("memory").dropped == 1
+
+
 def test_unused_room_flows_to_history() -> None:
     thread = talk(100)
     few = compress(thread, budget=TokenBudget(1_000, memory=500), memory=["x " * 400])
