@@ -92,7 +92,7 @@ class Image:
                 after[(key,)] = Segment(piece.lead, text, _count(value))
         walk = _Walk(self._segments)
         for path, piece in after.items():
-            walk.add(path, piece)
+            walk.add(path, piece, grown=path[0] in extend)
         return Image(after, walk.size), walk.edits
 
 
@@ -105,8 +105,11 @@ class _Walk:
         self.edits: Edits = []
         self.size = 0
 
-    def add(self, path: Path, piece: Segment) -> str:
-        """Whether the segment is the `same`, has `grown` at its end, or is `changed` (or new)."""
+    def add(self, path: Path, piece: Segment, *, grown: bool = False) -> str:
+        """Whether the segment is the `same`, has `grown` at its end, or is `changed` (or new).
+
+        `grown` spares the comparison where the caller has just made it so.
+        """
         self.size += len(piece.lead) + len(piece.text)
         old = self._old.get(path)
         if old is None or old.lead != piece.lead:
@@ -115,10 +118,10 @@ class _Walk:
         start, before, after = self._places[path], old.text, piece.text
         add_copy(self.edits, start, len(old.lead))
         start += len(old.lead)
-        if before is after or before == after:
+        if before is after or (not grown and before == after):
             add_copy(self.edits, start, len(before))
             return "same"
-        if old.items > 0 and _appended(before, after):
+        if old.items > 0 and (grown or _appended(before, after)):
             end = len(before) - 1
             add_copy(self.edits, start, end)
             add_insert(self.edits, after[end:-1])

@@ -11,7 +11,7 @@ import hashlib
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -159,7 +159,7 @@ class Portable:
         if self._core.batch is not None:
             raise UsageError("export and import cannot be part of a batch")
 
-    async def _pages(self, kind: type[Record]) -> Any:
+    async def _pages(self, kind: type[Record]) -> AsyncIterator[list[Record]]:
         after = None
         while True:
             rows = await self._core.scan(kind, after=after, limit=PAGE)
