@@ -49,8 +49,6 @@ def _open(
     runtime: Runtime, url: Any, hot: Any, scope: Scope, durability: str, clock: Any, worker: bool, **parts: Any
 ) -> Core:
     shared = Shared(open_store(url, hot, runtime, durability), runtime, clock, **parts)
-    if parts["extract"] is not None:
-        shared.queues = ("index", "derive")
     if worker:
         shared.worker = InProcess(shared)
         shared.wrote = shared.worker.wake

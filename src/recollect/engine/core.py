@@ -28,8 +28,8 @@ class Shared:
         self.store = store
         self.runtime = runtime
         self.parts = parts
-        self.queues: tuple[str, ...] = ("index",)
-        """The outbox queues that an append feeds."""
+        self.derives = parts.get("extract") is not None
+        """Whether facts and learnings are taken from what users say."""
         self.threads: dict[tuple[str, str], str] = {}
         """Namespaces of threads seen: they never change."""
         self.jobs: dict[tuple[str, str, str], tuple[Change, ...]] = {}
@@ -44,6 +44,7 @@ class Shared:
         self.worker: Any = None
         """The in-process worker, where there is one."""
         self._counter: Any = None
+        self._counting: tuple[Callable[[Any], int], str | None] | None = None
         self._model: Any = None
         self._embedder: Any = None
         self._clock = clock
@@ -62,6 +63,18 @@ class Shared:
 
             self._counter = open_counter(self.parts.get("counter"))
         return self._counter
+
+    @property
+    def counting(self) -> tuple[Callable[[Any], int], str | None]:
+        """A function that counts a message, and the counter's name where it is not the default one."""
+        if self._counting is None:
+            from ..context.measure import count_message
+            from ..context.tokens import DEFAULT_COUNTER
+
+            counter = self.counter
+            name = None if counter.name == DEFAULT_COUNTER else counter.name
+            self._counting = (lambda message: count_message(message, counter)), name
+        return self._counting
 
     @property
     def embedder(self) -> Any:

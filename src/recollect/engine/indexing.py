@@ -120,7 +120,7 @@ class Indexer:
         if not more:
             # An append since we looked keeps the job alive.
             plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
-            plan.changes += _later(thread, job.item)
+            plan.changes += _later(thread, job.item, self._core.shared.derives)
         return more
 
     async def _fact(self, job: Job, key: str, plan: Plan) -> None:
@@ -238,10 +238,12 @@ def _analysed(drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: in
     return out
 
 
-def _later(thread: Thread, item: str) -> list[Change]:
-    """What maintenance should look at once the thread is indexed: its size, and one day its age."""
+def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
+    """What follows once the thread is indexed: deriving from it, looking at its size, and one day at its age."""
     at = thread.updated_at
     changes: list[Change] = [Put(index_job(thread.org, thread.ns, item, at, "archive"))]
+    if derives:
+        changes.append(Put(index_job(thread.org, thread.ns, item, at, "derive"), absent=True))
     if thread.tokens >= FOLDABLE_TOKENS:
         changes.append(Put(index_job(thread.org, thread.ns, item, at, "fold"), absent=True))
     return changes

@@ -80,6 +80,7 @@ class FactExtractor(Processor):
         if self._model is not None:
             core.shared.parts["model"], core.shared._model = self._model, None
         outbox, done = Outbox(core.shared, core.org), 0
+        await outbox.drain(("index",))
         while claimed := await outbox.step(("derive",)):
             done += claimed
             if progress is not None:

@@ -197,7 +197,7 @@ class Session:
             self._ended = Ended("", 0, None, 0)
             return self._ended
         summary = await self._archive()
-        derived = await Outbox(self._core.shared, self._core.org).drain(("derive",))
+        derived = await Outbox(self._core.shared, self._core.org).drain()
         self._ended = Ended(self.thread, self._turns, summary, derived)
         if self._on_session_end is not None:
             await self._core.runtime.resolve(self._on_session_end(self._ended))

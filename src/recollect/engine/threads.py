@@ -96,9 +96,13 @@ class Threads:
         if not messages:
             return []
         core = self._core
-        ns = await self._namespace(id)
+        shared = core.shared
+        # A thread this process knows needs no look; see `_namespace` for the others.
+        ns = shared.threads.get((core.org, id)) if core.scope.user is None else None
+        if ns is None:
+            ns = await self._namespace(id)
         at = core.at()
-        stamped = tuple(self._stamped(id, given, at) for given in messages)
+        stamped = tuple([self._stamped(id, given, at) for given in messages])
         if key is not None:
             check_name(key, "idempotency key")
         changes: builtins.list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
@@ -108,10 +112,10 @@ class Threads:
             done = (await core.apply(*changes))[0]
         if done.replayed:
             return await self._replay(id, done)
-        core.shared.wrote()
-        if core.shared.events.listening:
-            core.shared.emit("message", org=core.org, thread=id, first=done.first, count=done.count)
-        derived: Literal["none", "pending"] = "pending" if "derive" in self._queues else "none"
+        shared.wrote()
+        if shared.events.listening:
+            shared.emit("message", org=core.org, thread=id, first=done.first, count=done.count)
+        derived: Literal["none", "pending"] = "pending" if shared.derives else "none"
         return [
             MessageReceipt(_placed(message, done.first + i, done.expires_at), core.batch is None, False, derived)
             for i, message in enumerate(stamped)
@@ -144,8 +148,7 @@ class Threads:
 
     async def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
         """The newest n messages, the newest last."""
-        if self._core.scope.user is not None:
-            await self._check_visible(id)
+        await self._check_visible(id)
         found = await self._core.scan(Message, id, reverse=True, limit=checked_limit(n))
         if not found:
             await self._existing_or_fail(id)
@@ -208,36 +211,30 @@ class Threads:
 
     # -- parts
 
-    @property
-    def _queues(self) -> tuple[str, ...]:
-        return self._core.shared.queues
-
     def _stamped(self, thread: str, given: Given, at: Any) -> Message:
         message = as_message(given)
-        counter = self._core.shared.counter
-        from ..context.measure import count_message
-
-        tokens = count_message(message, counter)
-        name = None if counter.name == "o200k_base" else counter.name
+        count, name = self._core.shared.counting
         return msgspec.structs.replace(
             message,
             org=self._core.org,
             thread=thread,
             seq=0,
-            tokens=tokens,
+            tokens=count(message),
             counter=name,
             created_at=message.created_at or at,
         )
 
     def _jobs(self, id: str, ns: str, at: Any) -> tuple[Change, ...]:
-        """The outbox rows an append ensures; made once per thread, since mostly they are there already."""
+        """The outbox row an append ensures; made once per thread, since mostly it is there already.
+
+        One job only: what else follows from a message (deriving, folding, archiving) is asked for by the indexer.
+        """
         known = self._core.shared.jobs
         found = known.get((self._core.org, id, ns))
         if found is None:
             if len(known) >= KNOWN_THREADS:
                 known.clear()
-            item = f"thread:{id}"
-            found = tuple(Put(index_job(self._core.org, ns, item, at, queue), absent=True) for queue in self._queues)
+            found = (Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True),)
             known[(self._core.org, id, ns)] = found
         return found
 
@@ -358,7 +355,7 @@ async def receipt_states(core: Core, thread: str) -> Any:
 
     def state(seq: int) -> tuple[bool, Literal["none", "pending", "done", "failed"]]:
         indexed = index is not None and index.position >= seq
-        if "derive" not in core.shared.queues and derive is None:
+        if not core.shared.derives and derive is None:
             return indexed, "none"
         if derive is not None and derive.position >= seq:
             return indexed, "done"

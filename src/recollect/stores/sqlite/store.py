@@ -10,6 +10,7 @@ import msgspec
 
 from ...errors import StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
+from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Record, Tombstone
 from ...runtime import Runtime
 from ..base import Change, Delete, DeleteRange, Expect, Load, Put, R, live
@@ -17,6 +18,7 @@ from ..codec import Row, checksum, codec, decoded, verify
 from .changes import encode_changes, run_changes
 from .changes import lease as give
 from .connection import Connections
+from .plain import plain_messages
 from .search import search_text, term_counts
 from .statements import column_names, scan_sql, statements, successor
 
@@ -162,6 +164,10 @@ class SqliteStore:
             return self._connections.read(
                 lambda cursor: list(_passing(kind, cursor.execute(sql, values), where, limit))
             )
+        if kind is Message and len(prefix) == 2:
+            plain = self._connections.read(lambda cursor: plain_messages(cursor, sql, values))
+            if plain is not None:
+                return plain  # type: ignore[return-value]  # kind is Message
         rows = self._connections.read(lambda cursor: cursor.execute(sql, values).fetchall())
         return _decode_all(kind, rows)
 

@@ -1,0 +1,56 @@
+"""The hot read: pages of plain messages.
+
+Most messages have text and nothing else, and reading 17 columns to learn that ten of them are empty costs more than the
+message. So one flag stands for the ten; a page with a message that has more is read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import apsw
+import msgspec
+
+from ...messages import Message
+from ..codec import checksum, codec
+
+_COLUMNS = [column.name for column in codec(Message).columns]
+_PLAIN = ("seq", "role", "content", "tokens", "created_at", "crc")
+_REST = [name for name in _COLUMNS if name not in (*_PLAIN, "org", "thread", "pinned")]
+_load = msgspec.json.Decoder().decode
+_FLOAT_EXACT = 1 << 53
+
+
+@cache
+def _narrow(sql: str) -> str:
+    """The same scan over the plain columns, with one more that is NULL where all others are empty."""
+    _, _, tail = sql.partition(" FROM ")
+    return f"SELECT {', '.join(_PLAIN)}, coalesce(nullif(pinned, 0), {', '.join(_REST)}) FROM {tail}"
+
+
+def plain_messages(cursor: apsw.Cursor, sql: str, values: Sequence[Any]) -> list[Message] | None:
+    """The messages of a page, or None where one of them has more than text, or looks damaged: read those whole."""
+    org, thread = values[0], values[1]
+    out: list[Message] = []
+    when = datetime.fromtimestamp
+    for seq, role, content, tokens, created, crc, rest in cursor.execute(_narrow(sql), values):
+        if rest is not None or created is None or not 0 <= created < _FLOAT_EXACT:
+            return None
+        row = (org, thread, seq, role, content, None, None, None, None, None, 0, None, tokens, None, created, None)
+        if checksum(row) != crc:
+            return None
+        out.append(
+            Message(
+                org=org,
+                thread=thread,
+                seq=seq,
+                role=role,
+                content=_load(content),
+                tokens=tokens,
+                created_at=when(created / 1e6, UTC),
+            )
+        )
+    return out
