@@ -35,7 +35,7 @@ _FOUND = (
 ).encode()
 _PATIENT = Step(
     b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
-    b"set_config('hnsw.max_scan_tuples', '60000', true)",
+    b"set_config('hnsw.max_scan_tuples', '60000', true), set_config('enable_sort', 'off', true)",
     [b"200"],
 )
 
@@ -92,7 +92,9 @@ class Search:
         replies = await self._session.run([self._session.reading(org), *before, step], repeatable=True)
         rows = replies[-1].rows()
         records = reader(Entry)([row[1:] for row in rows])
-        return [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
+        found = [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
+        # The index gives them nearly in order.
+        return sorted(found, key=lambda pair: (-pair[1], pair[0].row_key))
 
     async def _size(self, org: str, ns: str) -> tuple[int, int]:
         """About how many entries a namespace has, and how many there are in all."""
@@ -119,7 +121,7 @@ def _near_sql(width: int, indexed: bool, home: str) -> bytes:
     columns = selected(Entry)
     if indexed:
         inner = f"SELECT {distance} AS d, * FROM recollect.entries WHERE {live} ORDER BY {distance} LIMIT $7"
-        return f"SELECT d, {columns} FROM ({inner}) AS near ORDER BY d, kind, parent, id".encode()
+        return f"SELECT d, {columns} FROM ({inner}) AS near".encode()
     inner = f"SELECT kind, parent, id, {distance} AS d FROM recollect.entries WHERE {live}"
     best = "SELECT * FROM here ORDER BY d, kind, parent, id LIMIT $7"
     return (

@@ -198,7 +198,7 @@ class PostgresStore:
         """The server, its settings, the schema, the fence, sizes and problems."""
         from .care import diagnose
 
-        return await diagnose(self._session, deep)
+        return await diagnose(self._session, deep, self.orgs)
 
     async def _scan_org(self, org: str, bounds: _Bounds, limit: int | None, where: Filter | None) -> list[Any]:
         if where is None:

@@ -343,6 +343,20 @@ ALTER TABLE recollect.threads SET (fillfactor = 60);
 ALTER TABLE recollect.state SET (fillfactor = 80);
 ALTER TABLE recollect.marks SET (fillfactor = 80);
 
+-- What people wrote is not to be found in the planner's statistics, where it would outlive its deletion.
+DO $$
+DECLARE
+  spot record;
+BEGIN
+  FOR spot IN
+    SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind = 'r' AND c.relname <> 'migrations' AND a.attnum > 0
+      AND a.atttypid IN ('text'::regtype, 'bytea'::regtype) AND a.attcollation <> 'pg_catalog."C"'::regcollation
+  LOOP
+    EXECUTE format('ALTER TABLE recollect.%I ALTER COLUMN %I SET STATISTICS 0', spot.relname, spot.attname);
+  END LOOP;
+END $$;
+
 -- Checksums. The client gives the CRC of a row without the numbers that only the server knows (sequence, version,
 -- first creation, expiry of the thread); the server seals them in, so that one round trip is enough to write evidence.
 

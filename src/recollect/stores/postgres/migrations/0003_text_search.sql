@@ -19,6 +19,8 @@ RETURN array_to_tsvector(ARRAY(
 ALTER TABLE recollect.entries ADD COLUMN lexemes tsvector
   GENERATED ALWAYS AS (recollect.lexemes(org, ns, terms, context_terms)) STORED;
 
+ALTER TABLE recollect.entries ALTER COLUMN lexemes SET STATISTICS 0;
+
 CREATE INDEX entries_lexemes ON recollect.entries USING gin (lexemes) WITH (gin_pending_list_limit = 512);
 -- Entries come in large batches, and without fresh statistics the plan would pass the index by.
 ALTER TABLE recollect.entries SET (autovacuum_analyze_scale_factor = 0.02);

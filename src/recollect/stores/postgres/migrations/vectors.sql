@@ -13,6 +13,8 @@ RETURN (
 ALTER TABLE recollect.entries ADD COLUMN embedding public.halfvec
   GENERATED ALWAYS AS (CASE WHEN length(vector) > 4 THEN recollect.halves(vector) END) STORED;
 
+ALTER TABLE recollect.entries ALTER COLUMN embedding SET STATISTICS 0;
+
 -- An index needs a fixed number of dimensions: one for each in common use. Others are searched exactly.
 DO $$
 DECLARE

@@ -1,0 +1,89 @@
+"""The same store over tables that are split by org."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from recollect.messages import Message
+from recollect.records import Fact, FactVersion
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.base import Put
+from recollect.stores.memory import MemoryStore
+from recollect.stores.postgres import PostgresStore
+from recollect.stores.sqlite.store import all_records
+from recollect.testing.properties import difference
+from recollect.testing.samples import NOW, append, fact, thread
+
+PARTS = 4
+
+
+@pytest.fixture
+def split(new_database: Callable[[], str]) -> Iterator[tuple[str, PostgresStore]]:
+    """A database with rows of ten orgs, split afterwards."""
+    url = new_database()
+    store = PostgresStore(url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    for n in range(10):
+        org = f"o{n}"
+        changes = [Put(thread(org)), append(org, "one", "two"), Put(fact(org, value=1)), Put(fact(org, value=2))]
+        run_blocking(store.apply(changes, now=NOW))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT recollect.partition_by_org(%s)", (PARTS,))
+    yield url, store
+    run_blocking(store.close())
+
+
+def test_rows_move_along_and_spread(split: tuple[str, PostgresStore]) -> None:
+    url, store = split
+    assert run_blocking(store.orgs()) == [f"o{n}" for n in range(10)]
+    for n in range(10):
+        assert [m.text for m in run_blocking(store.scan(Message, (f"o{n}", "t"), now=NOW))] == ["one", "two"]
+        found = run_blocking(store.get(Fact, (f"o{n}", "global", "k"), now=NOW))
+        assert found is not None and found.version == 2
+        assert len(run_blocking(store.scan(FactVersion, (f"o{n}",), now=NOW))) == 1
+    with psycopg.connect(url) as connection:
+        counts = [connection.execute(f"SELECT count(*) FROM recollect.facts_{n}").fetchone() for n in range(PARTS)]  # pyright: ignore
+    assert sum(count[0] for count in counts if count) == 10
+    assert sum(bool(count and count[0]) for count in counts) > 1
+
+
+def test_random_operations_answer_as_the_reference_store_does(split: tuple[str, PostgresStore]) -> None:
+    _, store = split
+    reference = MemoryStore()
+    for seed in range(25):
+        assert difference(store, reference, run_blocking, seed, range(40)) is None
+
+
+def test_the_fence_stands_around_the_whole_and_each_part(split: tuple[str, PostgresStore]) -> None:
+    url, _ = split
+    with psycopg.connect(url) as connection:
+        found = connection.execute(
+            "SELECT relname::text, relkind::text FROM pg_class WHERE relnamespace = 'recollect'::regnamespace "
+            "AND relkind IN ('r', 'p') AND relrowsecurity AND relforcerowsecurity"
+        ).fetchall()
+        names = {kind.table.name for kind in all_records()}
+        parts = {(f"{name}_{n}", "r") for name in names for n in range(PARTS)}
+        assert set(found) == {(name, "p") for name in names} | parts
+        connection.execute("SET ROLE recollect_app")
+        connection.execute("SELECT set_config('recollect.org', 'o1', true)")
+        assert connection.execute("SELECT DISTINCT org FROM recollect.facts").fetchall() == [("o1",)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT * FROM recollect.facts_0")
+
+
+def test_a_read_of_one_org_touches_one_part(split: tuple[str, PostgresStore]) -> None:
+    url, _ = split
+    with psycopg.connect(url) as connection:
+        connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        connection.execute("PREPARE one(text) AS SELECT * FROM recollect.messages WHERE org = $1 AND thread = 't'")
+        plan = "\n".join(row[0] for row in connection.execute("EXPLAIN (ANALYZE) EXECUTE one('o3')"))
+    assert f"Subplans Removed: {PARTS - 1}" in plan
+
+
+def test_doctor_names_the_split_tables(split: tuple[str, PostgresStore]) -> None:
+    _, store = split
+    found = run_blocking(store.diagnose(deep=True))
+    assert set(found["partitioned"]) == {kind.table.name for kind in all_records()}
+    assert found["damaged"] == {} and [text.split()[0] for text in found["problems"]] == ["fsync"]
+    run_blocking(store.scrub())
