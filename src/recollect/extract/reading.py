@@ -184,9 +184,10 @@ _OWN_START = re.compile(
     re.I,
 )
 _ELLIPSIS = re.compile(
-    r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really)\s+)*(?=(?:live|work|use|speak|love"
-    r"|like|hate|play|have|drive|weigh|study|teach|enjoy|run"
-    r"|prefer|grew|moved|joined|was born|am) (?!in\b|of\b|for\b|schedule|life\b|load\b))",
+    r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really)\s+)*"
+    r"(?=(?:live|work|weigh|grew up|moved|joined|was born|am|speak|have|drive|teach) "
+    r"|(?:use|love|like|hate|play|study|enjoy|run|prefer) (?!in\b|of\b|for\b|schedule|life\b|load\b|theme)"
+    r"|(?:living|based|working) (?:in|at|for|as)\b)",
     re.I,
 )
 _CONTRAST = re.compile(r"(?:,\s+(?:and |but )?not|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I)
@@ -329,14 +330,18 @@ def _pieces(sentence: str) -> list[tuple[str, bool]]:
 
 
 def _split(text: str) -> list[str]:
+    """Pieces with a subject each: "I live in Oslo and work at Nokia" gives the second its "I" back."""
     out: list[str] = []
     for piece in _BOUNDARY.split(text):
-        parts = _ELLIPSIS.split(piece)
-        own = _OWN_START.match(opening(piece)[0])
-        out.extend(
-            part if index == 0 or not own else f"I {part}" for index, part in enumerate(parts)
-        ) if own else out.append(piece)
+        if not _OWN_START.match(opening(piece)[0]):
+            out.append(piece)
+            continue
+        first, *rest = _ELLIPSIS.split(piece)
+        out += [first, *(f"{'I am' if part.split()[0].lower() in _DOING else 'I'} {part}" for part in rest)]
     return [piece for piece in (item.strip() for item in out) if piece]
+
+
+_DOING = ("living", "based", "working")
 
 
 def is_unsure(clause: str) -> bool:

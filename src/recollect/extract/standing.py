@@ -49,19 +49,19 @@ _TRAILING = re.compile(
 _ON_EVERY = re.compile(
     r"^(?:(?:whenever|every time|each time|any time|anytime) (?:you|i|we)|when (?:you (?!are|have|get|finish"
     rf"|can|feel)|i (?:ask|say|send|give|write|paste|share|request))\w*) [^,]{{3,80}}, {_POLITE}(?:always "
-    rf"|never |don't |do not )?{_VERB}\b",
+    rf"|never |don't |do not )?{_VERB}\b(?! me know)",
     re.I,
 )
 _IMPERATIVE = re.compile(
-    rf"^{_POLITE}(?:(?:always|never|(?:don't|do not) (?:ever|you ever)) {_VERB}\b(?! (?:mind|again|to this)\b)"
+    rf"^{_POLITE}(?:(?:always|never|(?:don't|do not) (?:ever|you ever)) {_VERB}\b(?! (?:mind|again|to this|up)\b)"
     r"|(?:don't|do not) ever (?!forget|give|worry)\w+)",
     re.I,
 )
 _MANNERS = re.compile(
     r"^(?:please |pls )?(?:(?:don't|do not) (?:call me|address me|apologi[sz]e|ask me|remind me|lecture|suggest"
-    r"|recommend|use (?:\w+ )?(?:emojis?|bullets?|bullet points|markdown|tables|jargon|abbreviations"
-    r"|exclamation|slang|headings|headers|comments|semicolons|contractions|em dashes|passive voice))|(?:address"
-    r"|call) me (?:by|as|with) )",
+    r"|recommend|use the (?:words?|phrase)|use (?:\w+ )?(?:emojis?|bullets?|bullet points|markdown|tables|jargon"
+    r"|abbreviations|exclamation|slang|headings|headers|comments|semicolons|contractions|em dashes"
+    r"|passive voice))|(?:address|call) me (?:by|as|with) )",
     re.I,
 )
 _LANGUAGE = re.compile(

@@ -41,7 +41,15 @@ def facts(text: str) -> dict[str, Any]:
         ("I'm studying computer science at TU Delft.", {"studies": "computer science", "school": "TU Delft"}),
         ("I work in healthcare.", {"industry": "healthcare"}),
         ("My wife and I run a vineyard near Bordeaux.", {"role": "vineyard owner"}),
+        ("I'm a nurse and live in Oslo.", {"role": "nurse", "location": "Oslo"}),
+        (
+            "I'm a second-year medical student at Johns Hopkins.",
+            {"role": "second-year medical student", "school": "Johns Hopkins"},
+        ),
+        ("I work with Anna.", {}),
         # places
+        ("I live in Bonn and work in Cologne.", {"location": "Bonn", "work_location": "Cologne"}),
+        ("I'm from New Zealand but living in Scotland.", {"origin": "New Zealand", "location": "Scotland"}),
         ("We just moved from Austin to Denver.", {"location": "Denver"}),
         ("I reside in Zürich, Switzerland.", {"location": "Zürich, Switzerland"}),
         ("I was born in Nairobi and raised in London.", {"origin": "Nairobi"}),
@@ -65,7 +73,13 @@ def facts(text: str) -> dict[str, Any]:
         ("I don't use Facebook anymore.", {"uses.tool.facebook": False}),
         ("For design work I use Figma.", {"uses.tool.figma": True}),
         ("I own a Tesla Model 3.", {"owns.tesla_model_3": True}),
+        ("I work mostly in Rust.", {"uses.tool.rust": True}),
+        (
+            "Our stack is Django, Celery and Redis.",
+            {"uses.tool.django": True, "uses.tool.celery": True, "uses.tool.redis": True},
+        ),
         # dates
+        ("I have a flight to Rome on Friday at 7am.", {"date.flight_to_rome": "2026-11-13T07:00"}),
         ("I have an interview next Thursday at 10am.", {"date.interview": "2026-11-12T10:00"}),
         (
             "I have an exam on Monday and a job interview on Wednesday.",

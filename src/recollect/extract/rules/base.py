@@ -17,7 +17,6 @@ ADVERBS = (
     r"|originally|already|basically|recently|finally|strictly|severely|very|quite|pretty|so|both|generally"
     r"|honestly|do|did|kind of|sort of|sometimes|often|normally|simply) ){0,3}"
 )
-I = r"(?:I|we)"  # noqa: E741
 I_AM = rf"(?:(?:I am|I'm|we're|we are) {ADVERBS})"
 I_HAVE = rf"(?:(?:I|we) {ADVERBS}(?:have(?: got)?|own)|(?:I've|we've) got) "
 MY = r"(?:my|our)"

@@ -34,7 +34,7 @@ _EVENT_STOP = re.compile(
 )
 _DOING_STOP = re.compile(
     r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping"
-    r"|planning|considering|free|available|busy|going to (?!(?:the )?[A-Z])|doing|using|working|not)\b",
+    r"|planning|considering|free|available|busy|going to (?!(?:the )?(?-i:[A-Z]))|doing|using|working|not)\b",
     re.I,
 )
 
@@ -100,7 +100,7 @@ def _appointment(text: str, seen: Seen) -> Iterable[Draft]:
         what
         and len(what.split()) <= 4
         and not _EVENT_STOP.match(what)
-        and not re.search(r"\b(?:question|problem|issue|bug|error|to)\b", what)
+        and not re.search(r"\b(?:question|problem|issue|bug|error|to(?! (?-i:[A-Z])))\b", what)
     ):
         yield Draft(f"date.{slug(what)}", _value(found), LIKELY)
 

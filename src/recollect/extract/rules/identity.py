@@ -28,6 +28,10 @@ _NICKNAME_STOP = vocabulary(
     "back later tomorrow maybe crazy when if at asap now old a an the paranoid picky lazy anytime tonight "
     "today on in to whatever what by names out up"
 )
+_NOT_HERE = vocabulary(
+    "same looky look right over up down out everyone everybody nothing none something someone anyone all everything not"
+    " new come still nobody welcome stay wait there good great question problem only also back being get got"
+)
 _EMAIL = r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
 _PHONE = r"\+?\(?\d[\d ()/.-]{5,20}\d"
 
@@ -60,7 +64,7 @@ def _i_am(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _here(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = person(match["x"])
-    if value and value == match["x"].strip() and value.lower() not in _NOT_A_NAME:
+    if value and value == match["x"].strip() and value.lower() not in _NOT_A_NAME | _NOT_HERE:
         yield Draft("name", value, LIKELY)
 
 

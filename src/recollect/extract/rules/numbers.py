@@ -111,6 +111,10 @@ def _team_size(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("number.team_size", value, LIKELY)
 
 
+def _children(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("number.kids", count(match["n"]), LIKELY)
+
+
 def _family(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     yield Draft("number.family_size", count(match["n"]), LIKELY)
 
@@ -170,6 +174,10 @@ RULES: tuple[Rule, ...] = (
         rf"(?:I|we).*\bwith (?P<n>{_NUMBER}) (?P<x>(?:small |young |grown |adult )?(?:kids|children|sons|daughters"
         r"|dogs|cats)\b.*)",
         _counted,
+    ),
+    rule(
+        rf"{I_AM}an? (?:\w+ ){{0,2}}(?:father|mother|mom|mum|dad|parent) (?:of|to) (?P<n>{_NUMBER})\b(?P<x>)",
+        _children,
     ),
     rule(rf"there (?:are|'re) (?P<n>{_NUMBER}) (?:people|of us) in (?:my|our) family", _family),
     rule(r"I wear (?:an? )?size (?P<n>\d{1,2}(?:\.5)?)(?P<x> \w+)?", _wears),

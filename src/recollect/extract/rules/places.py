@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from ..phrases import cut, organisation
 from ..temporal import parse_dates
 from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
+from .tools import KNOWN
 
 _NOT_PLACES = vocabulary(
     "sales marketing hr it finance engineering legal ops operations product support slack zoom teams excel vim "
@@ -67,8 +68,9 @@ def _lives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _works(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    value = organisation(match["x"])
-    return _at("work_location", match, seen, GUESS) if value and value.lower() not in _NOT_PLACES else ()
+    value = (organisation(match["x"]) or "").lower()
+    known = not value or value in _NOT_PLACES or value.split()[0] in KNOWN
+    return () if known else _at("work_location", match, seen, GUESS)
 
 
 def _comes_from(match: re.Match[str], seen: Seen) -> Iterable[Draft]:

@@ -10,8 +10,8 @@ from ..phrases import cut, listed
 from .base import ADVERBS, CATEGORIES, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
 
 _NOT_LIKED = re.compile(
-    r"^(?:it|that|this|these|those|them|him|her|you|your|yours|how|what|where|when|why|which|who|if|to (?:think"
-    r"|know|see|say|be|help|hear|set|keep|give|take|make|thank|ask|have|get|make sure|be able|point|add"
+    r"^(?:it|that|this|these|those|them|him|his|her|their|you|your|yours|how|what|where|when|why|which|who|if"
+    r"|to (?:think|know|see|say|be|help|hear|set|keep|give|take|make|thank|ask|have|get|make sure|be able|point|add"
     r"|use this|order|buy|book|return)|the (?:idea|way|fact|first"
     r"|second|third|last|new|other|one|sound|look|result|answer|suggestion|approach|option|design|version|plan"
     r"|proposal|concept)|one|ones|both|either|neither|all of|some of|any of|most of|my (?=[a-z]+ (?:to|when"
@@ -123,7 +123,9 @@ def _learning(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         r"\s+(?:\d+|\w+) (?:years?|months?|weeks?|days?) ago.*$|\s+(?:in|since|on|with|from|at|for) .*$", "", match["x"]
     )
     for item in listed(re.sub(r"^(?:how to|to) ", "", phrase), words=4):
-        if not re.match(r"(?:a lot|more|about|that|this|it|new|what|from|the hard|things|so much)\b", item, re.I):
+        if not re.match(
+            r"(?:a lot|ton|tons|lots|more|about|that|this|it|new|what|from|the hard|things|so much)\b", item, re.I
+        ):
             yield Draft(f"learning.{slug(item)}", True, LIKELY)
 
 
@@ -197,6 +199,7 @@ RULES: tuple[Rule, ...] = (
         _diet,
     ),
     rule(rf"{I_AM}on an? (?:strict )?(?P<x>{_DIETS}) diet\b", _diet),
+    rule(rf"(?:I've|I have|we've|we have) been (?:an? )?(?:strict |mostly )?(?P<x>{_DIETS})\b", _diet),
     rule(rf"{I_AM}(?:deathly |mildly |badly |slightly |terribly )?allergic to (?P<x>\S.*)", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*(?P<x>[a-z]+(?: [a-z]+)?) allerg(?:y|ies)\b", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*allerg(?:y|ies) to (?P<x>\S.*)", _allergies),

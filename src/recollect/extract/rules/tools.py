@@ -92,7 +92,7 @@ def _uses(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _is_on(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """We're on Postgres 16: people are also on holiday and on Season 4, so only tools known by name."""
     for name in tools_in(match["x"]):
-        if slug(name).split("_")[0] in KNOWN:
+        if name.lower() in KNOWN or slug(name).split("_")[0] in KNOWN:
             yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
 
 
@@ -143,7 +143,7 @@ def _user(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _MY_STOP = re.compile(
     r"\b(?:name|favou?rite|birthday|problem|question|issue|point|guess|goal|idea|plan|concern|code|test|tests"
     r"|error|bug|understanding|opinion|preference|answer|advice|suggestion|choice|hope|dream|assumption"
-    r"|hypothesis|theory"
+    r"|hypothesis|theory|stack|toolchain|setup|toolbox"
     r"|next|first|second|last|only|main|biggest|current task|task|query|request|input|output|function|script"
     r"|age|address|email|phone|number|timezone|time zone|title|job|role|employer|company|team|pronouns|turn"
     r"|fault|mistake|reason|word"
@@ -153,8 +153,11 @@ _MY_STOP = re.compile(
 )
 
 
+_LEAD = r"^(?:an?|the|called|named) (?:(?:red|blue|black|white|grey|gray|green|silver|old|new|used|big|small) )*"
+
+
 def _possession(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    what, value = match["what"].strip(), re.sub(r"^(?:an?|the|called|named) ", "", match["x"].strip(), flags=re.I)
+    what, value = match["what"].strip(), re.sub(_LEAD, "", match["x"].strip(), flags=re.I)
     if re.fullmatch(rf"{RELATION}|{PET}s?|(?:\w+ )?{CATEGORIES}", what, re.I):
         return  # other rules know these better
     if (
@@ -204,7 +207,7 @@ def _drives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 RULES: tuple[Rule, ...] = (
     rule(
-        rf"(?:I|we) {ADVERBS}(?:use|rely on|(?:code|program|develop|write code|work)(?: mostly| mainly| primarily"
+        rf"(?:I|we) {ADVERBS}(?:use|rely on|(?:code|program|develop|write code)(?: mostly| mainly| primarily"
         r"| usually| exclusively)? (?:in|with)|build with|build in|deploy to|deploy on|deploy with|host on"
         r"|host everything on|run on|run everything on|write code in|swear by) (?P<x>\S.*)",
         _uses,
@@ -215,6 +218,7 @@ RULES: tuple[Rule, ...] = (
         r"|developing with) (?P<x>\S.*)",
         _uses,
     ),
+    rule(rf"(?:I|we) {ADVERBS}work(?: mostly| mainly| primarily)? (?:in|with) (?P<x>\S.*)", _is_on),
     rule(rf"(?:I'm|I am|we're|we are) {ADVERBS}(?:on|all in on|all on) (?P<x>(?!the |a |my |it )\S.*)", _is_on),
     rule(
         rf"{MY} (?:tech |technology |current |backend |frontend )*(?:stack|toolchain|setup|toolbox)(?:'s| is"
@@ -222,9 +226,13 @@ RULES: tuple[Rule, ...] = (
         _uses,
     ),
     rule(
-        r"(?:I|we) (?:track|manage|deploy|build|host|monitor|test|edit|write|organi[sz]e|plan|store|ship|develop"
-        r"|design|prototype|take|keep|do|handle|chat|communicate|document|automate|model|provision|schedule"
-        r"|analy[sz]e|back)\b.{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)",
+        r"(?:I|we) (?:build|test|edit|write|plan|ship|develop|take|keep|do|handle|chat|communicate|document|model"
+        r"|schedule|analy[sz]e)\b.{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)",
+        _is_on,
+    ),
+    rule(
+        r"(?:I|we) (?:track|deploy|host|monitor|organi[sz]e|store|prototype|automate|provision|back up)\b"
+        r".{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)",
         _uses,
     ),
     rule(

@@ -268,7 +268,8 @@ _SCHOOL = re.compile(
 
 
 def _project(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    value = cut(match["x"], words=7)
+    value = cut(re.split(r"\s+[-–—]+\s+|,", match["x"])[0], words=7)
+    value = re.sub(r"\s+(?:for|to|with|in|on|of|about)$", "", value)
     if (
         value
         and value.lower() != "project"
@@ -290,6 +291,7 @@ RULES: tuple[Rule, ...] = (
         _officer,
     ),
     rule(rf"I {ADVERBS}work in (?P<x>(?-i:[a-z]).*)", _industry),
+    rule(rf"{MY} (?:company|employer), (?P<x>(?-i:[A-Z])[\w &.-]*),", _named_employer),
     rule(rf"{I_AM}(?:working as )?(?:an?|the|one of the) (?P<x>\S.*)", _role),
     rule(
         rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)",
@@ -328,17 +330,13 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", _stated_role),
     rule(rf"(?:I {ADVERBS}teach|I(?:'ve| have) been teaching|{I_AM}teaching) (?P<x>\S.*)", _teaches),
     rule(r"I(?:'m| am) (?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?, (?:an?|the) (?P<x>\S.*)", _role),
-    rule(
-        rf"(?:I|we) {ADVERBS}(?:run|own|manage|opened|started|founded) (?:an? |my own |our own |the )(?P<x>\S.*)", _runs
-    ),
+    rule(rf"(?:I|we) {ADVERBS}(?:run|own|opened|started|founded) (?:an? |my own |our own )(?P<x>\S.*)", _runs),
     rule(rf"{I_AM}(?P<x>retired|unemployed|self-employed|self employed)\b", _self_employed),
     rule(rf"I {ADVERBS}work (?P<x>for myself)\b", _self_employed),
-    rule(
-        rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time) )?(?:at|for|with|over at|here at) (?P<x>\S.*)", _employer
-    ),
+    rule(rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time) )?(?:at|for|over at|here at) (?P<x>\S.*)", _employer),
     rule(
         rf"(?:{I_AM}|I've been |I have been )(?:working|employed) (?:(?:remotely|part-time|full-time) )?(?:at|by"
-        r"|for|with) (?P<x>\S.*)",
+        r"|for) (?P<x>\S.*)",
         _employer,
     ),
     rule(
