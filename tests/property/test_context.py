@@ -307,7 +307,9 @@ def test_a_planted_fault_in_grouping_is_refused_by_the_assembly(monkeypatch: pyt
 def test_reading_in_pages_gives_what_reading_at_once_gives(
     kinds: list[str], total: int, policy: str, size: int
 ) -> None:
-    thread = [replace(as_message(m), thread="t", seq=n) for n, m in enumerate(thread_of(kinds), 1)]
+    # The oldest says something: whether anything worth a word was left unread cannot be known without reading it.
+    given = [user("The first word."), *thread_of(kinds)]
+    thread = [replace(as_message(m), thread="t", seq=n) for n, m in enumerate(given, 1)]
     made = [Assembly(budget=total, policy=POLICIES[policy], input="And now?") for _ in range(2)]
     made[0].read_all(thread[::-1], position=len(thread))
     left = thread[::-1]

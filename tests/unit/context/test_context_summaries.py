@@ -133,6 +133,15 @@ def test_there_is_a_summary_even_where_nothing_stands_out() -> None:
     assert "held no text" not in summary_of(FACTS[0], previous="(3 earlier messages held no text to keep)")
 
 
+def test_markup_is_counted_as_it_will_be_sent() -> None:
+    thread = [
+        {"role": "user", "content": f"Row <td><b>{number}</b></td> of <table> is <i>done</i>."} for number in range(60)
+    ]
+    context = compress(thread, budget=600, policy=Summarize())
+    assert context.manifest.section("history").folded > 0
+    assert context.manifest.notes == ()
+
+
 def test_the_extractive_summary_is_deterministic() -> None:
     assert summary_of(*FACTS, *TALK) == summary_of(*FACTS, *TALK)
 
