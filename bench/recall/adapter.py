@@ -1,6 +1,6 @@
 """The recall pipeline as a retriever of the benchmark: index turns of a conversation, rank them for a question.
 
-    python score.py dev/locomo.json --retriever adapter:default    (also: lexical, minilm)
+python score.py dev/locomo.json --retriever adapter:default    (also: lexical, minilm)
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python bench/recall/learn.py --data ../shared/bench/dev [--embedder default|minilm|none] [--cv]
 
 Each question is a choice among its candidates: the evidence should score above the rest (a softmax over turns, or over
-sessions by their best turn), with a penalty on large weights. Every set counts as a whole, whatever its size. `--cv` leaves out one
-conversation at a time and reports what the others' weights find in it: the figure to believe.
+sessions by their best turn), with a penalty on large weights. Every set counts as a whole, whatever its size. `--cv`
+leaves out one conversation at a time and reports what the others' weights find in it: the figure to believe.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def rows_of(path: Path, embedder: Any, names: Sequence[str]) -> list[Row]:
                 continue
             asked, vector, allow = pipeline.read(q["text"], _when(q["asked_at"]))
             visible = q["visible_turns"] or len(turns)
-            seen = allow if q["visible_turns"] is None else (lambda e, v=visible: place[e.id] < v)
+            seen = allow if q["visible_turns"] is None else (lambda e, v=visible, at=place: at[e.id] < v)
             keys, similarity = pipeline.scope.candidates(asked, vector, limit=DEPTH, allow=seen)
             if not keys:
                 continue
@@ -72,7 +72,9 @@ def rows_of(path: Path, embedder: Any, names: Sequence[str]) -> list[Row]:
             frequency = pipeline.scope.lexical.frequency(asked.terms)
             found = features(asked, entries, pipeline.scope.stats, frequency, similarity)
             x = matrix(found, names).astype(np.float32)
-            out.append(Row(path.stem, talk["id"], x, [unit[e.id] for e in entries], frozenset(q["gold"]), q["category"]))
+            out.append(
+                Row(path.stem, talk["id"], x, [unit[e.id] for e in entries], frozenset(q["gold"]), q["category"])
+            )
     return out
 
 
@@ -127,7 +129,7 @@ class Problem:
         return slope[self.unit_of[winner]] @ self.x[winner]
 
 
-def fit(rows: Sequence[Row], names: Sequence[str], *, steps: int = 250, penalty: float = 2e-3) -> Any:
+def fit(rows: Sequence[Row], names: Sequence[str], *, steps: int = 130, penalty: float = 1e-3) -> Any:
     """Adam from zero; weights whose sign is known are kept on their side of it."""
     problem = Problem(rows)
     w, m, v = np.zeros(len(names)), np.zeros(len(names)), np.zeros(len(names))

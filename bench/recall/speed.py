@@ -1,6 +1,6 @@
 """How fast and how large: synthetic memories in one scope, with the default embedder.
 
-    python bench/recall/speed.py 10000 100000 [--vectors-only]
+python bench/recall/speed.py 10000 100000 [--vectors-only]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from recollect.recall.select import distinct
 from recollect.recall.vectors import VectorIndex
 
 _SEED = 7
-_SYLLABLES = "ba be bi bo bu da de di do du ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro ru".split()
+_SYLLABLES = [c + v for c in "bdklmnr" for v in "aeiou"]
 _EVERYDAY = (
     "went house garden dinner meeting project train paint music weekend friend sister budget recipe doctor travel book "
     "film match school office holiday birthday coffee report client deadline kitchen bicycle river mountain camera"
@@ -52,13 +52,14 @@ def build(count: int, embedder: WordLlamaEmbedder) -> tuple[ScopeIndex, list[str
     start = time.perf_counter()
     for at in range(0, count, 1000):
         part: list[Entry] = [
-            entry("message", str(at + i), text, context=texts[at + i - 1] if at + i else "", thread=f"t{(at + i) // 40}",
-                  seq=(at + i) % 40, speaker=("Ann", "Bob")[i % 2], created_at=(at + i) * 60_000_000)
+            entry("message", str(at + i), text, context=texts[at + i - 1] if at + i else "",
+                  thread=f"t{(at + i) // 40}", seq=(at + i) % 40, speaker=("Ann", "Bob")[i % 2], created_at=(at + i) * 60_000_000)
             for i, text in enumerate(texts[at : at + 1000])
         ]  # fmt: skip
         scope.add(part, embedder.embed([e.text for e in part]))
     spent = time.perf_counter() - start
-    print(f"{count:,} memories: indexed {count / spent:,.0f}/s; vectors {scope.vectors.nbytes / count:.0f} B each" if scope.vectors else "")
+    size = scope.vectors.nbytes / count if scope.vectors else 0
+    print(f"{count:,} memories: indexed {count / spent:,.0f}/s; vectors {size:.0f} B each")
     return scope, texts
 
 
@@ -76,7 +77,12 @@ def measure(scope: ScopeIndex, texts: list[str], embedder: WordLlamaEmbedder, ro
         t2 = time.perf_counter()
         distinct(scope.search(query, vector, explain=10), 10)
         t3 = time.perf_counter()
-        for name, value in (("analyse+embed", t1 - t0), ("candidates", t2 - t1), ("rank", t3 - t2 - (t2 - t1)), ("all", t3 - t2 + t1 - t0)):
+        for name, value in (
+            ("analyse+embed", t1 - t0),
+            ("candidates", t2 - t1),
+            ("rank", t3 - t2 - (t2 - t1)),
+            ("all", t3 - t2 + t1 - t0),
+        ):
             spent[name].append(1000 * value)
     for name, values in spent.items():
         values.sort()
@@ -87,7 +93,7 @@ def measure(scope: ScopeIndex, texts: list[str], embedder: WordLlamaEmbedder, ro
 def overlap(vectors: VectorIndex[tuple[str, str]], embedder: WordLlamaEmbedder, texts: list[str], rounds: int) -> None:
     """recall@10 of the vector arm against exact search over the same vectors."""
     rng = random.Random(2)
-    every = [key for key in vectors._keys]
+    every = list(vectors._keys)
     found = []
     for _ in range(rounds):
         query = embedder.embed([" ".join(rng.choice(texts).split()[:6])])[0]

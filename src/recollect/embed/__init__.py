@@ -1,7 +1,7 @@
 """Text to vectors: a local default, a better local one, two kinds of API, or any function.
 
-    embedder = open_embedder("default", blocking=True)
-    vectors = await embedder.embed(["some text"])
+embedder = open_embedder("default", blocking=True)
+vectors = await embedder.embed(["some text"])
 """
 
 from recollect.embed.opening import OpenEmbedder, open_embedder

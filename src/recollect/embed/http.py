@@ -16,7 +16,9 @@ TIMEOUT = 60.0
 _RETRY = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
 
-def post(url: str, body: Mapping[str, Any], headers: Mapping[str, str], *, sleep: Callable[[float], None] = time.sleep) -> Any:
+def post(
+    url: str, body: Mapping[str, Any], headers: Mapping[str, str], *, sleep: Callable[[float], None] = time.sleep
+) -> Any:
     """The decoded answer; what is worth another try is tried again, waiting longer each time."""
     data = json.dumps(body).encode()
     for attempt in range(1, ATTEMPTS + 1):

@@ -22,7 +22,9 @@ class OpenEmbedder:
     `dimensions` is 0 until the first vectors came, where only the model knows.
     """
 
-    def __init__(self, name: str, dimensions: int, call: Callable[[Sequence[str]], Any], *, is_async: bool = False) -> None:
+    def __init__(
+        self, name: str, dimensions: int, call: Callable[[Sequence[str]], Any], *, is_async: bool = False
+    ) -> None:
         self.name = name
         self.dimensions = dimensions
         self.is_async = is_async
@@ -54,14 +56,13 @@ class OpenEmbedder:
         vectors = np.asarray(made, np.float32)
         if vectors.ndim != 2 or len(vectors) != count or (self.dimensions and vectors.shape[1] != self.dimensions):
             raise ModelError(
-                f"the embedder {self.name!r} gave {vectors.shape} for {count} texts of {self.dimensions or 'any'} dimensions"
+                f"the embedder {self.name!r} gave {vectors.shape} for {count} texts of {self.dimensions or 'some'} numbers"
             )
         if not np.isfinite(vectors).all():
             raise ModelError(f"the embedder {self.name!r} gave values that are no numbers")
         self.dimensions = self.dimensions or vectors.shape[1]
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit: Vectors = vectors / np.where(length > 0, length, 1)
-        return unit
+        return np.asarray(vectors / np.where(length > 0, length, 1), np.float32)
 
 
 def open_embedder(spec: Any = "default", *, blocking: bool) -> OpenEmbedder | None:
@@ -123,7 +124,9 @@ def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequenc
         made = call(texts)
         if inspect.isawaitable(made):
             _drop(made)
-            raise UsageError(f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory")
+            raise UsageError(
+                f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory"
+            )
         return made
 
     return guarded

@@ -37,8 +37,8 @@ class WordLlamaEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector per text; a text without words is all zeros."""
-        if self._tokenizer is None:
-            self._load()
+        if self._weights is None:
+            self._weights, self._tokenizer = _load()
         out = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _BATCH):
             batch = [text[:MAX_CHARS] for text in texts[start : start + _BATCH]]
@@ -54,20 +54,22 @@ class WordLlamaEmbedder:
             out[start + full] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         return out
 
-    def _load(self) -> None:
-        spec = importlib.util.find_spec("wordllama")
-        if spec is None or spec.origin is None:
-            raise ModelError("the default embedder is missing; install it with `pip install wordllama`")
-        folder = Path(spec.origin).parent
-        from safetensors import safe_open
-        from tokenizers import Tokenizer
 
-        try:
-            with safe_open(str(folder / _WEIGHTS), "np") as file:
-                self._weights = file.get_tensor("embedding.weight").astype(np.float32)
-            tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        except Exception as error:
-            raise ModelError("the default embedder's files cannot be read; reinstall `wordllama`") from error
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        self._tokenizer = tokenizer
+def _load() -> tuple[NDArray[np.float32], Any]:
+    """The token vectors and the tokenizer, from the wheel's folder."""
+    spec = importlib.util.find_spec("wordllama")
+    if spec is None or spec.origin is None:
+        raise ModelError("the default embedder is missing; install it with `pip install wordllama`")
+    folder = Path(spec.origin).parent
+    from safetensors import safe_open
+    from tokenizers import Tokenizer
+
+    try:
+        with safe_open(str(folder / _WEIGHTS), "np") as file:
+            weights = file.get_tensor("embedding.weight").astype(np.float32)
+        tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+    except Exception as error:
+        raise ModelError("the default embedder's files cannot be read; reinstall `wordllama`") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return weights, tokenizer

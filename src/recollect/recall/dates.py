@@ -21,7 +21,10 @@ _MONTH_DAY = re.compile(rf"\b({_MONTH})\.?\s+{_DAY}\b(?!\s*:)(?:,?\s+(\d{{4}})\b
 _MONTH_YEAR = re.compile(rf"\b({_MONTH})\.?,?\s+(?:of\s+)?(\d{{4}})\b", _FLAGS)
 _MONTH_ONLY = re.compile(rf"\b(?:in|during|of|since|early|late|mid)[\s-]+({_MONTH})\b", _FLAGS)
 _YEAR = re.compile(r"\b(?:in|during|of|since)\s+((?:19|20)\d\d)\b", _FLAGS)
-_AGO = re.compile(r"\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|couple of) (day|week|month|year)s? ago\b", _FLAGS)
+_AGO = re.compile(
+    r"\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|couple of) (day|week|month|year)s? ago\b",
+    _FLAGS,
+)
 _LAST = re.compile(r"\b(last|past|previous) (week|month|year)\b", _FLAGS)
 _NEAR = re.compile(r"\b(yesterday|today)\b", _FLAGS)
 

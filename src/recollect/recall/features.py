@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -65,7 +66,9 @@ def columns(entries: Sequence[Entry]) -> Columns:
         np.fromiter((e.kind == "message" for e in entries), np.bool_, size),
         created,
         np.frombuffer(raw, np.uint8).reshape(size, len(SIGNALS)) / 255.0,
-        np.array([(e.confidence - 1.0, math.log1p(e.uses), e.trust - 1.0) for e in entries], np.float64).reshape(size, 3),
+        np.array([(e.confidence - 1.0, math.log1p(e.uses), e.trust - 1.0) for e in entries], np.float64).reshape(
+            size, 3
+        ),
     )
 
 
@@ -142,10 +145,8 @@ def _counts(
     return own, context, lengths, pairs
 
 
-def _pair_weight(
-    at: list[tuple[int, str]], wanted: frozenset[tuple[str, str]], weight: Mapping[str, float]
-) -> float:
-    found = {(a, b) for (p, a), (q, b) in zip(at, at[1:], strict=False) if q == p + 1 and (a, b) in wanted}
+def _pair_weight(at: list[tuple[int, str]], wanted: frozenset[tuple[str, str]], weight: Mapping[str, float]) -> float:
+    found = {(a, b) for (p, a), (q, b) in pairwise(at) if q == p + 1 and (a, b) in wanted}
     return sum(weight.get(a, 0.0) + weight.get(b, 0.0) for a, b in found)
 
 

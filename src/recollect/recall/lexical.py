@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.recall.features import B, CONTEXT_SHARE, K1, idf
+from recollect.recall.features import CONTEXT_SHARE, K1, B, idf
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 import msgspec
 
@@ -24,7 +25,10 @@ _KINDS = (
             _FLAGS,
         ),
     ),
-    ("request", re.compile(r"\b(?:recommend|suggest|advise|any (?:tips|ideas|advice)|help me|can you|could you)\b", _FLAGS)),
+    (
+        "request",
+        re.compile(r"\b(?:recommend|suggest|advise|any (?:tips|ideas|advice)|help me|can you|could you)\b", _FLAGS),
+    ),
 )
 _ASKS_ASSISTANT = re.compile(
     r"\byou (?:had |have |'ve )?(?:said|told|suggest|recommend|mention|gave|provid|list|explain|describ|wrote)|"
@@ -69,7 +73,7 @@ def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: 
     return Query(
         text=text,
         terms=tuple(query_terms(kept, language)[:MAX_TERMS]),
-        pairs=frozenset(zip(ordered, ordered[1:], strict=False)),
+        pairs=frozenset(pairwise(ordered)),
         embed_text=kept,
         content_text=content(kept),
         speakers=tuple(named),
@@ -83,7 +87,8 @@ def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: 
 def content(text: str) -> str:
     """A text without English stop words, or as it is where nothing else is left."""
     listed = STOPWORDS["english"]
-    return " ".join(word for word in re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text) if normalise(word) not in listed) or text
+    found = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
+    return " ".join(word for word in found if normalise(word) not in listed) or text
 
 
 def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str]]:

@@ -56,11 +56,16 @@ def rank(
     names = [name for name in weights if name in found]
     parts = matrix(found, names) * np.array([weights[name][column] for name in names])
     raw = parts.sum(axis=1)
-    newest = -np.fromiter((e.created_at for e in candidates), np.float64, len(candidates))
-    order = np.lexsort((newest, -raw)).tolist()
+    order = _order(raw, candidates)
     reasons = _reasons(parts, names, order[:explain])
     score = 1.0 / (1.0 + np.exp(np.clip(CENTRE - raw, -60, 60)))
     return [Scored(candidates[i], float(score[i]), i, reasons.get(i, ())) for i in order]
+
+
+def _order(raw: Floats, candidates: Sequence[Entry]) -> list[int]:
+    """Best first; of equals the newest, then by identity, so that no store's own order shows."""
+    keys = [(-value, -e.created_at, e.kind, e.id) for value, e in zip(raw.round(9).tolist(), candidates, strict=True)]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _reasons(parts: Floats, names: Sequence[str], places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:

@@ -13,6 +13,8 @@ from recollect.recall.rank import Scored
 DUPLICATE = 0.9
 """Two texts that share this much of their terms say the same."""
 MARKS = 4
+OVERLAP = 12
+"""Characters that must repeat at a border before they are taken for an overlap."""
 MIN_SHARE = 0.35
 """A budget is not filled up with hits that score less than this share of the best."""
 
@@ -65,9 +67,7 @@ def merge_chunks(ranked: Sequence[Scored], *, separator: str = "\n") -> list[Sco
     return out
 
 
-def _run(
-    key: tuple[str, int], chunks: dict[tuple[str, int], Scored], used: set[tuple[str, int]]
-) -> list[Scored]:
+def _run(key: tuple[str, int], chunks: dict[tuple[str, int], Scored], used: set[tuple[str, int]]) -> list[Scored]:
     thread, first = key
     while (thread, first - 1) in chunks and (thread, first - 1) not in used:
         first -= 1
@@ -83,7 +83,7 @@ def _joined(texts: Sequence[str], separator: str) -> str:
     out = texts[0]
     for text in texts[1:]:
         longest = min(len(out), len(text))
-        overlap = next((n for n in range(longest, 19, -1) if out.endswith(text[:n])), 0)
+        overlap = next((n for n in range(longest, OVERLAP - 1, -1) if out.endswith(text[:n])), 0)
         out += text[overlap:] if overlap else separator + text
     return out
 

@@ -24,15 +24,15 @@ _TIMES = re.compile(
 )
 _REACTS = re.compile(
     r"\W*(?:(?:hey|hi|hello)\b[^.!?]*[.!?]\s*)?(?:wow|thanks?|that's|thats|that is|sounds?|congrat\w*|cool|awesome|"
-    r"great|nice|amazing|glad|yeah|yep|yes|sure|absolutely|definitely|totally|agreed|aw+|oh|sorry|no problem|no worries|"
-    r"you're|good luck|i'm glad|so glad|love)\b",
+    r"great|nice|amazing|glad|yeah|yep|yes|sure|absolutely|definitely|totally|agreed|aw+|oh|sorry|no problem|"
+    r"no worries|you're|good luck|i'm glad|so glad|love)\b",
     _FLAGS,
 )
 _STANDING = re.compile(
     r"\b(?:always|never|from now on|going forward|in (?:the )?future|i(?:'d| would)? (?:really )?prefer|"
-    r"please (?:always|make sure|remember|don't|do not|avoid|keep)|make sure (?:to|you)|don't ever|remember (?:that|to)|"
-    r"(?:my|our) favou?rite|i (?:really |absolutely )?(?:love|hate|dislike|can't stand)|i'm (?:allergic|vegan|vegetarian)|"
-    r"i (?:usually|don't eat|only use)|call me|speak to me)\b",
+    r"please (?:always|make sure|remember|don't|do not|avoid|keep)|make sure (?:to|you)|don't ever|"
+    r"remember (?:that|to)|(?:my|our) favou?rite|i (?:really |absolutely )?(?:love|hate|dislike|can't stand)|"
+    r"i'm (?:allergic|vegan|vegetarian)|i (?:usually|don't eat|only use)|call me|speak to me)\b",
     _FLAGS,
 )
 _NAMES = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]+")

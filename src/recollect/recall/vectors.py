@@ -221,15 +221,14 @@ class VectorIndex(Generic[Key]):
         if self._rotation is None:
             self._fit()
         assert self._rotation is not None
-        result: Floats = self._sketch[: len(self._keys)] @ (query @ self._rotation)
-        return result
+        return np.asarray(self._sketch[: len(self._keys)] @ (query @ self._rotation), np.float32)
 
     def _full(self, places: NDArray[np.int64], query: Floats) -> Floats:
         out = np.empty(len(places), np.float32)
-        whole = len(places) == len(self._keys)
+        whole = len(places) == len(self._keys) and np.array_equal(places, np.arange(len(places)))
         for at in range(0, len(places), _BLOCK):
             part = slice(at, min(at + _BLOCK, len(places)))
-            rows = self._codes[part] if whole and np.array_equal(places[:1], [0]) else self._codes[places[part]]
+            rows = self._codes[part] if whole else self._codes[places[part]]
             out[part] = rows.astype(np.float32) @ query
         out *= self._scales[places]
         return out

@@ -95,7 +95,10 @@ def test_a_callable_and_an_object_are_embedders_and_are_normalised() -> None:
 
 
 def test_an_embedder_carries_the_name_it_was_given() -> None:
-    assert [e.name for e in (open_embedder(s, blocking=True) for s in (Plugged(), letters)) if e] == ["plugged", "letters"]
+    assert [e.name for e in (open_embedder(s, blocking=True) for s in (Plugged(), letters)) if e] == [
+        "plugged",
+        "letters",
+    ]
 
 
 def test_none_is_no_embedder_and_an_open_one_is_kept() -> None:

@@ -17,7 +17,9 @@ def test_possessives_and_contractions_do_not_make_terms_of_their_own() -> None:
     assert tokens("Caroline's dog doesn't bark, O’Brien’s does") == ["carolin", "dog", "bark", "obrien"]
 
 
-@pytest.mark.parametrize(("written", "asked"), [("café", "cafe"), ("Ｆｕｌｌ width", "full"), ("naïve", "naive"), ("ﬁne", "fine")])
+@pytest.mark.parametrize(
+    ("written", "asked"), [("café", "cafe"), ("Ｆｕｌｌ width", "full"), ("naïve", "naive"), ("ﬁne", "fine")]
+)
 def test_accents_and_widths_do_not_matter(written: str, asked: str) -> None:
     assert set(tokens(asked)) <= set(tokens(written))
 
@@ -28,7 +30,9 @@ def test_scripts_without_spaces_become_pairs_of_characters() -> None:
     assert set(tokens("大阪城")) <= set(tokens("昨日大阪城に行きました"))
 
 
-@pytest.mark.parametrize("text", ["हिन्दी भाषा", "தமிழ் மொழி", "العربية لغة", "עברית שפה", "ภาษาไทย", "ქართული ენა", "ελληνική γλώσσα"])
+@pytest.mark.parametrize(
+    "text", ["हिन्दी भाषा", "தமிழ் மொழி", "العربية لغة", "עברית שפה", "ภาษาไทย", "ქართული ენა", "ελληνική γλώσσα"]
+)
 def test_no_script_is_lost(text: str) -> None:
     assert tokens(text)
 

@@ -60,7 +60,9 @@ def test_a_question_of_names_alone_still_has_terms() -> None:
 )
 def test_dates_are_read_against_now(text: str, start: str, end: str) -> None:
     intervals, _ = find_dates("What happened " + text, NOW)
-    assert [(to_datetime(a).date().isoformat(), to_datetime(b).date().isoformat()) for a, b in intervals] == [(start, end)]
+    assert [(to_datetime(a).date().isoformat(), to_datetime(b).date().isoformat()) for a, b in intervals] == [
+        (start, end)
+    ]
 
 
 def test_dates_are_no_search_terms() -> None:

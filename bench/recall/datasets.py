@@ -1,0 +1,118 @@
+"""Conversations with questions and known evidence, from the files their authors publish or the neutral format."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Turn:
+    id: str
+    session: str
+    speaker: str
+    text: str
+    timestamp: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    id: str
+    text: str
+    category: str
+    gold: frozenset[str]
+    asked_at: datetime | None = None
+    visible: int | None = None
+
+
+@dataclass
+class Conversation:
+    id: str
+    turns: list[Turn]
+    questions: list[Question] = field(default_factory=list)
+
+
+@dataclass
+class Dataset:
+    name: str
+    level: str
+    """What the evidence is: `turn` or `session`."""
+    conversations: list[Conversation]
+
+
+def load(path: Path) -> Dataset:
+    """Read a file, telling its kind by its shape."""
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    if isinstance(raw, dict) and "evidence" in raw:
+        return _neutral(raw)
+    if isinstance(raw, list) and raw and "qa" in raw[0]:
+        return Dataset("locomo", "turn", [_locomo(i, sample) for i, sample in enumerate(raw)])
+    if isinstance(raw, list) and raw and "haystack_sessions" in raw[0]:
+        return Dataset("longmemeval", "session", [_longmemeval(item) for item in raw])
+    raise SystemExit(f"{path.name}: not LoCoMo, LongMemEval or the neutral format")
+
+
+def _neutral(raw: Any) -> Dataset:
+    talks = []
+    for talk in raw["conversations"]:
+        turns = [Turn(t["id"], t["session"], t["speaker"], t["text"], _iso(t["at"])) for t in talk["turns"]]
+        questions = [
+            Question(q["id"], q["text"], q["category"], frozenset(q["gold"]), _iso(q["asked_at"]), q["visible_turns"])
+            for q in talk["questions"]
+        ]
+        talks.append(Conversation(talk["id"], turns, questions))
+    return Dataset(raw["name"], raw["evidence"], talks)
+
+
+_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+
+
+def _locomo(number: int, sample: Any) -> Conversation:
+    talk = sample["conversation"]
+    keys = sorted((k for k in talk if re.fullmatch(r"session_\d+", k)), key=lambda k: int(k.split("_")[1]))
+    turns = []
+    for key in keys:
+        at = _spoken(talk.get(f"{key}_date_time", ""))
+        for said in talk[key]:
+            seen = f" [shares a photo: {said['blip_caption']}]" if said.get("blip_caption") else ""
+            turns.append(Turn(said["dia_id"], key, said["speaker"], said["text"] + seen, at))
+    known = {turn.id for turn in turns}
+    questions = []
+    for i, qa in enumerate(sample["qa"]):
+        gold = frozenset(e for cited in qa.get("evidence", []) for e in re.findall(r"D\d+:\d+", cited)) & known
+        if gold:
+            category = _CATEGORIES.get(qa["category"], "other")
+            questions.append(Question(f"{number}-{i}", qa["question"], category, gold, turns[-1].timestamp))
+    return Conversation(str(sample.get("sample_id", number)), turns, questions)
+
+
+def _longmemeval(item: Any) -> Conversation:
+    turns = []
+    for session, date, said in zip(
+        item["haystack_session_ids"], item["haystack_dates"], item["haystack_sessions"], strict=True
+    ):
+        at = _stamped(date)
+        turns += [Turn(f"{session}#{i}", session, t["role"], t["content"], at) for i, t in enumerate(said)]
+    gold = frozenset(item["answer_session_ids"])
+    question = Question(
+        item["question_id"], item["question"], item["question_type"], gold, _stamped(item["question_date"])
+    )
+    return Conversation(item["question_id"], turns, [question])
+
+
+def _iso(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _spoken(text: str) -> datetime | None:
+    """`1:56 pm on 8 May, 2023`."""
+    return datetime.strptime(text.upper(), "%I:%M %p ON %d %B, %Y") if text else None
+
+
+def _stamped(text: str) -> datetime | None:
+    """`2023/05/30 (Tue) 23:40`."""
+    return datetime.strptime(re.sub(r"\s*\(\w+\)", "", text), "%Y/%m/%d %H:%M") if text else None

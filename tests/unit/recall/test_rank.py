@@ -1,0 +1,176 @@
+"""Ranking a scope: what comes first, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.recall.entry import Entry, entry
+from recollect.recall.index import ScopeIndex
+from recollect.recall.query import analyse
+from recollect.recall.rank import Scored
+from recollect.recall.select import distinct, fill, merge_chunks
+
+DAY = 86_400_000_000
+NOW = 20_000 * DAY
+
+
+def message(id: str, text: str, **fields: Any) -> Entry:
+    return entry("message", id, text, **{"created_at": NOW - 100 * DAY, **fields})
+
+
+def scope(*entries: Entry) -> ScopeIndex:
+    made = ScopeIndex()
+    made.add(entries)
+    return made
+
+
+def ask(index: ScopeIndex, text: str, **options: Any) -> list[str]:
+    query = analyse(text, speakers=index.stats.speakers, now=NOW)
+    return [scored.entry.id for scored in index.search(query, **options)]
+
+
+def test_the_person_asked_about_comes_before_the_one_who_names_them() -> None:
+    index = scope(
+        message("named", "Wow Melanie, painting is such a lovely hobby", speaker="Caroline", thread="t", seq=1),
+        message("spoken", "I have taken up painting as a hobby", speaker="Melanie", thread="t", seq=9),
+    )
+    assert ask(index, "What is Melanie's hobby?")[0] == "spoken"
+
+
+def test_an_answer_is_found_by_the_question_before_it() -> None:
+    question = "Which instrument do you play?"
+    index = scope(
+        message("q", question, thread="t", seq=1, speaker="Ann"),
+        message("a", "The violin, since I was small", context=question, thread="t", seq=2, speaker="Bob"),
+        message("x", "The weather was fine last week", thread="u", seq=1, speaker="Bob"),
+    )
+    assert ask(index, "What instrument does Bob play?")[0] == "a"
+
+
+def test_a_date_in_the_question_prefers_what_was_said_then() -> None:
+    index = scope(
+        message("then", "I went for a swim", created_at=NOW - 10 * DAY, thread="a"),
+        message("later", "I went for a swim", created_at=NOW - 60 * DAY, thread="b"),
+    )
+    assert ask(index, "Where did I swim ten days ago?")[0] == "then"
+
+
+def test_what_was_said_at_a_time_is_found_without_a_shared_word() -> None:
+    index = scope(
+        message("then", "Bought a red bicycle", created_at=NOW - 3 * DAY, thread="a"),
+        message("other", "Sold the car", created_at=NOW - 90 * DAY, thread="b"),
+    )
+    assert ask(index, "What happened three days ago?") == ["then"]
+
+
+def test_with_an_assistant_the_newer_of_two_equals_comes_first() -> None:
+    talk = [message(f"a{i}", "Certainly, noted.", role="assistant", thread=f"t{i}", seq=2) for i in range(3)]
+    index = scope(
+        message("old", "my budget is large", created_at=NOW - 300 * DAY, thread="t0", seq=1),
+        message("new", "my budget is small", created_at=NOW - 2 * DAY, thread="t1", seq=1),
+        *talk,
+    )
+    assert ask(index, "budget")[0] == "new"
+
+
+def test_a_doubtful_fact_comes_after_a_sure_one() -> None:
+    index = scope(
+        entry("fact", "doubtful", "lives in Rome", confidence=0.2, created_at=NOW),
+        entry("fact", "sure", "lives in Oslo", confidence=1.0, created_at=NOW - DAY),
+    )
+    assert ask(index, "lives") == ["sure", "doubtful"]
+
+
+def test_standing_wishes_are_looked_at_when_something_is_requested() -> None:
+    index = scope(
+        message("wish", "From now on I prefer vegetarian dishes"),
+        message("noise", "The bus was late"),
+    )
+    assert ask(index, "Can you recommend a restaurant?") == ["wish"]
+
+
+def test_a_removed_entry_is_not_found() -> None:
+    index = scope(message("a", "green tea"), message("b", "green apples"))
+    assert index.remove([("message", "a")]) == 1
+    assert ask(index, "green") == ["b"]
+    assert len(index) == 1
+
+
+def test_a_filter_holds_for_every_way_in() -> None:
+    index = scope(
+        message("a", "green tea", thread="t", seq=1),
+        message("b", "and biscuits", thread="t", seq=2),
+        message("c", "green apples", thread="t", seq=3),
+    )
+    assert sorted(ask(index, "green")) == ["a", "b", "c"]
+    assert sorted(ask(index, "green", allow=lambda e: e.id != "b")) == ["a", "c"]
+
+
+def test_reasons_name_signals_with_their_ranks() -> None:
+    index = scope(message("a", "green tea from Uji"), message("b", "green apples"))
+    query = analyse("tea from Uji", now=NOW)
+    best, *_ = index.search(query, explain=1)
+    assert best.entry.id == "a"
+    text = next(reason for reason in best.reasons if reason.signal == "text")
+    assert text.rank == 1
+    assert str(text).startswith("text #1 (+")
+    weights = [abs(reason.weight) for reason in best.reasons]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_scores_fall_and_stay_between_zero_and_one() -> None:
+    index = scope(*(message(str(i), "tea " * (i + 1) + "cup " * (9 - i)) for i in range(10)))
+    scores = [s.score for s in index.search(analyse("tea pot cup", now=NOW))]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score < 1 for score in scores)
+
+
+def test_an_empty_scope_and_an_empty_question_find_nothing() -> None:
+    assert ask(scope(), "anything") == []
+    assert ask(scope(message("a", "tea")), "") == []
+
+
+def scored(*items: tuple[str, str, float], **fields: Any) -> list[Scored]:
+    return [Scored(entry("message", id, text, **fields), score, i) for i, (id, text, score) in enumerate(items)]
+
+
+def test_near_duplicates_give_way_to_the_first_of_them() -> None:
+    ranked = scored(
+        ("a", "I live in a small house by the sea", 0.9),
+        ("b", "I live in a small house by the sea!", 0.8),
+        ("c", "I sold the boat", 0.7),
+    )
+    kept, repeats = distinct(ranked)
+    assert ([s.entry.id for s in kept], [s.entry.id for s in repeats]) == (["a", "c"], ["b"])
+    assert [s.entry.id for s in distinct(ranked, 1)[0]] == ["a"]
+
+
+def test_the_same_words_of_two_people_are_two_memories() -> None:
+    one = scored(("a", "I live by the sea", 0.9), speaker="Ann")
+    two = scored(("b", "I live by the sea", 0.8), speaker="Bob")
+    assert len(distinct(one + two)[0]) == 2
+
+
+def test_a_budget_is_never_exceeded_and_a_long_hit_is_skipped() -> None:
+    ranked = scored(("a", "x" * 40, 0.9), ("b", "y" * 400, 0.8), ("c", "z" * 40, 0.7), ("d", "w" * 4, 0.1))
+    chosen = fill(ranked, 90, len)
+    assert [s.entry.id for s in chosen] == ["a", "c"]
+
+
+def test_neighbouring_chunks_become_one_hit_without_repeated_words() -> None:
+    parts = ["one two three four five six seven", "four five six seven eight nine ten", "eleven twelve"]
+    ranked = [
+        Scored(entry("chunk", f"c{seq}", parts[seq], thread="doc", seq=seq), score, seq)
+        for seq, score in ((1, 0.9), (0, 0.8), (2, 0.3))
+    ] + [Scored(entry("chunk", "far", "far away", thread="doc", seq=9), 0.2, 3)]
+    merged = merge_chunks(ranked)
+    assert [s.entry.id for s in merged] == ["c1", "far"]
+    assert merged[0].entry.text == "one two three four five six seven eight nine ten\neleven twelve"
+
+
+@pytest.mark.parametrize("size", [1, 3, 40])
+def test_the_order_of_adding_does_not_change_the_answer(size: int) -> None:
+    texts = [message(str(i), f"tea number {i} from garden {i % 3}", thread=f"t{i % 5}", seq=i) for i in range(size)]
+    assert ask(scope(*texts), "tea garden 2 number 1") == ask(scope(*texts[::-1]), "tea garden 2 number 1")
