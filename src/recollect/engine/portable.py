@@ -50,10 +50,12 @@ FORMAT = 1
 PAGE = 500
 IMPORT_MARK = "import"
 KINDS: tuple[type[Record], ...] = (
-    Thread,
+    # Messages before the threads that count them: what is appended during an export may be missing from it, but never
+    # lies beyond its thread's length, where the next append would overwrite it.
     Message,
     Receipt,
     Summary,
+    Thread,
     Fact,
     FactVersion,
     StateEntry,
