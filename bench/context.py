@@ -20,7 +20,7 @@ from typing import Any
 from recollect.context import Assembly, Context, SlidingWindow, TokenBudget, compress, count_tools, open_counter
 from recollect.context.cache import cached_tokens
 from recollect.context.extract import extract
-from recollect.context.fold import plan_fold, write_fold
+from recollect.context.fold import write_fold
 from recollect.messages import Message, as_message
 
 COUNTER = open_counter("o200k_base")
@@ -196,13 +196,14 @@ class Folding:
             input=text,
             summary=self.summary,
             layout=self.layout,
+            folding=True,
         )
         made.feed(self.thread[self.folded :][::-1], more=False, position=len(self.thread))
         return made
 
     def context(self, text: str | None, memory: list[str]) -> Context:
         made = self.assembly(text, memory)
-        fold = plan_fold(made.units, made.room_tokens(), previous=self.summary)
+        fold = made.next_fold()
         digest = step(write_fold(fold)) if fold is not None and text is not None else None
         if fold is not None and digest is not None:
             self.summary, self.folded, self.folds = digest.text, fold.last, self.folds + 1

@@ -6,7 +6,7 @@ from .builder import PromptBuilder
 from .compress import compress, maybe_compress
 from .context import Context
 from .fence import MemoryItem
-from .fold import Fold, plan_fold, write_fold
+from .fold import Fold, fold_of, plan_fold, write_fold
 from .manifest import Manifest
 from .measure import count_message, count_tools
 from .policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
@@ -33,6 +33,7 @@ __all__ = [
     "compress",
     "count_message",
     "count_tools",
+    "fold_of",
     "maybe_compress",
     "open_counter",
     "plan_fold",

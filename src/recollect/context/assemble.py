@@ -23,6 +23,7 @@ from ..messages import Message, as_message
 from .budget import SECTIONS, TokenBudget, as_budget
 from .context import Account, Context
 from .fence import MemoryItem, as_items, render_memory, render_scratchpad
+from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
 from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit, total_tokens
 from .policies import SlidingWindow, model_of
@@ -34,6 +35,8 @@ from .validate import check_view
 LAYOUTS = ("standard", "cached")
 MAX_READ = 100_000
 """Messages a policy that wants everything is given at most; fold a thread before it has more."""
+FOLDING_REACH = 3
+"""How many times the room is read to find where a fold starts; a thread with more unfolded is caught up with first."""
 OMITTED = "(earlier messages are left out)"
 STARTS = "(start of the conversation)"
 _INPUT = 1 << 62
@@ -58,6 +61,7 @@ class Assembly:
         layout: str = "standard",
         summary: str | None = None,
         folded: int = 0,
+        folding: bool = False,
         head: Iterable[Message] = (),
         summarizer: Summarizer | None = None,
         search: Searcher | None = None,
@@ -77,6 +81,7 @@ class Assembly:
         self._summary = summary_message(summary, self.counter) if summary else None
         self._summary_text = summary
         self._folded = folded
+        self._folding = folding
         self._head, repairs = group(head, self.counter)
         self._grouper = Grouper(self.counter, attached=layout == "cached")
         self._grouper.repairs.extend(repairs)
@@ -200,7 +205,12 @@ class Assembly:
     def _look(self) -> Reach | None:
         """How far back the policy must see, once the current input is complete."""
         if not self._grouper.waiting and (self._input or self._explicit_input):
-            self._reach = self.policy.reach(max(0, self.room_tokens()), self._aid())
+            room = max(0, self.room_tokens())
+            reach = self.policy.reach(room, self._aid())
+            if self._folding and reach.tokens is not None:
+                # A turn can jump from below the mark to beyond the room: the fold must still see where it starts.
+                reach = Reach(tokens=max(reach.tokens, FOLDING_REACH * room))
+            self._reach = reach
         return self._reach
 
     def _seen(self, reach: Reach) -> bool:
@@ -259,6 +269,15 @@ class Assembly:
         room = self._capped(self._room(memory.tokens or 0 if memory else 0))
         plan, summary = self._plan(room - total_tokens(self._head), pinned)
         return self._settle(plan, summary, memory, kept, room)
+
+    def next_fold(self, *, compact_at: float = COMPACT_AT, compact_to: float = COMPACT_TO) -> Fold | None:
+        """What to fold before this request is sent, or None; only once the unfolded part was read to its beginning."""
+        if not self._ended:
+            return None
+        room, previous = self.room_tokens(), self._summary_text
+        return plan_fold(
+            self.units, room, previous=previous, counter=self.counter, compact_at=compact_at, compact_to=compact_to
+        )
 
     def _without_doubles(self) -> None:
         """What came in as head or found may lie inside the window too: it is sent once."""

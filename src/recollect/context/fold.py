@@ -13,7 +13,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..messages import Message
-from .plan import Digest
+from .plan import Digest, total_tokens
 from .summaries import SMALLEST_SUMMARY, Completer, extractive, summarize, summary_tokens
 from .tokens import Counter, open_counter
 from .units import Unit
@@ -55,23 +55,35 @@ def plan_fold(
         raise UsageError("compact_to must be above 0 and below compact_at, which is at most 1")
     counter = counter or open_counter()
     before = summary_tokens(previous, counter) if previous else 0
-    total = before + sum(unit.tokens for unit in units)
+    total = before + total_tokens(units)
     if total <= compact_at * room_tokens:
         return None
     share = int(compact_to * room_tokens * SUMMARY_SHARE)
     cut = _cut(units, int(compact_to * room_tokens) - share, keep)
-    folded = [unit for unit in units[:cut] if not unit.pinned]
+    return fold_of(units[:cut], share, previous=previous, counter=counter)
+
+
+def fold_of(
+    units: Sequence[Unit], max_tokens: int, *, previous: str | None = None, counter: Counter | None = None
+) -> Fold | None:
+    """A fold of all these units into a summary of at most `max_tokens` as it is sent.
+
+    For catching up with a long thread that was never folded: page by page, oldest first, each fold taking in the
+    summary of the one before.
+    """
+    counter = counter or open_counter()
+    folded = [unit for unit in units if not unit.pinned]
     if not folded:
         return None
-    tokens = before + sum(unit.tokens for unit in folded)
-    most = min(share, tokens - 1) - summary_tokens("", counter)
+    tokens = total_tokens(folded) + (summary_tokens(previous, counter) if previous else 0)
+    most = min(max_tokens, tokens - 1) - summary_tokens("", counter)
     if most < SMALLEST_SUMMARY:
         return None
     return Fold(
         units[0].position,
-        max(unit.last for unit in units[:cut]),
+        max(unit.last for unit in units),
         tuple(message for unit in folded for message in unit.messages),
-        tuple(message for unit in units[:cut] if unit.pinned for message in unit.messages),
+        tuple(message for unit in units if unit.pinned for message in unit.messages),
         tokens,
         most,
         previous,

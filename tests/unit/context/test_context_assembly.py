@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from recollect.context import Assembly, Context, MemoryItem, PromptBuilder, TokenBudget, compress, open_counter
+from recollect.context import Assembly, Context, MemoryItem, PromptBuilder, TokenBudget, compress, open_counter, units
 from recollect.context.cache import cached_tokens
-from recollect.context.fold import plan_fold, write_fold
+from recollect.context.fold import fold_of, plan_fold, write_fold
 from recollect.context.measure import measure_anthropic, measure_openai
 from recollect.context.units import ATTACHED
 from recollect.context.validate import cache_markers
@@ -327,6 +327,32 @@ def test_a_fold_is_written_shorter_than_what_it_replaces_and_leaves_pinned_messa
     assert "The launch code is 7341." in digest.text
     assert "KEEP ME" not in digest.text
     assert COUNTER.count(digest.text) < fold.tokens
+
+
+def test_a_long_thread_is_caught_up_with_page_by_page() -> None:
+    thread = stored(400)
+    thread[3] = Message(role="user", content="The launch code is 7341.", thread="t", seq=4)
+    summary: str | None = None
+    for start in range(0, 400, 100):
+        fold = fold_of(units(thread[start : start + 100]), 300, previous=summary)
+        assert fold is not None
+        assert (fold.first, fold.last) == (start + 1, start + 100)
+        summary = step(write_fold(fold)).text
+    assert summary is not None
+    assert "7341" in summary
+
+
+def test_no_fold_is_planned_over_what_was_not_read() -> None:
+    assembly = Assembly(budget=500, input="x")
+    _, read = drive(assembly, stored(1_000))
+    assert read < 1_000
+    assert assembly.next_fold() is None
+    assembly = Assembly(budget=500, input="x", folding=True)
+    assembly.feed(stored(30)[::-1], more=False)
+    assert assembly.ended
+    fold = assembly.next_fold()
+    assert fold is not None
+    assert fold.first == 1
 
 
 def test_marks_that_cannot_be_are_refused() -> None:
