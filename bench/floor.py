@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import apsw
 
-from recollect.records import Fact
 from recollect.messages import Message
-from recollect.stores.codec import checksum, codec
-from recollect.stores.sqlite.statements import column_names, scan_sql, statements
+from recollect.stores.sqlite.statements import column_names, statements
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = {sync}; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; "
-    "PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 2000"
+    "PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 1000"
 )
 
 
@@ -22,10 +21,11 @@ class BareSqlite:
 
     def __init__(self, path: str, durability: str) -> None:
         self.connection = apsw.Connection(path)
-        self.connection.execute(PRAGMAS.format(sync="FULL" if durability == "full" else "NORMAL"))
+        list(self.connection.execute(PRAGMAS.format(sync="FULL" if durability == "full" else "NORMAL")))
         self.cursor = self.connection.cursor()
         self.insert = statements(Message).insert
-        self.columns = len(column_names(Message))
+        self.columns = ", ".join(column_names(Message))
+        self.path = path
 
     def append(self, thread: str, content: str) -> None:
         now = time.time_ns() // 1000
@@ -40,10 +40,19 @@ class BareSqlite:
         run(self.insert, row)
         run("COMMIT")
 
-    def recent(self, thread: str, n: int) -> list[tuple]:
-        sql = "SELECT seq, role, content, created_at FROM messages WHERE org = ? AND thread = ? ORDER BY seq DESC LIMIT ?"
+    def recent(self, thread: str, n: int) -> list[Any]:
+        sql = f"SELECT {self.columns} FROM messages WHERE org = ? AND thread = ? ORDER BY seq DESC LIMIT ?"
         return self.cursor.execute(sql, ("default", thread, n)).fetchall()
 
-    def fact(self, ns: str, key: str) -> tuple | None:
-        sql = 'SELECT value, confidence, updated_at, expires_at FROM facts WHERE org = ? AND ns = ? AND "key" = ?'
+    def copy_facts(self, memory: Any) -> None:
+        """The same facts as a memory has."""
+        self.cursor.execute("ATTACH ? AS other", (memory._core.store.path,))
+        self.cursor.execute("INSERT INTO facts SELECT * FROM other.facts")
+        self.cursor.execute("DETACH other")
+
+    def fact(self, ns: str, key: str) -> Any:
+        sql = 'SELECT * FROM facts WHERE org = ? AND ns = ? AND "key" = ?'
         return self.cursor.execute(sql, ("default", ns, key)).fetchone()
+
+    def close(self) -> None:
+        self.connection.close()

@@ -12,6 +12,9 @@ from .values import check_name
 Kind = Literal["workflow", "agent", "user", "global"]
 KINDS = ("workflow", "agent", "user", "global")
 Actor = Literal["user", "assistant", "tool", "import", "processor"]
+_seen: set[str] = set()
+"""Namespaces found valid before: checking one costs more than reading a fact."""
+_SEEN_MOST = 10_000
 ACTORS = ("user", "assistant", "tool", "import", "processor")
 
 
@@ -75,9 +78,13 @@ class Scope(msgspec.Struct, frozen=True):
 
     def namespace(self, ns: str | Namespace) -> str:
         """The text of a namespace this scope may touch."""
+        if self.user is None and type(ns) is str and ns in _seen:
+            return ns
         parsed = Namespace.parse(ns)
         if not self.may_touch(str(parsed)):
             raise InvalidNamespace("this handle is for another user; namespaces of other users are out of its reach")
+        if len(_seen) < _SEEN_MOST:
+            _seen.add(str(parsed))
         return str(parsed)
 
     def may_touch(self, ns: str) -> bool:

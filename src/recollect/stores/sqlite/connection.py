@@ -6,7 +6,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +28,8 @@ APPLICATION_ID = 0x5265636F  # "Reco"
 _HEADER_BYTES, _MARK_AT = 100, 68
 """Of the SQLite file format: how long its header is, and where in it the application id lies."""
 BUSY_SECONDS = 60.0
+PAGE_BYTES = 8192
+"""Twice SQLite's own: messages of a few hundred bytes waste half as much at the ends of pages, for 3 µs more an append."""
 BALLAST_BYTES = 1 << 20
 _MIGRATIONS = "recollect.stores.sqlite.migrations"
 _abandoned: list[Any] = []
@@ -104,7 +106,7 @@ class Connections:
         connection.execute(
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
-            "PRAGMA wal_autocheckpoint = 2000"
+            "PRAGMA wal_autocheckpoint = 1000"
         ).fetchall()  # apsw runs a statement when the rows of the one before it have been read
         return connection
 
@@ -119,6 +121,18 @@ class Connections:
                 cursor = self._connect().cursor()
         try:
             return work(cursor)
+        except (apsw.Error, UnicodeDecodeError) as cause:
+            raise translated(cause, "reading") from cause
+        finally:
+            self._idle.append(cursor)
+
+    def read_row(self, sql: str, values: Sequence[Any]) -> Any:
+        """One row, or None: the shortest way through `read`."""
+        if self._pid != os.getpid() or not self._idle:
+            return self.read(lambda cursor: cursor.execute(sql, values).fetchone())
+        cursor = self._idle.pop()
+        try:
+            return cursor.execute(sql, values).fetchone()
         except (apsw.Error, UnicodeDecodeError) as cause:
             raise translated(cause, "reading") from cause
         finally:
@@ -274,7 +288,7 @@ def _create(path: str) -> bool:
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         # In rollback mode, so that the mark is in the file itself and not in a WAL.
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 0; VACUUM")
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA application_id = {APPLICATION_ID}; VACUUM")
     finally:
         connection.close()
     return True

@@ -1,0 +1,162 @@
+"""The ground floor on SQLite: append, last 20, facts, growth to a million messages, disk, import."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from recollect import AsyncMemory, Memory
+
+from .figures import Figure, against, median_of
+from .floor import BareSqlite
+
+THREAD = "thread-000000000001"
+WORDS = (
+    "the launch budget was agreed by everyone in the meeting on Monday because our customer asked for an invoice that lists "
+    "each delivery with its date and price while the team in Lisbon prepares a report about storage cost and latency for "
+    "next quarter and someone still has to call the supplier"
+).split()
+
+
+def texts(count: int, size: int = 300) -> list[str]:
+    """English-like texts, none twice."""
+    dice = random.Random(7)
+    return [f"{n} {' '.join(dice.choices(WORDS, k=90))}"[:size] for n in range(count)]
+
+
+def prepared(path: str, durability: str) -> Memory:
+    memory = Memory(path, durability=durability, worker=False)
+    memory.threads.create("global", id=THREAD)
+    return memory
+
+
+def appends(folder: str, durability: str, count: int) -> tuple[list[Figure], Memory, BareSqlite]:
+    ours = prepared(os.path.join(folder, f"ours-{durability}.db"), durability)
+    prepared(os.path.join(folder, f"floor-{durability}.db"), durability).close()
+    floor = BareSqlite(os.path.join(folder, f"floor-{durability}.db"), durability)
+    said = texts(count)
+    mine, theirs = against(
+        lambda i: ours.threads.append(THREAD, {"role": "user", "content": said[i]}),
+        lambda i: floor.append(THREAD, said[i]),
+        count,
+    )
+    name = f"append one message, durability={durability}, {count:,} of 300 characters"
+    return [Figure(name, f"{mine:.0f} µs", f"{theirs:.0f} µs", mine / theirs, 1.4)], ours, floor
+
+
+def reads(ours: Memory, floor: BareSqlite) -> list[Figure]:
+    mine, theirs = against(lambda i: ours.threads.recent(THREAD, 20), lambda i: floor.recent(THREAD, 20), 2000)
+    out = [Figure("last 20 messages", f"{mine:.0f} µs", f"{theirs:.0f} µs", mine / theirs, 2.0)]
+    for n in range(1000):
+        ours.facts.set("user:ada", f"key{n}", {"value": n, "text": "some value"})
+    floor.copy_facts(ours)
+    mine, theirs = against(
+        lambda i: ours.facts.get("user:ada", f"key{i % 1000}"), lambda i: floor.fact("user:ada", f"key{i % 1000}"), 5000
+    )
+    out.append(Figure("get a fact", f"{mine:.1f} µs", f"{theirs:.1f} µs", mine / theirs, 2.0))
+    return out
+
+
+def hop(folder: str) -> list[Figure]:
+    """What the async twin adds: one hop to the worker thread."""
+
+    async def run() -> tuple[float, float]:
+        async with AsyncMemory(os.path.join(folder, "hop.db"), durability="normal", worker=False) as memory:
+            await memory.threads.create("global", id=THREAD)
+            said, times, hops = texts(2000), [], []
+            for text in said:
+                begun = time.perf_counter()
+                await memory.threads.append(THREAD, {"role": "user", "content": text})
+                times.append(time.perf_counter() - begun)
+                begun = time.perf_counter()
+                await memory._core.runtime.call(int)
+                hops.append(time.perf_counter() - begun)
+            return sorted(times)[1000] * 1e6, sorted(hops)[1000] * 1e6
+
+    took, one_hop = asyncio.run(run())
+    with prepared(os.path.join(folder, "nohop.db"), "normal") as memory:
+        said = texts(2000)
+        plain = median_of(lambda i: memory.threads.append(THREAD, {"role": "user", "content": said[i]}), 2000)
+    return [
+        Figure(
+            "AsyncMemory append against blocking plus one bare thread hop",
+            f"{took:.0f} µs",
+            f"{plain:.0f} + {one_hop:.0f} µs",
+            took / (plain + one_hop),
+            1.3,
+        )
+    ]
+
+
+def growth(folder: str, most: int) -> list[Figure]:
+    """The same operations at a thousand messages and at `most`, then what they take on disk."""
+    path = os.path.join(folder, "growth.db")
+    memory = prepared(path, "normal")
+    figures: list[Figure] = []
+    said = texts(5000)
+    measured: dict[int, tuple[float, float]] = {}
+    size = payload = 0
+    for target in (1000, most):
+        while size < target:
+            batch = [{"role": "user", "content": said[(size + n) % 5000]} for n in range(min(1000, target - size))]
+            memory.threads.append(THREAD, *batch)
+            size += len(batch)
+            payload += sum(len(one["content"]) for one in batch)
+        more = median_of(lambda i: memory.threads.append(THREAD, {"role": "user", "content": said[i]}), 500)
+        size, payload = size + 500, payload + sum(len(text) for text in said[:500])
+        measured[target] = (more, median_of(lambda i: memory.threads.recent(THREAD, 20), 1000))
+    for place, name in enumerate(("append", "last 20")):
+        small, large = measured[1000][place], measured[most][place]
+        figures.append(
+            Figure(f"{name} at {most:,} against 1,000", f"{large:.0f} µs", f"{small:.0f} µs", large / small, 1.3)
+        )
+    wal = Path(path + "-wal").stat().st_size
+    memory.close()
+    disk = Path(path).stat().st_size
+    figures.append(
+        Figure(
+            f"disk of {size:,} messages against their text",
+            f"{disk / 1e6:.0f} MB",
+            f"{payload / 1e6:.0f} MB",
+            disk / payload,
+            1.5,
+        )
+    )
+    figures.append(Figure("WAL while writing them, MB", f"{wal / 1e6:.1f} MB", "", wal / 1e6, 64.0))
+    return figures
+
+
+def importing() -> list[Figure]:
+    def took(code: str) -> float:
+        times = []
+        for _ in range(15):
+            begun = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            times.append(time.perf_counter() - begun)
+        return sorted(times)[7] * 1000
+
+    bare, ours = took("pass"), took("import recollect")
+    opened = took("from recollect import Memory")
+    return [
+        Figure("import recollect, ms over bare Python", f"{ours - bare:.0f} ms", f"{bare:.0f} ms", ours - bare, 60.0),
+        Figure("from recollect import Memory, ms over bare Python", f"{opened - bare:.0f} ms", f"{bare:.0f} ms"),
+    ]
+
+
+def run(*, most: int = 1_000_000, count: int = 20_000, where: str | None = None) -> list[tuple[str, list[Figure]]]:
+    """All of it, in a temporary folder (on disk unless told otherwise)."""
+    with tempfile.TemporaryDirectory(dir=where) as folder:
+        normal, ours, floor = appends(folder, "normal", count)
+        full, other, bare = appends(folder, "full", count)
+        out = [("Writes and reads, SQLite", [*normal, *full, *reads(ours, floor), *hop(folder)])]
+        for opened in (ours, other, floor, bare):
+            opened.close()
+        out.append(("Growth and disk, SQLite", growth(folder, most)))
+    out.append(("Import", importing()))
+    return out
