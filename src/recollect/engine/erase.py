@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -38,7 +39,7 @@ from ..records import (
 )
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..values import fingerprint_json
-from .core import Core
+from .core import Core, R
 from .documents import removal
 from .facts import Facts, index_job
 from .filtered import same
@@ -71,26 +72,26 @@ class Eraser:
     async def user(self, user: str) -> None:
         """Everything under a user's namespace, and all that was derived from it elsewhere."""
         ns = f"user:{user}"
-        for thread in await self._core.scan(Thread, ns, index="by_ns"):
+        for thread in await self._scan(Thread, ns, index="by_ns"):
             await self.thread(thread)
-        for fact in await self._core.scan(Fact, ns):
+        for fact in await self._scan(Fact, ns):
             await self.fact(fact.ns, fact.key)
-        for learning in await self._core.scan(Learning, ns):
+        for learning in await self._scan(Learning, ns):
             await self.learning(learning)
-        for document in await self._core.scan(Document, ns):
+        for document in await self._scan(Document, ns):
             await self.document(document)
-        for task in await self._core.scan(Task, ns, index="by_ns"):
+        for task in await self._scan(Task, ns, index="by_ns"):
             await self._trail(task.task_id, None)
             await self._apply(*self._task(task))
-        for entity in await self._core.scan(CachedEntity, where=same("id", user)):
+        for entity in await self._scan(CachedEntity, where=same("id", user)):
             await self._apply(Delete(CachedEntity, entity.row_key))
         await self._namespace(ns, user)
 
     async def thread(self, thread: Thread) -> None:
         """A thread, its messages and all that was derived from them."""
         id, ns = thread.id, thread.ns
-        await self._remember(await self._core.scan(Message, id, limit=PAGE))
-        await self._derived(_of(id, await self._core.scan(Link, starts=f"{id}#")))
+        await self._remember(await self._scan(Message, id, limit=PAGE))
+        await self._derived(_of(id, await self._scan(Link, starts=f"{id}#")))
         await self._trail(id, f"{id}#")
         self._core.shared.threads.pop((self._org, id), None)
         await self._apply(
@@ -108,11 +109,11 @@ class Eraser:
     async def message(self, thread: Thread, seq: int) -> None:
         """One message, what was derived from it, and the summaries that cover it; its neighbours are indexed again."""
         id = f"{thread.id}#{seq}"
-        found = await self._core.get(Message, thread.id, seq)
+        found = await self._get(Message, thread.id, seq)
         await self._remember([found] if found else [])
-        await self._derived(await self._core.scan(Link, id))
-        covering = [row for row in await self._core.scan(Summary, thread.id) if row.first <= seq <= row.last]
-        await self._derived([link for row in covering for link in await self._core.scan(Link, row.id)])
+        await self._derived(await self._scan(Link, id))
+        covering = [row for row in await self._scan(Summary, thread.id) if row.first <= seq <= row.last]
+        await self._derived([link for row in covering for link in await self._scan(Link, row.id)])
         changes: list[Change] = [Put(self._tombstone("source", id))]
         for row in covering:
             changes += [
@@ -129,15 +130,15 @@ class Eraser:
     async def fact(self, ns: str, key: str) -> None:
         """A fact, every version it had, and what was derived from it."""
         id = f"{ns}/{key}"
-        rows: list[Fact] = [*await self._core.scan(FactVersion, ns, key)]
-        current = await self._core.get(Fact, ns, key)
+        rows: list[Fact] = [*await self._scan(FactVersion, ns, key)]
+        current = await self._get(Fact, ns, key)
         rows += [current] if current is not None else []
         await self._remember(rows)
-        await self._derived(await self._core.scan(Link, id))
+        await self._derived(await self._scan(Link, id))
         await self._trail(id, None)
         await self._apply(
             *(Put(self._value_tombstone(row)) for row in rows),
-            *(Delete(Link, link.row_key) for link in await self._core.scan(Link, id, index="by_target")),
+            *(Delete(Link, link.row_key) for link in await self._scan(Link, id, index="by_target")),
             Delete(Entry, (self._org, ns, "fact", "", id)),
             *(Delete(Job, job.row_key) for job in await self._jobs(ns, f"fact:{key}")),
             DeleteRange(FactVersion, (self._org, ns, key)),
@@ -148,11 +149,11 @@ class Eraser:
         """A learning and what was derived from it."""
         id = f"{learning.ns}/{learning.id}"
         await self._remember([learning])
-        await self._derived(await self._core.scan(Link, id))
+        await self._derived(await self._scan(Link, id))
         await self._trail(id, None)
         await self._apply(
             Put(self._tombstone("learning", learning.ns, learning.id)),
-            *(Delete(Link, link.row_key) for link in await self._core.scan(Link, id, index="by_target")),
+            *(Delete(Link, link.row_key) for link in await self._scan(Link, id, index="by_target")),
             Delete(Entry, (self._org, learning.ns, "learning", "", learning.id)),
             *(Delete(Job, job.row_key) for job in await self._jobs(learning.ns, f"learning:{learning.id}")),
             Delete(Learning, learning.row_key),
@@ -161,8 +162,8 @@ class Eraser:
     async def document(self, document: Document) -> None:
         """A document, its chunks and what was derived from them."""
         await self._remember([document])
-        await self._derived(_of(document.id, await self._core.scan(Link, starts=f"{document.id}#")))
-        await self._derived(await self._core.scan(Link, f"{document.ns}/{document.id}"))
+        await self._derived(_of(document.id, await self._scan(Link, starts=f"{document.id}#")))
+        await self._derived(await self._scan(Link, f"{document.ns}/{document.id}"))
         await self._trail(f"{document.ns}/{document.id}", None)
         await self._apply(
             Put(self._tombstone("source", document.source or document.id)),
@@ -173,26 +174,26 @@ class Eraser:
     async def source(self, source: str) -> None:
         """All that came from one source: what was derived from it, and documents and messages that name it."""
         may_touch = self._core.scope.may_touch
-        await self._derived(await self._core.scan(Link, source))
-        for document in await self._core.scan(Document, where=same("source", source)):
+        await self._derived(await self._scan(Link, source))
+        for document in await self._scan(Document, where=same("source", source)):
             if may_touch(document.ns):
                 await self.document(document)
-        for thread in await self._core.scan(Thread):
+        for thread in await self._scan(Thread):
             if may_touch(thread.ns):
-                for message in await self._core.scan(Message, thread.id, where=same("source", source)):
+                for message in await self._scan(Message, thread.id, where=same("source", source)):
                     await self.message(thread, message.seq)
         await self._apply(Put(self._tombstone("source", source)))
 
     async def settle(self, *, everywhere: bool = False) -> None:
         """Make the statistics of the namespaces touched anew: they name speakers and standing items."""
-        spaces = {str(mark.item) for mark in await self._core.scan(Mark, "scope")}
+        spaces = {str(mark.item) for mark in await self._scan(Mark, "scope")}
         for ns in sorted(spaces if everywhere else spaces & self._touched):
             await self._core.retry(partial(self._settled, ns))
 
     async def _settled(self, ns: str) -> None:
-        scope = await self._core.get(Mark, "scope", ns)
+        scope = await self._get(Mark, "scope", ns)
         detail, after = None, None
-        while page := await self._core.scan(Entry, ns, after=after, limit=PAGE):
+        while page := await self._scan(Entry, ns, after=after, limit=PAGE):
             detail, after = statistics(detail, page), page[-1].row_key[2:]
         if scope is None:
             return
@@ -213,7 +214,7 @@ class Eraser:
                     await self.fact(ns, key)
             elif link.kind == "learning":
                 ns, _, id = link.target.rpartition("/")
-                found = await self._core.get(Learning, ns, id) if self._core.scope.may_touch(ns) else None
+                found = await self._get(Learning, ns, id) if self._core.scope.may_touch(ns) else None
                 if found is not None:
                     await self.learning(found)
             elif link.kind == "summary":
@@ -228,8 +229,8 @@ class Eraser:
         return [(ns, key) for ns, key in readings if await self._came_from(ns, key, link.source)]
 
     async def _came_from(self, ns: str, key: str, source: str) -> bool:
-        current = await self._core.get(Fact, ns, key)
-        rows = [*await self._core.scan(FactVersion, ns, key), *([current] if current else [])]
+        current = await self._get(Fact, ns, key)
+        rows = [*await self._scan(FactVersion, ns, key), *([current] if current else [])]
         return any(source in row.sources for row in rows)
 
     async def _under(self, id: str, thing: str) -> bool:
@@ -238,21 +239,21 @@ class Eraser:
             return True
         for ns, key in namespaced(id):
             other = ns != thing and key
-            if other and (await self._core.get(Fact, ns, key) or await self._core.get(Learning, ns, key)):
+            if other and (await self._get(Fact, ns, key) or await self._get(Learning, ns, key)):
                 return False
         return id.startswith(f"{thing}/")
 
     async def _summary(self, id: str) -> None:
         thread, _, span = id.rpartition("#")
         last = span.rpartition("-")[2]
-        found = await self._core.get(Summary, thread, int(last)) if last.isdecimal() else None
+        found = await self._get(Summary, thread, int(last)) if last.isdecimal() else None
         if found is not None:
-            await self._derived(await self._core.scan(Link, id))
+            await self._derived(await self._scan(Link, id))
             entry = (self._org, found.ns, "summary", thread, id)
             await self._apply(Delete(Entry, entry), Delete(Summary, found.row_key))
 
     async def _rewound(self, thread: Thread, seq: int) -> list[Change]:
-        mark = await self._core.get(Mark, "index", f"thread:{thread.id}")
+        mark = await self._get(Mark, "index", f"thread:{thread.id}")
         if mark is None:
             return []
         back = min(mark.position, max(0, seq - 4))
@@ -272,37 +273,37 @@ class Eraser:
     async def _namespace(self, ns: str, user: str) -> None:
         """What is left under the namespace itself, of kinds that nothing points to."""
         kinds: tuple[type[Record], ...] = (FactVersion, Fact, Learning, StateEntry, Chunk, Document, Entry)
-        jobs = [job for job in await self._core.scan(Job, where=same("ns", ns)) if job.queue != "forget"]
+        jobs = [job for job in await self._scan(Job, where=same("ns", ns)) if job.queue != "forget"]
         await self._apply(
             *(DeleteRange(kind, (self._org, ns)) for kind in kinds),
             DeleteRange(WorkingDocument, (self._org, user)),
             *(Delete(Job, job.row_key) for job in jobs),
         )
-        for link in await self._core.scan(Link, index="by_target", starts=f"{ns}/"):
+        for link in await self._scan(Link, index="by_target", starts=f"{ns}/"):
             if await self._under(link.target, ns):
                 await self._apply(Delete(Link, link.row_key))
-        for link in await self._core.scan(Link, starts=f"{ns}/"):
+        for link in await self._scan(Link, starts=f"{ns}/"):
             if await self._under(link.source, ns):
                 await self._apply(Delete(Link, link.row_key))
         await self._trail(ns, f"{ns}/")
-        for event in await self._core.scan(AuditEvent, where=same("user", user)):
+        for event in await self._scan(AuditEvent, where=same("user", user)):
             await self._apply(Delete(AuditEvent, event.row_key))
 
     async def _trail(self, subject: str, starts: str | None) -> None:
         """Audit events name what they are about: those of a forgotten thing go with it."""
-        events = await self._core.scan(AuditEvent, subject, index="by_subject")
+        events = await self._scan(AuditEvent, subject, index="by_subject")
         if starts is not None:
-            under = await self._core.scan(AuditEvent, index="by_subject", starts=starts)
+            under = await self._scan(AuditEvent, index="by_subject", starts=starts)
             events += [event for event in under if await self._under(event.subject, subject)]
         for start in range(0, len(events), PAGE):
             await self._apply(*(Delete(AuditEvent, event.row_key) for event in events[start : start + PAGE]))
 
     async def _jobs(self, ns: str, *items: str) -> list[Job]:
-        found = [job for item in items for job in await self._core.scan(Job, where=same("item", item))]
+        found = [job for item in items for job in await self._scan(Job, where=same("item", item))]
         return [job for job in found if job.ns == ns]
 
     async def _marks(self, *items: str) -> list[Mark]:
-        return [mark for item in items for mark in await self._core.scan(Mark, where=same("item", item))]
+        return [mark for item in items for mark in await self._scan(Mark, where=same("item", item))]
 
     def _tombstone(self, kind: str, *parts: str) -> Tombstone:
         self.tombstones += 1
@@ -334,6 +335,13 @@ class Eraser:
             if text and len(text) >= NEEDLE_LENGTH and len(self.needles) < MAX_NEEDLES:
                 self.needles.add(text[:64].encode())
 
+    async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+        """Rows of this org, those too that have expired and that no collector has removed yet."""
+        return await self._core.store.scan(kind, (self._org, *prefix), now=0, **bounds)
+
+    async def _get(self, kind: type[R], *key: str | int) -> R | None:
+        return await self._core.store.get(kind, (self._org, *key), now=0)
+
     async def _apply(self, *changes: Change) -> None:
         results = await self._core.apply(*changes)
         for change, result in zip(changes, results, strict=True):
@@ -351,5 +359,11 @@ def _of(thing: str, links: Sequence[Link]) -> list[Link]:
 async def thread_of(core: Core, id: str) -> tuple[Thread | None, int]:
     """The thread a message id is of, where this scope may touch it."""
     thread, seq = message_id(id)
-    found = await core.get(Thread, thread)
-    return (found if found is not None and core.scope.may_touch(found.ns) else None), seq
+    found = await thread_row(core, thread)
+    return found, seq
+
+
+async def thread_row(core: Core, id: str) -> Thread | None:
+    """A thread that this scope may touch, even one that has expired."""
+    found = await core.store.get(Thread, (core.org, id), now=0)
+    return found if found is not None and core.scope.may_touch(found.ns) else None

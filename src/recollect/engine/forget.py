@@ -12,12 +12,12 @@ import msgspec
 
 from ..errors import NotFound, Unsupported, UsageError
 from ..messages import message_id
-from ..records import Fact, Job, Key, Thread
+from ..records import Fact, Job, Key
 from ..stores.base import Delete, Put, Scrubs
 from ..values import check_name, decode_json, encode_json
 from .audit import audit
 from .core import Core
-from .erase import Eraser, fingerprint, thread_of
+from .erase import Eraser, fingerprint, thread_of, thread_row
 from .lineage import namespaced
 
 QUEUE = "forget"
@@ -104,8 +104,7 @@ class Forgetting:
             return id
         if kind == "message":
             message_id(id)
-        found = await self._core.get(Thread, id if kind == "thread" else message_id(id)[0])
-        if found is None or not self._core.scope.may_touch(found.ns):
+        if await thread_row(self._core, id if kind == "thread" else message_id(id)[0]) is None:
             raise NotFound(f"no such {kind} to forget", kind=kind, id=id)
         return id
 
@@ -169,7 +168,7 @@ class Forgetting:
             if thread is not None:
                 await eraser.message(thread, seq)
         else:
-            found = await self._core.get(Thread, id)
+            found = await thread_row(self._core, id)
             if found is not None:
                 await eraser.thread(found)
 

@@ -8,14 +8,17 @@ import pytest
 from recollect.engine.audit import Audit
 from recollect.engine.core import Core
 from recollect.engine.documents import Documents
+from recollect.engine.entities import Entities
 from recollect.engine.facts import Facts
 from recollect.engine.forget import Forgetting
 from recollect.engine.learnings import Learnings
 from recollect.engine.portable import KINDS
+from recollect.engine.state import State
 from recollect.engine.threads import Threads
 from recollect.errors import InvalidNamespace, NotFound, UsageError
 from recollect.records import Chunk, Entry, Fact, Job, Learning, Link, Mark, Summary, Tombstone
 from recollect.stores.base import Put
+from recollect.testing import FakeClock
 
 CANARY = "xq-canary"
 Fill = Callable[..., Coroutine[Any, Any, None]]
@@ -212,3 +215,17 @@ async def test_one_thing_at_a_time(core: Core) -> None:
         await Forgetting(core).forget(message="no#1")
     with pytest.raises(UsageError):
         await Forgetting(core).forget(fact="no namespace")
+
+
+async def test_what_has_expired_but_still_lies_there_goes_too(core: Core, clock: FakeClock) -> None:
+    own = core.narrowed(core.scope.narrow(user="ada"))
+    await Threads(core).create("user:ada", id=f"{CANARY}-thread", ttl=60)
+    await Threads(core).append(f"{CANARY}-thread", CANARY, key=CANARY)
+    await Facts(core).set("user:ada", "k", CANARY, ttl=60, source=f"{CANARY}-thread#1")
+    await Facts(core).set("global", "k", CANARY, ttl=60, source=f"{CANARY}-thread#1")
+    await State(own).set(CANARY, CANARY, ttl=60)
+    await Entities(core).get("customer", "ada", lambda id: CANARY)
+    clock.advance(100_000)
+    await Forgetting(core).forget(user="ada")
+    clock.advance(-100_000)
+    assert CANARY not in await _rows(core)
