@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: read aloud without mistakes
+_lock = threading.Lock()
+_last = 0
 
 
 def new_id() -> str:
-    """20 characters: 50 bits of milliseconds, 50 bits of chance."""
-    number = (time.time_ns() // 1_000_000) << 50 | int.from_bytes(os.urandom(7)) >> 6
+    """20 characters: 56 bits of microseconds, never the same twice in one process, and 44 bits of chance."""
+    global _last
+    with _lock:
+        _last = max(time.time_ns() // 1000, _last + 1)
+        moment = _last
+    number = moment << 44 | int.from_bytes(os.urandom(6)) >> 4
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(95, -1, -5))

@@ -1,7 +1,58 @@
-"""The suite that both facades must pass, on every store."""
+"""The suite that both facades must pass, on every store.
+
+    class TestMine(MemoryConformance):
+        @pytest.fixture
+        def url(self, tmp_path):
+            return tmp_path / "memory.db"
+
+Tests are written against `AsyncMemory`; on the stepped side the same calls go to a blocking `Memory`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
 
-class MemoryConformance:
-    """Every promise of the public surface."""
+import pytest
+
+from ..memory import AsyncMemory, Memory
+from ..runtime import Runtime
+from .clock import FakeClock
+from .facades import awaited
+from .plugin import Run
+from .suite.facts import FactTests
+from .suite.nouns import NounTests
+from .suite.scopes import ScopeTests
+from .suite.state import StateTests
+from .suite.threads import ThreadTests
+
+OpenMemory = Callable[..., Any]
+
+
+class MemoryConformance(FactTests, ThreadTests, StateTests, NounTests, ScopeTests):
+    """Every promise of the public surface; a subclass gives `url`."""
+
+    @pytest.fixture
+    def url(self) -> Any:
+        """What a memory under test is opened with; each opened in one test sees the same rows."""
+        raise NotImplementedError("give the suite a url fixture")
+
+    @pytest.fixture
+    def open_memory(self, url: Any, runtime: Runtime, run: Run, org: str, clock: FakeClock) -> Iterator[OpenMemory]:
+        """Opens memories of this test's org and clock, closed after it."""
+        opened: list[Any] = []
+
+        def make(**options: Any) -> Any:
+            quiet = {"org": org, "clock": clock, "embedder": None, "counter": "estimate", "worker": False}
+            settings = {**quiet, "extract": None, **options}
+            opened.append(awaited(Memory(url, **settings)) if runtime.blocking else AsyncMemory(url, **settings))
+            return opened[-1]
+
+        yield make
+        for memory in opened:
+            run(memory.close())
+
+    @pytest.fixture
+    def memory(self, open_memory: OpenMemory) -> Any:
+        """One handle on the whole org."""
+        return open_memory()

@@ -1,0 +1,52 @@
+"""The blocking facade with the shape of the awaiting one, so that one test drives both."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..memory import Memory
+
+
+class Awaited:
+    """A blocking object whose methods can be awaited, where those of its async twin must be."""
+
+    def __init__(self, blocking: Any, twin: Any) -> None:
+        self._blocking = blocking
+        self._twin = twin
+
+    def __getattr__(self, name: str) -> Any:
+        value, other = getattr(self._blocking, name), getattr(self._twin, name)
+        if inspect.iscoroutinefunction(other):
+            return _awaitable(value)
+        if callable(value):
+            return lambda *args, **options: awaited(value(*args, **options))
+        return Awaited(value, other) if type(value).__module__.startswith("recollect.blocking") else value
+
+
+class _Entered:
+    """A `with` block entered by `async with`."""
+
+    def __init__(self, block: Any) -> None:
+        self._block = block
+
+    async def __aenter__(self) -> Any:
+        return awaited(self._block.__enter__())
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return self._block.__exit__(*raised)
+
+
+def awaited(value: Any) -> Any:
+    """What a blocking facade answered, in the shape of the awaiting one."""
+    if isinstance(value, Memory):
+        return Awaited(value, value._twin)
+    return _Entered(value) if hasattr(value, "__enter__") else value
+
+
+def _awaitable(method: Callable[..., Any]) -> Callable[..., Any]:
+    async def call(*args: Any, **options: Any) -> Any:
+        return method(*args, **options)
+
+    return call

@@ -1,0 +1,202 @@
+"""Facts, through the public surface."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ...errors import Conflict, InvalidNamespace, InvalidValue, NotFound, TooLarge, UsageError
+from ...scope import Namespace
+from ..clock import FakeClock
+from .inputs import KEPT, REFUSED, exact
+
+NS = "user:ada"
+
+
+class FactTests:
+    """Facts."""
+
+    async def test_a_fact_is_read_as_it_was_set(self, memory: Any, clock: FakeClock) -> None:
+        made = await memory.facts.set(NS, "home", {"city": "Rome"}, confidence=0.8, source="t#1")
+        assert (made.value, made.confidence, made.source, made.version) == ({"city": "Rome"}, 0.8, "t#1", 1)
+        assert (made.created_at, made.actor, made.status, made.namespace) == (clock(), "user", "active", NS)
+        assert await memory.facts.get(NS, "home") == made
+        assert await memory.facts.get(NS, "work") is None
+
+    async def test_a_namespace_may_be_text_or_built(self, memory: Any) -> None:
+        await memory.facts.set(Namespace("workflow", "review"), "k", 1)
+        assert (await memory.facts.get("workflow:review", "k")).value == 1
+
+    async def test_the_last_write_wins_and_keeps_when_it_began(self, memory: Any, clock: FakeClock) -> None:
+        first = await memory.facts.set(NS, "home", "Rome")
+        clock.advance(60)
+        second = await memory.facts.set(NS, "home", "Oslo")
+        assert (second.version, second.created_at, second.updated_at) == (2, first.created_at, clock())
+        assert (await memory.facts.get(NS, "home")).value == "Oslo"
+
+    async def test_expect_writes_only_over_the_version_named(self, memory: Any) -> None:
+        await memory.facts.set(NS, "k", 1, expect=0)
+        await memory.facts.set(NS, "k", 2, expect=1)
+        for stale in (0, 1, 3):
+            with pytest.raises(Conflict) as caught:
+                await memory.facts.set(NS, "k", 9, expect=stale)
+            assert (caught.value.expected, caught.value.actual) == (stale, 2)
+        assert (await memory.facts.get(NS, "k")).value == 2
+
+    async def test_history_has_every_version_oldest_first(self, memory: Any) -> None:
+        for value in ("a", "b", "c"):
+            await memory.facts.set(NS, "k", value)
+        assert [(fact.value, fact.version) for fact in await memory.facts.history(NS, "k")] == [
+            ("a", 1),
+            ("b", 2),
+            ("c", 3),
+        ]
+        assert await memory.facts.history(NS, "other") == []
+
+    async def test_as_of_answers_what_held_then(self, memory: Any, clock: FakeClock) -> None:
+        before = clock()
+        clock.advance(10)
+        await memory.facts.set(NS, "k", "a")
+        first = clock()
+        clock.advance(10)
+        await memory.facts.set(NS, "k", "b")
+        assert await memory.facts.get(NS, "k", as_of=before) is None
+        assert (await memory.facts.get(NS, "k", as_of=first)).value == "a"
+        assert (await memory.facts.get(NS, "k", as_of=first + timedelta(seconds=9))).value == "a"
+        assert (await memory.facts.get(NS, "k", as_of=clock())).value == "b"
+
+    async def test_a_fact_with_a_ttl_is_gone_when_it_ends(self, memory: Any, clock: FakeClock) -> None:
+        await memory.facts.set(NS, "a", 1, ttl=60)
+        await memory.facts.set(NS, "b", 1, ttl=timedelta(minutes=2))
+        clock.advance(60)
+        assert await memory.facts.get(NS, "a") is None
+        assert [fact.key for fact in await memory.facts.list(NS)] == ["b"]
+        assert (await memory.facts.set(NS, "a", 2, expect=0)).value == 2
+        clock.advance(60)
+        assert await memory.facts.delete_expired() >= 1
+
+    async def test_a_list_is_in_key_order_and_pages(self, memory: Any) -> None:
+        await memory.facts.set_many(NS, {key: n for n, key in enumerate(["b", "a", "c", "a.x", "A"])})
+        assert [fact.key for fact in await memory.facts.list(NS)] == ["A", "a", "a.x", "b", "c"]
+        assert [fact.key for fact in await memory.facts.list(NS, prefix="a")] == ["a", "a.x"]
+        page = await memory.facts.list(NS, limit=2)
+        rest = await memory.facts.list(NS, limit=9, after=page[-1].key)
+        assert [fact.key for fact in page + rest] == ["A", "a", "a.x", "b", "c"]
+
+    async def test_a_list_can_be_filtered(self, memory: Any) -> None:
+        await memory.facts.set_many(NS, [("a", {"age": 9}), ("b", {"age": 10}), ("c", {"age": "9"}), ("d", 5)])
+        assert [fact.key for fact in await memory.facts.list(NS, where={"age": {"$gt": 9}})] == ["b"]
+        assert [fact.key for fact in await memory.facts.list(NS, where={"$or": [{"age": "9"}, {"value": 5}]})] == [
+            "c",
+            "d",
+        ]
+        refused: list[dict[str, Any]] = [{"$where": 1}, {"age": {"$gt": []}}, {"age": {"$regex": "x"}}, {"$or": []}]
+        for bad in refused:
+            with pytest.raises(UsageError):
+                await memory.facts.list(NS, where=bad)
+
+    async def test_a_deleted_fact_is_gone_and_its_past_stays(self, memory: Any) -> None:
+        await memory.facts.set(NS, "k", "secret")
+        assert await memory.facts.delete(NS, "k") is True
+        assert await memory.facts.delete(NS, "k") is False
+        assert await memory.facts.get(NS, "k") is None
+        assert [fact.status for fact in await memory.facts.history(NS, "k")] == ["active", "deleted"]
+        assert (await memory.facts.set(NS, "k", "new")).version == 3
+
+    async def test_a_correction_supersedes_and_says_why(self, memory: Any) -> None:
+        await memory.facts.set(NS, "home", "Rome", source="t#1")
+        fixed = await memory.facts.correct(NS, "home", "Oslo", reason="moved")
+        assert (fixed.value, fixed.version, fixed.reason) == ("Oslo", 2, "moved")
+        assert [fact.value for fact in await memory.facts.history(NS, "home")] == ["Rome", "Oslo"]
+
+    async def test_a_rejected_value_does_not_come_back_from_a_derivation(self, memory: Any) -> None:
+        await memory.facts.set(NS, "home", "Rome", source="t#1")
+        rejected = await memory.facts.reject(NS, "home", reason="never said")
+        assert rejected.status == "rejected"
+        assert await memory.facts.get(NS, "home") is None
+        derived = memory.scope(actor="processor")
+        await derived.facts.set(NS, "home", "Rome", source="t#1")
+        assert await memory.facts.get(NS, "home") is None
+        await derived.facts.set(NS, "home", "Oslo", source="t#2")
+        assert (await memory.facts.get(NS, "home")).value == "Oslo"
+        # The user may say it again.
+        await memory.facts.set(NS, "home", "Rome")
+        assert (await memory.facts.get(NS, "home")).value == "Rome"
+
+    async def test_rejecting_what_is_not_there_is_not_found(self, memory: Any) -> None:
+        with pytest.raises(NotFound):
+            await memory.facts.reject(NS, "nothing")
+
+    async def test_many_are_set_together_or_not_at_all(self, memory: Any) -> None:
+        made = await memory.facts.set_many(NS, {"a": 1, "b": [2]})
+        assert [(fact.key, fact.value, fact.version) for fact in made] == [("a", 1, 1), ("b", [2], 1)]
+        with pytest.raises(InvalidValue):
+            await memory.facts.set_many(NS, {"c": 1, "d": float("nan")})
+        assert await memory.facts.get(NS, "c") is None
+        assert await memory.facts.set_many(NS, {}) == []
+
+    @pytest.mark.parametrize("name", [name for name in KEPT if name != "10^5 keys"])
+    async def test_a_fact_comes_back_exactly(self, memory: Any, name: str) -> None:
+        await memory.facts.set(NS, "k", KEPT[name])
+        assert exact((await memory.facts.get(NS, "k")).value) == exact(KEPT[name])
+
+    @pytest.mark.parametrize("name", REFUSED)
+    async def test_a_value_that_cannot_come_back_is_refused(self, memory: Any, name: str) -> None:
+        value, error = REFUSED[name]
+        with pytest.raises(error):
+            await memory.facts.set(NS, "k", value)
+        with pytest.raises(error):
+            await memory.state.set("k", value)
+        with pytest.raises(error):
+            await memory.threads.create(NS, id="t", metadata={"x": value})
+        assert await memory.facts.list(NS) == []
+        assert await memory.state.get("k") is None
+        assert await memory.threads.get("t") is None
+
+    @pytest.mark.parametrize("key", ["", "a\u0000b", "\ud800", 5, None, b"x"], ids=ascii)
+    async def test_a_key_that_no_store_can_keep_is_refused(self, memory: Any, key: Any) -> None:
+        for call in (
+            memory.facts.set(NS, key, 1), memory.facts.get(NS, key), memory.facts.delete(NS, key),
+            memory.facts.history(NS, key), memory.state.set(key, 1), memory.state.get(key), memory.state.increment(key),
+            memory.threads.get(key), memory.threads.append(key, "x"), memory.threads.recent(key),
+        ):  # fmt: skip
+            with pytest.raises(InvalidValue):
+                await call
+
+    async def test_a_key_too_long_is_refused(self, memory: Any) -> None:
+        await memory.facts.set(NS, "x" * 512, 1)
+        for long in ("x" * 513, "\u00e9" * 257):
+            with pytest.raises(TooLarge):
+                await memory.facts.set(NS, long, 1)
+
+    @pytest.mark.parametrize(
+        "ns", ["", "ada", "robot:x", "user:", "global:x", "user", ":", None, 5, "user:\u0000"], ids=ascii
+    )
+    async def test_what_is_no_namespace_is_refused(self, memory: Any, ns: Any) -> None:
+        for call in (memory.facts.set(ns, "k", 1), memory.facts.list(ns), memory.threads.create(ns)):
+            with pytest.raises(InvalidNamespace):
+                await call
+
+    @pytest.mark.parametrize("confidence", [-0.1, 1.1, float("nan"), "high", None, True])
+    async def test_a_confidence_is_from_nought_to_one(self, memory: Any, confidence: Any) -> None:
+        with pytest.raises(InvalidValue):
+            await memory.facts.set(NS, "k", 1, confidence=confidence)
+
+    @pytest.mark.parametrize("ttl", [0, -1, "soon", float("nan"), float("inf"), timedelta(0), True], ids=str)
+    async def test_a_ttl_is_a_positive_time(self, memory: Any, ttl: Any) -> None:
+        for call in (memory.facts.set(NS, "k", 1, ttl=ttl), memory.state.set("k", 1, ttl=ttl)):
+            with pytest.raises(UsageError):
+                await call
+
+    @pytest.mark.parametrize("limit", [-1, 1.5, "2", True], ids=str)
+    async def test_a_limit_is_a_whole_number(self, memory: Any, limit: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        for call in (
+            memory.facts.list(NS, limit=limit),
+            memory.threads.messages("t", limit),
+            memory.threads.list(NS, limit=limit),
+        ):
+            with pytest.raises(UsageError):
+                await call

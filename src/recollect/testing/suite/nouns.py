@@ -1,0 +1,68 @@
+"""Learnings, profile, working memory, entities, documents and tasks: that they are there, on every store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..clock import FakeClock
+
+
+class NounTests:
+    """The other nouns, briefly; each has tests of its own besides."""
+
+    async def test_a_learning_is_kept_once_and_found(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        made = await ada.learnings.add("prefers tea", confidence=0.9)
+        again = await ada.learnings.add("prefers tea", confidence=0.9)
+        assert again.id == made.id
+        assert [item.content for item in await ada.learnings.list()] == ["prefers tea"]
+        assert await memory.scope(user="eve").learnings.list(min_confidence=0) == []
+        assert await ada.learnings.delete(made.id) is True
+
+    async def test_a_profile_gathers_what_is_known_of_a_user(self, memory: Any) -> None:
+        await memory.profile.set_preference("ada", "theme", "dark")
+        await memory.facts.set("user:ada", "home", "Rome")
+        profile = await memory.profile.get("ada")
+        assert "dark" in repr(profile) and "Rome" in repr(profile)
+        assert "dark" not in repr(await memory.profile.get("eve"))
+
+    async def test_working_memory_lasts_a_day_from_its_last_write(self, memory: Any, clock: FakeClock) -> None:
+        ada = memory.scope(user="ada")
+        await ada.working.update(current_page={"route": "/a"})
+        clock.advance(23 * 3600)
+        await ada.working.record_action("open", "order-1")
+        clock.advance(23 * 3600)
+        assert (await ada.working.get()).current_page.route == "/a"
+        clock.advance(3600)
+        assert await ada.working.get() is None
+
+    async def test_an_entity_is_loaded_once(self, memory: Any, clock: FakeClock) -> None:
+        loads = []
+
+        def load(id: str) -> dict[str, str]:
+            loads.append(id)
+            return {"id": id}
+
+        for _ in range(3):
+            assert await memory.entities.get("order", "1", load) == {"id": "1"}
+        assert loads == ["1"]
+        await memory.entities.invalidate("order", "1")
+        await memory.entities.get("order", "1", load)
+        clock.advance(3601)
+        await memory.entities.get("order", "1", load)
+        assert loads == ["1", "1", "1"]
+
+    async def test_a_document_is_kept_in_pieces(self, memory: Any) -> None:
+        made = await memory.documents.add("global", "# Head\n\n" + "A sentence here. " * 400, title="Long")
+        assert (await memory.documents.get("global", made.id)).text == made.text
+        assert len(await memory.documents.chunks("global", made.id)) == made.chunks > 1
+        assert await memory.documents.delete("global", made.id) is True
+        assert await memory.documents.list("global") == []
+
+    async def test_a_checkpoint_is_resumed(self, memory: Any) -> None:
+        await memory.tasks.save({"task_id": "import", "step": 1, "state": {"at": 5}})
+        await memory.tasks.save({"task_id": "import", "step": 2, "state": {"at": 9}})
+        found = await memory.tasks.resume("import")
+        assert (found.step, found.state) == (2, {"at": 9})
+        assert await memory.tasks.delete("import") is True
+        assert await memory.tasks.resume("import") is None

@@ -1,0 +1,193 @@
+"""A handle reaches what it is for and nothing else: every public method, with the wrong org and with the wrong user."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ...errors import InvalidNamespace, NotFound, RecollectError, UsageError
+from ...memory import AsyncMemory
+from ..clock import FakeClock
+
+CANARY = "canary-7f3a of the bicycle"
+# What a stranger would pass for each parameter to get at what is ada's.
+ARGUMENTS: dict[str, Any] = {
+    "ns": "user:ada", "key": "secret", "value": "stolen", "items": {"secret": "stolen"}, "id": "t-ada", "user": "ada",
+    "title": "x",
+    "type": "order", "content": "likes crime", "doc": {"current_page": {"route": "stolen"}}, "text": "stolen text",
+    "task_id": "job-ada",
+    "checkpoint": {"task_id": "job-ada", "step": 9, "state": "stolen"}, "query": "bicycle", "input": "bicycle",
+    "thread": "t-ada",
+    "older_than": 1, "ids": ["t-ada#1"], "item": "t-ada#1", "action": "steal", "receipts": [], "message": "t-ada#1",
+}  # fmt: skip
+# Neither reads nor writes what is remembered, or needs a file; export and import are tried by tests of their own.
+APART = {"close", "doctor", "stats", "export", "import_", "process", "wait"}
+
+
+READS = {
+    "facts.get",
+    "facts.list",
+    "threads.get",
+    "threads.recent",
+    "threads.messages",
+    "learnings.list",
+    "working.get",
+    "recall",
+}
+
+
+class ScopeTests:
+    """Scopes."""
+
+    @pytest.fixture
+    def victim(self, memory: Any) -> Any:
+        """A handle on all of the org, to look after ada's things."""
+        return memory
+
+    async def test_a_scope_can_be_narrowed_and_never_widened(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        for wider in ({"user": "eve"}, {"org": "other"}, {"org": "other", "user": "ada"}):
+            with pytest.raises(UsageError):
+                ada.scope(**wider)
+        with pytest.raises(UsageError):
+            memory.scope(org="other")
+        assert ada.scope(actor="assistant").user == "ada"
+
+    async def test_a_user_handle_cannot_name_another_user(self, memory: Any) -> None:
+        eve = memory.scope(user="eve")
+        for call in (
+            eve.facts.get("user:ada", "k"), eve.facts.set("user:ada", "k", 1), eve.facts.list("user:ada"),
+            eve.threads.create("user:ada"), eve.threads.list("user:ada"), eve.documents.add("user:ada", "x"),
+        ):  # fmt: skip
+            with pytest.raises(InvalidNamespace):
+                await call
+
+    async def test_a_user_handle_does_not_see_that_a_foreign_thread_exists(self, memory: Any) -> None:
+        await memory.threads.create("user:ada", id="t-ada")
+        await memory.threads.append("t-ada", "secret")
+        eve = memory.scope(user="eve")
+        assert await eve.threads.get("t-ada") is None
+        told = []
+        for id in ("t-ada", "nothing"):
+            with pytest.raises(NotFound) as caught:
+                await eve.threads.append(id, "x")
+            told.append(str(caught.value).replace(id, "…"))
+        assert told[0] == told[1]
+
+    async def test_a_thread_that_came_back_as_anothers_is_out_of_reach(self, memory: Any, open_memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.threads.create("user:ada", id="t")
+        await ada.threads.append("t", "mine")
+        elsewhere = open_memory()
+        await elsewhere.threads.delete("t")
+        await elsewhere.threads.create("user:eve", id="t")
+        with pytest.raises(NotFound):
+            await ada.threads.append("t", "into eve's")
+        assert await elsewhere.threads.messages("t") == []
+
+    @pytest.mark.parametrize("stranger", ["another org", "another user"])
+    async def test_no_method_reaches_what_belongs_to_another(
+        self, memory: Any, open_memory: Any, org: str, clock: FakeClock, stranger: str
+    ) -> None:
+        await _furnish(memory)
+        clock.advance(1)
+        before = await _belongings(memory)
+        assert CANARY in before
+        outside = open_memory(org=f"{org}:") if stranger == "another org" else open_memory(user="eve")
+        leaks, broken = [], []
+        for name, method in _methods(outside):
+            answer = await _tried(method)
+            if CANARY in answer:
+                leaks.append(name)
+            if await _belongings(memory) != before:
+                broken.append(name)
+                before = await _belongings(memory)
+        assert (leaks, broken) == ([], [])
+
+    async def test_the_harness_sees_a_method_that_reaches_further(self, memory: Any) -> None:
+        await _furnish(memory)
+        # The planted bug: a handle that should be eve's and is everybody's.
+        answers = {name: await _tried(method) for name, method in _methods(memory) if name in READS}
+        assert sorted(name for name, answer in answers.items() if CANARY in answer) == sorted(READS)
+
+
+async def _furnish(memory: Any) -> None:
+    ada = memory.scope(user="ada")
+    await ada.facts.set("user:ada", "secret", CANARY)
+    await ada.threads.create("user:ada", CANARY, id="t-ada", metadata={"m": CANARY})
+    await ada.threads.append("t-ada", CANARY, f"I like {CANARY}", key="k")
+    await ada.state.set("secret", CANARY)
+    await ada.learnings.add(f"prefers {CANARY}", confidence=0.9)
+    await ada.working.update(current_page={"route": CANARY})
+    await ada.documents.add("user:ada", f"about {CANARY}", id="t-ada")
+    await ada.tasks.save({"task_id": "job-ada", "ns": "user:ada", "step": 1, "state": {"s": CANARY}})
+
+
+async def _belongings(memory: Any) -> str:
+    """All that is ada's, as text."""
+    ada = memory.scope(user="ada")
+    return repr([
+        await ada.facts.list("user:ada"), await ada.facts.history("user:ada", "secret"), await ada.threads.get("t-ada"),
+        await ada.threads.messages("t-ada"), await ada.state.entry("secret"),
+        await ada.learnings.list(min_confidence=0),
+        await ada.working.get(), await ada.documents.list("user:ada"), await ada.tasks.get("job-ada"),
+    ])  # fmt: skip
+
+
+def _methods(memory: Any) -> Iterator[tuple[str, _Signed]]:
+    """Every public method that must be awaited, of the memory and of its groups."""
+    surface = memory._twin if not isinstance(memory, AsyncMemory) else memory
+    for group in sorted(name for name in dir(surface) if not name.startswith("_")):
+        value = getattr(surface, group)
+        if inspect.iscoroutinefunction(value) and group not in APART:
+            yield group, _Signed(getattr(memory, group), value)
+        elif type(value).__module__.startswith("recollect.engine"):
+            for name in sorted(name for name in dir(value) if not name.startswith("_")):
+                if inspect.iscoroutinefunction(getattr(value, name)):
+                    yield f"{group}.{name}", _Signed(getattr(getattr(memory, group), name), getattr(value, name))
+
+
+class _Signed:
+    """A method with the signature of its async twin."""
+
+    def __init__(self, call: Any, twin: Any) -> None:
+        self.call = call
+        self.signature = inspect.signature(twin)
+
+
+async def _tried(method: _Signed) -> str:
+    """What a stranger gets out of a method, as text; an error of ours is a fine answer."""
+    parameters = method.signature.parameters
+    args, options = _guess(method.signature)
+    free = {name for name, parameter in parameters.items() if parameter.default is not parameter.empty}
+    answers = []
+    for extra in (
+        {},
+        {"user": "ada"},
+        {"thread": "t-ada"},
+        {"namespaces": ["user:ada"]},
+        {"fact": ("user:ada", "secret")},
+    ):
+        if set(extra) <= free - set(options):
+            with contextlib.suppress(RecollectError):
+                answers.append(repr(await method.call(*args, **options, **extra)))
+    return " ".join(answers)
+
+
+def _guess(signature: inspect.Signature) -> tuple[list[Any], dict[str, Any]]:
+    args: list[Any] = []
+    options: dict[str, Any] = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            args.append({"role": "user", "content": "x"})
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            options["current_page"] = {"route": "stolen"}
+        elif parameter.default is parameter.empty:
+            args.append(ARGUMENTS[name])
+    if "ids" in signature.parameters and "before" in signature.parameters:
+        options["ids"] = ARGUMENTS["ids"]
+    return args, options

@@ -1,0 +1,219 @@
+"""Threads and messages, through the public surface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ...errors import Conflict, InvalidValue, NotFound, UsageError
+from ...messages import Message
+from ..clock import FakeClock
+from ..plugin import Together
+
+NS = "user:ada"
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "sky"}'}}
+WIRE: dict[str, list[dict[str, Any]]] = {
+    "openai": [
+        {"role": "system", "content": "be brief"},
+        {"role": "developer", "content": "be kind"},
+        {"role": "user", "content": "hi", "name": "ada"},
+        {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "https://x/y.png"}}]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL], "refusal": None},
+        {"role": "assistant", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": "blue"},
+        {"role": "assistant", "content": "It is blue.", "audio": {"id": "a1"}, "x_unknown": {"deep": [1, None]}},
+    ],
+    "anthropic": [
+        {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "s=="}, {"type": "redacted_thinking", "data": "xx"},
+            {"type": "text", "text": "Let me look."},
+            {"type": "tool_use", "id": "u1", "name": "look", "input": {"at": "sky"}},
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "u1", "is_error": True, "content": [{"type": "text", "text": "b"}]},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+        ]},
+        {"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, {"type": "new_kind", "x": 1},
+        ]},
+    ],
+}  # fmt: skip
+
+
+async def texts(memory: Any, id: str = "t", **bounds: Any) -> list[str]:
+    """The texts of a thread's messages."""
+    return [message.text for message in await memory.threads.messages(id, **bounds)]
+
+
+class ThreadTests:
+    """Threads."""
+
+    async def test_a_thread_is_made_found_and_listed(self, memory: Any, clock: FakeClock) -> None:
+        made = await memory.threads.create(NS, "Plans", id="t", metadata={"a": 1})
+        assert (made.id, made.ns, made.title, made.metadata, made.length) == ("t", NS, "Plans", {"a": 1}, 0)
+        assert await memory.threads.get("t") == made
+        assert await memory.threads.get("u") is None
+        other = await memory.threads.create(NS)
+        assert [thread.id for thread in await memory.threads.list(NS)] == sorted(["t", other.id])
+        assert await memory.threads.list("user:eve") == []
+
+    async def test_ids_given_by_us_sort_by_when_they_were_made(self, memory: Any, clock: FakeClock) -> None:
+        ids = []
+        for _ in range(5):
+            ids.append((await memory.threads.create(NS)).id)
+            clock.advance(1)
+        assert [thread.id for thread in await memory.threads.list(NS)] == ids
+        assert [thread.id for thread in await memory.threads.list(NS, limit=2, after=ids[1])] == ids[2:4]
+
+    async def test_making_a_thread_again_gives_it_back(self, memory: Any) -> None:
+        await memory.threads.create(NS, "first", id="t")
+        await memory.threads.append("t", "hello")
+        again = await memory.threads.create(NS, "second", id="t")
+        assert (again.title, again.length) == ("first", 1)
+        with pytest.raises(Conflict):
+            await memory.threads.create("user:eve", id="t")
+
+    async def test_recent_returns_newest_last(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        for n in range(25):
+            await memory.threads.append("t", str(n))
+        assert [message.text for message in await memory.threads.recent("t", 3)] == ["22", "23", "24"]
+        assert len(await memory.threads.recent("t")) == 10
+        assert await memory.threads.recent("t", 0) == []
+
+    async def test_messages_are_read_by_place(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        await memory.threads.append("t", *map(str, range(1, 13)))
+        assert await texts(memory, limit=2) == ["1", "2"]
+        assert await texts(memory, after=10) == ["11", "12"]
+        assert await texts(memory, before="t#4") == ["1", "2", "3"]
+        assert await texts(memory, before=10, limit=2) == ["8", "9"]
+        assert await texts(memory, after="t#9", before=12) == ["10", "11"]
+        found = await memory.threads.message("t#7")
+        assert (found.text, found.id) == ("7", "t#7")
+        with pytest.raises(UsageError):
+            await memory.threads.messages("t", before="u#1")
+
+    async def test_messages_can_be_read_by_role(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        for n in range(6):
+            await memory.threads.append("t", {"role": "user" if n % 2 else "assistant", "content": str(n)})
+        assert await texts(memory, roles=["user"]) == ["1", "3", "5"]
+        assert await texts(memory, roles=["assistant"], limit=2) == ["0", "2"]
+        with pytest.raises(UsageError):
+            await memory.threads.messages("t", roles=["robot"])
+
+    async def test_a_receipt_says_what_became_of_a_message(self, memory: Any, clock: FakeClock) -> None:
+        await memory.threads.create(NS, id="t")
+        [one, two] = await memory.threads.append("t", "a", {"role": "assistant", "content": "b"})
+        assert [(r.message.seq, r.durable, r.replayed) for r in (one, two)] == [(1, True, False), (2, True, False)]
+        assert one.message == (await memory.threads.messages("t"))[0]
+        assert one.message.created_at == clock()
+        assert one.message.tokens is not None and one.message.tokens > 0
+
+    async def test_a_key_used_again_appends_nothing(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        first = await memory.threads.append("t", "a", "b", key="k")
+        again = await memory.threads.append("t", "a", "b", key="k")
+        assert [receipt.message for receipt in again] == [receipt.message for receipt in first]
+        assert all(receipt.replayed for receipt in again)
+        assert await texts(memory) == ["a", "b"]
+
+    async def test_what_is_not_there_is_not_found(self, memory: Any) -> None:
+        for call in (
+            memory.threads.append("none", "x"), memory.threads.recent("none"), memory.threads.messages("none"),
+            memory.threads.summaries("none"), memory.threads.delete_messages("none", ids=["none#1"]),
+        ):  # fmt: skip
+            with pytest.raises(NotFound):
+                await call
+        assert await memory.threads.delete("none") is False
+        await memory.threads.create(NS, id="t")
+        assert await memory.threads.message("t#9") is None
+        assert await memory.threads.append("t") == []
+
+    async def test_a_deleted_thread_is_gone_with_all_it_held(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        await memory.threads.append("t", "a", key="k")
+        assert await memory.threads.delete("t") is True
+        assert await memory.threads.get("t") is None
+        await memory.threads.create("user:eve", id="t")
+        [receipt] = await memory.threads.append("t", "b", key="k")
+        assert (receipt.message.seq, receipt.replayed) == (1, False)
+        assert await texts(memory) == ["b"]
+
+    async def test_messages_are_deleted_by_id_or_before_a_place(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        await memory.threads.append("t", *"abcdef")
+        assert await memory.threads.delete_messages("t", ids=["t#2", "t#5", "t#99"]) == 2
+        assert await memory.threads.delete_messages("t", before=4) == 2
+        assert await texts(memory) == ["d", "f"]
+        [receipt] = await memory.threads.append("t", "g")
+        assert receipt.message.seq == 7
+        with pytest.raises(UsageError):
+            await memory.threads.delete_messages("t")
+
+    async def test_a_thread_with_a_ttl_ends_with_its_messages(self, memory: Any, clock: FakeClock) -> None:
+        await memory.threads.create(NS, id="t", ttl=60)
+        await memory.threads.append("t", "old", key="k")
+        clock.advance(60)
+        assert await memory.threads.get("t") is None
+        assert await memory.threads.list(NS) == []
+        with pytest.raises(NotFound):
+            await memory.threads.recent("t")
+        with pytest.raises(NotFound):
+            await memory.threads.append("t", "late")
+
+    @pytest.mark.parametrize("collected", [False, True])
+    async def test_an_id_whose_thread_ended_begins_anew(self, memory: Any, clock: FakeClock, collected: bool) -> None:
+        await memory.threads.create(NS, id="t", ttl=60)
+        await memory.threads.append("t", "old", "older", key="k")
+        clock.advance(60)
+        if collected:
+            await memory.facts.delete_expired()
+        made = await memory.threads.create("user:eve", id="t")
+        assert (made.ns, made.length) == ("user:eve", 0)
+        [receipt] = await memory.threads.append("t", "new", key="k")
+        assert (receipt.message.seq, receipt.replayed) == (1, False)
+        assert await texts(memory) == ["new"]
+
+    @pytest.mark.parametrize("shape", list(WIRE))
+    async def test_wire_shapes_come_out_as_they_went_in(self, memory: Any, shape: str) -> None:
+        await memory.threads.create(NS, id="t")
+        await memory.threads.append("t", *WIRE[shape])
+        found = await memory.threads.messages("t")
+        assert [message.openai() if shape == "openai" else message.anthropic() for message in found] == WIRE[shape]
+
+    async def test_a_message_object_keeps_its_own_fields(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        given = Message(role="user", content="x", importance=0.5, pinned=True, trust="web", metadata={"a": 1})
+        [receipt] = await memory.threads.append("t", given)
+        [kept] = await memory.threads.messages("t")
+        assert kept == receipt.message
+        assert (kept.importance, kept.pinned, kept.trust, kept.metadata) == (0.5, True, "web", {"a": 1})
+
+    @pytest.mark.parametrize(
+        "bad",
+        [{"role": "robot", "content": "x"}, {"content": "x"}, {"role": "user", "content": 5}, 5, None, "\ud800",
+         {"role": "user", "content": "x", "extra": float("nan")}, {"role": "user", "content": "x", "name": ""},
+         {"role": "user", "content": "x", "importance": float("inf")},
+         {"role": "user", "content": "x", "pinned": "yes"}],
+        ids=ascii,
+    )  # fmt: skip
+    async def test_a_bad_message_is_refused_with_the_whole_append(self, memory: Any, bad: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        with pytest.raises(InvalidValue):
+            await memory.threads.append("t", "good", bad)
+        assert await memory.threads.messages("t") == []
+        assert (await memory.threads.get("t")).length == 0
+
+    async def test_many_callers_on_one_thread_stay_dense(self, memory: Any, together: Together) -> None:
+        await memory.threads.create(NS, id="t")
+
+        async def write() -> None:
+            for _ in range(10):
+                await memory.threads.append("t", "x")
+
+        await together([write] * 8)
+        assert [message.seq for message in await memory.threads.messages("t")] == list(range(1, 81))
