@@ -83,7 +83,9 @@ def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:
 
 
 # "For design work I use Figma": what the statement is about does not change who states it.
-_ASIDE = re.compile(r"^(?:for|at|in|on|with|as for) [\w' -]{2,30}?,? (?=(?:I|we|my|our)(?:'m|'ve|'re)? )", re.I)
+_ASIDE = re.compile(
+    r"^(?:for|at|in|on|with|as for|after|since|before) [\w' -]{2,40}?,? (?=(?:I|we|my|our)(?:'m|'ve|'re)? )", re.I
+)
 _DISLIKE = re.compile(
     r"\b(?:hate|dislike|detest|loathe|despise|gave up|given up|moved|got rid|uninstalled|abandoned)\b", re.I
 )

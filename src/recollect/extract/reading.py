@@ -44,6 +44,8 @@ _PASTED = re.compile(
     r"|reads|sentence|text|email|message|quote|essay|bio|review|tweet|post)\b[^.!?\n:]{0,80}:(?=\s)",
     re.I,
 )
+# "Let me correct that: …" and "I should have said: …" announce the user's own words.
+_OWN_WORDS = re.compile(r"\b(?:let me|i (?:should have|already|just|have|must))\s+$", re.I)
 _SPEAKER = re.compile(
     r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Important"
     r"|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
@@ -145,7 +147,7 @@ _CORRECTION = re.compile(
     r"^(?:(?:no|nope|sorry|oops|whoops|wait|hold on|hang on|my bad|my mistake|apologies|ah|oh|hmm|well|um|and"
     r"|but|so|ok)[,.!;:—–-]*\s+)*"
     r"(?:actually|correction|scratch that|strike that|to correct (?:myself|that|you)|let me correct (?:myself"
-    r"|that)|i (?:meant|mean|said)(?: to say)?"
+    r"|that)|i (?:meant|mean|said|should have said)(?: to say)?"
     r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re"
     r"| are) wrong|you got (?:that|it|my \w+) wrong"
     r"|not quite|rather|or rather|i was wrong|wrong|no|nope|sorry|wait|oops)"
@@ -211,7 +213,14 @@ def mask(text: str) -> str:
     """The text with quoted, fenced, tagged and pasted parts blanked out, length unchanged."""
     for pattern in (_FENCES, _TAGGED, _QUOTED_LINES, _SPEAKER):
         text = pattern.sub(lambda match: "\n" * len(match[0]), text)
-    pasted = _PASTED.search(text)
+    pasted = next(
+        (
+            found
+            for found in _PASTED.finditer(text)
+            if not _OWN_WORDS.search(text, max(0, found.start() - 40), found.start())
+        ),
+        None,
+    )
     if pasted:
         text = text[: pasted.start()] + "\n" * (len(text) - pasted.start())
     return _QUOTES.sub(_unquote, text)

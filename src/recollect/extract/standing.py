@@ -64,6 +64,12 @@ _MANNERS = re.compile(
     r"|passive voice))|(?:address|call) me (?:by|as|with) )",
     re.I,
 )
+_TONE = re.compile(
+    r"^(?:please |pls )?be (?:more |less |very |always )*(?:concise|brief|succinct|polite|formal"
+    r"|informal|casual|direct|blunt"
+    r"|honest|friendly|short|detailed|precise|specific|verbose|technical)\b(?! (?:about|with) (?:this|that|it))",
+    re.I,
+)
 _LANGUAGE = re.compile(
     r"^(?:please |pls )?(?:write|answer|reply|respond|speak|talk)(?: to me)?(?: only"
     r"| always)? in (?:(?-i:[A-Z])\w+ )?(?-i:[A-Z])[a-z]+$",
@@ -87,11 +93,14 @@ _PREFER = re.compile(
     r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strongly|personally|usually|typically|definitely"
     r"|actually|also|still|do|just) )*(?:prefer(?!red|ence| not to say| not to answer)|always want (?!to be\b)"
     r"|never want (?!to\b)|want you to (?:always|never|stop|use)|don't (?:ever )?want you to"
-    r"|don't want to (?:see|get|receive|hear)|need you to (?:always|never)|like (?:it when you|it when|when you"
+    r"|don't want to (?:see|get|receive|hear)|need you to (?:always|never)|(?:drink|take|eat|want"
+    r"|need) my (?:coffee|tea|eggs|steak|burger|whisky)\b|like (?:it when you|it when|when you"
     r"|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports"
     r"|summaries)\b))"
     r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use)|like you to (?:always|never|use"
-    r"|answer|call|write|speak|reply|respond|address|keep))|my preference is\b|my preferred \w+ (?:style|format"
+    r"|answer|call|write|speak|reply|respond|address|keep))|(?:i"
+    r"|we)'d appreciate (?:it )?if you (?:always|never|didn't|stopped)\b|my preference is\b"
+    r"|my preferred \w+ (?:style|format"
     r"|way|tone|method)\b)",
     re.I,
 )
@@ -135,6 +144,7 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
         or _ANSWERS.match(clause)
         or _MANNERS.match(clause)
         or _LANGUAGE.match(clause)
+        or _TONE.match(clause)
         or _PREFER.match(clause)
     ):
         return clause

@@ -30,6 +30,9 @@ def read(text: str, *previous: Extracted) -> list[Extracted]:
         "Stop using exclamation marks.",
         "When you write code for me, use type hints.",
         "Please write in British English.",
+        "Please be concise in all your answers.",
+        "I'd appreciate it if you always included sources.",
+        "I drink my tea with milk.",
     ],
 )
 def test_a_standing_instruction_is_a_preference(text: str) -> None:
@@ -81,6 +84,9 @@ def test_the_same_preference_has_the_same_key() -> None:
         ("Sorry, typo: my name is Jon, not John.", "name", "Jon", "John"),
         ("That's wrong, I'm 29, not 28.", "age", 29, "28"),
         ("I said I live in York, but I actually live in Leeds.", "location", "Leeds", None),
+        ("Sorry, I should have said: I live in Basel.", "location", "Basel", None),
+        ("Let me correct that: my son is 8.", "number.son_age", 8, None),
+        ("Actually, my birthday is in May, not March.", "birthday", "--05", "March"),
         ("My flight is on Monday, sorry, I mean Tuesday.", "date.flight", "2026-11-17", None),
         ("I have three kids, no wait, I mean four.", "number.kids", 4, None),
         ("I live in Hamburg, sorry, I mean Munich.", "location", "Munich", None),

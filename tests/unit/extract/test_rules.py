@@ -47,7 +47,9 @@ def facts(text: str) -> dict[str, Any]:
             {"role": "second-year medical student", "school": "Johns Hopkins"},
         ),
         ("I work with Anna.", {}),
+        ("After ten years as a chef I became a food critic.", {"role": "food critic"}),
         # places
+        ("Home for me is Marseille.", {"location": "Marseille"}),
         ("I live in Bonn and work in Cologne.", {"location": "Bonn", "work_location": "Cologne"}),
         ("I'm from New Zealand but living in Scotland.", {"origin": "New Zealand", "location": "Scotland"}),
         ("We just moved from Austin to Denver.", {"location": "Denver"}),
@@ -65,7 +67,11 @@ def facts(text: str) -> dict[str, Any]:
         ("I have a peanut allergy.", {"allergy.peanut": True}),
         ("I play tennis and chess.", {"hobby.tennis": True, "hobby.chess": True}),
         ("I speak Spanish fluently and some Catalan.", {"language.spanish": True, "language.catalan": True}),
+        ("Spicy food is not my thing.", {"likes.spicy_food": False}),
+        ("I'm taking Italian lessons.", {"learning.italian": True}),
         # tools
+        ("Our team relies on Jenkins for CI.", {"uses.tool.jenkins": True}),
+        ("I've got a Garmin watch.", {"owns.garmin_watch": True}),
         ("I use VS Code and Docker every day.", {"uses.tool.vs_code": True, "uses.tool.docker": True}),
         ("My terminal is Kitty, and my shell is fish.", {"uses.terminal": "Kitty", "uses.shell": "fish"}),
         ("I've replaced Dropbox with Syncthing.", {"uses.tool.dropbox": False, "uses.tool.syncthing": True}),

@@ -57,7 +57,8 @@ def _value(found: DateRange, *, recurring: bool = False) -> str:
 
 def _before(text: str, found: DateRange) -> str:
     return re.sub(
-        r"\s*\b(?:on|at|in|by|for|this|the|until|from|is|about|around|back|,)*\s*$",
+        r"\s*\b(?:on|at|in|by|for|this|the|until|from|is|about|around|back|end of|beginning of|start of"
+        r"|middle of|,)*\s*$",
         "",
         text[: found.span[0]].strip(" ,"),
         flags=re.I,
@@ -150,7 +151,8 @@ def _born(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 _IS = (
     r"(?P<verb> is| are| was| were| leaves| departs| starts| begins| ends| started| ended| falls| takes place"
-    r"| took place| happens| expires| arrives| lands| is due| is scheduled| is set| has been moved| got moved"
+    r"| took place| happens| expires| runs out| is up| closes| opens| finishes| arrives| lands| is due"
+    r"| is scheduled| is set| has been moved| got moved"
     r"| moved| will be)"
 )
 _ON = r"(?: due| scheduled| set| booked| planned| moved)?(?: for| to)?"

@@ -114,6 +114,8 @@ def _birthday(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     found = parse_dates(match["x"], seen.at, prefer="past")
     if found and found[0].grain == "year" and found[0].text.lower().startswith("in "):
         yield Draft("birthday", found[0].iso, LIKELY)
+    if found and found[0].grain == "month" and found[0].text.lower().startswith("in "):
+        yield Draft("birthday", f"--{found[0].start.month:02d}", LIKELY)
     if found and found[0].grain == "day":
         day = found[0].start
         yield Draft("birthday", f"--{day.month:02d}-{day.day:02d}" if found[0].yearless else found[0].iso, SURE)
@@ -175,7 +177,8 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?:it's |this is )?(?P<x>\S+(?: \S+)?),? (?:here|speaking|again)\b", _here),
     rule(r"this is (?P<x>\S+(?: \S+)?),? (?:from|again|here|at)\b", _here),
     rule(
-        r"(?:please |just |you (?:can|may|should) (?:just )?|(?:everyone|everybody|people|friends|my friends|they"
+        r"(?:please |just |you (?:can|may|should) (?:just )?|(?:everyone|everybody|people|friends|(?:my"
+        r"|our) (?:friends|colleagues|family|mates|coworkers|kids|students|team)|they"
         r"|most people)(?: usually| just| all)? )*calls? me (?P<x>\S.*)",
         _nickname,
     ),
@@ -190,7 +193,7 @@ RULES: tuple[Rule, ...] = (
         r"|she and her|they and them))",
         _pronouns,
     ),
-    rule(rf"{I_AM}(?P<n>\d{{1,3}}|[a-z]+(?:[ -][a-z]+)?) years? (?:old|of age)\b", _age),
+    rule(rf"{I_AM}(?P<n>\d{{1,3}}|[a-z]+(?:[ -][a-z]+)?) years? (?:old|of age|young)\b", _age),
     rule(rf"{I_AM}(?P<n>\d{{2,3}})(?:\s*$|,| and\b| now\b)", _age),
     rule(rf"{MY} age is (?P<n>\d{{1,3}})\b", _age),
     rule(

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ..keys import slug
 from ..phrases import amount, count, cut
 from .base import ADVERBS, I_AM, I_HAVE, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .people import RELATION
 
 _COUNTED_STOP = re.compile(
     r"^(?:questions?|problems?|minutes?|seconds?|hours?|days?|weeks?|months?|options?|ideas?|issues?|errors?"
@@ -81,6 +82,8 @@ def _experience(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     what = re.sub(r"\s+(?:for|on|in|of|at|per) .*$", "", match["what"].strip())
     value = amount(match["x"])
+    if re.fullmatch(RELATION, what, re.I):
+        return  # an age
     if re.match(r"[$€£¥]?\s?[\d,.]+\s?(?:[-–:/]|to\b|(?:am|pm)\b|(?:st|nd|rd|th)\b)", match["x"], re.I):
         return  # a range, a time or a date
     if re.fullmatch(r"(?:lucky|favou?rite) number", what, re.I) and value is not None:
@@ -113,6 +116,10 @@ def _team_size(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _children(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     yield Draft("number.kids", count(match["n"]), LIKELY)
+
+
+def _their_age(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft(f"number.{slug(match['rel'])}_age", count(match["n"]), LIKELY)
 
 
 def _family(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -179,6 +186,7 @@ RULES: tuple[Rule, ...] = (
         rf"{I_AM}an? (?:\w+ ){{0,2}}(?:father|mother|mom|mum|dad|parent) (?:of|to) (?P<n>{_NUMBER})\b(?P<x>)",
         _children,
     ),
+    rule(rf"{MY} (?P<rel>{RELATION}) is (?P<n>\d{{1,3}}|{_NUMBER})(?: years? old| now)?$", _their_age),
     rule(rf"there (?:are|'re) (?P<n>{_NUMBER}) (?:people|of us) in (?:my|our) family", _family),
     rule(r"I wear (?:an? )?size (?P<n>\d{1,2}(?:\.5)?)(?P<x> \w+)?", _wears),
     rule(
@@ -201,7 +209,7 @@ RULES: tuple[Rule, ...] = (
         _team_size,
     ),
     rule(
-        rf"(?:I (?:lead|manage|run|head)|we(?:'re| are)|{I_AM}(?:leading|managing"
+        rf"(?:I (?:lead|manage|run|head)|we(?:'re| are| have)|{I_AM}(?:leading|managing"
         rf"|in)) an? (?:small )?team of (?P<n>{_NUMBER})\b",
         _team_size,
     ),

@@ -138,6 +138,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?:home|house|apartment|flat|place)(?:'s| is) (?:in|near) (?P<x>\S.*)", _lives),
     rule(rf"(?:{MY} )?home is (?:now )?(?:in )?(?P<x>(?-i:[A-Z])\S*.*)", _lives),
     rule(rf"{MY} (?:current )?(?:location|city|city of residence)(?:'s| is|:) (?P<x>\S.*)", _lives),
+    rule(r"home for (?:me|us) is (?P<x>\S.*)", _lives),
     rule(r"(?:I|we) call (?P<x>\S.*?) home\b", _lives),
     rule(rf"{I_AM}(?:in|(?:writing|calling|messaging|chatting|typing)(?: to you)? from) (?P<x>\S.*)", _is_in),
     rule(rf"I {ADVERBS}(?:work|commute) (?:in|to|out of) (?P<x>(?-i:[A-Z])\S*.*)", _works),

@@ -163,6 +163,12 @@ RULES: tuple[Rule, ...] = (
         r"|getting|being|\w+ing\b)\S.*)",
         _avoids,
     ),
+    rule(
+        r"(?P<x>[\w' -]{3,40}?) (?:is|are)(?:n't| not)(?: really)? (?:my (?:thing|cup of tea|favou?rite)|for me)$",
+        _dislikes,
+        negative=True,
+    ),
+    rule(rf"{I_AM}taking (?P<x>[\w ]{{3,25}}?) (?:lessons|classes)\b", _learning),
     rule(rf"{MY} hobbies (?:are|include) (?P<x>\S.*)", _likes),
     rule(rf"{MY} (?:main |biggest |favou?rite )?hobby is (?P<x>\S.*)", _likes),
     rule(

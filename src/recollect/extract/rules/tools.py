@@ -186,10 +186,11 @@ def _is_weekday_or_month(name: str) -> bool:
 
 
 def _owns(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    name = organisation(match["x"])
+    name = cut(match["x"], words=4)
     if (
         name
         and name == match["x"].strip(" .")
+        and not re.search(r"\b(?:in|on|at|for|with|from|that|which|and|to|of|is)\b", name)
         and not re.match(
             r"(?:PhD|MBA|BA|MA|BSc|MSc|ADHD|OCD|PTSD|GP|CEO|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday"
             r"|Sunday)\b",
@@ -276,6 +277,6 @@ RULES: tuple[Rule, ...] = (
         r"|with|on|using) (?P<x>\S.*)",
         _uses,
     ),
-    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:runs on|run on|uses) (?P<x>\S.*)", _uses),
+    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:runs on|run on|uses|relies on|depends on|works with) (?P<x>\S.*)", _uses),
     rule(rf"(?:I|we) {ADVERBS}(?:drive|ride) (?:an?|my|our) (?P<x>\S.*)", _drives),
 )

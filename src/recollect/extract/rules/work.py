@@ -291,6 +291,7 @@ RULES: tuple[Rule, ...] = (
         _officer,
     ),
     rule(rf"I {ADVERBS}work in (?P<x>(?-i:[a-z]).*)", _industry),
+    rule(rf"I {ADVERBS}do (?P<x>(?:freelance|contract) [\w -]{{3,40}}|[\w -]{{3,40}}(?= for a living))", _stated_role),
     rule(rf"{MY} (?:company|employer), (?P<x>(?-i:[A-Z])[\w &.-]*),", _named_employer),
     rule(rf"{I_AM}(?:working as )?(?:an?|the|one of the) (?P<x>\S.*)", _role),
     rule(
