@@ -52,7 +52,7 @@ def _references(root: Node, file: File) -> None:
             file.imports.append((node.text, node.note, node.line))
             for name in _IDENTIFIER.findall(node.note):
                 counts[name] = counts.get(name, 0) + 1
-        elif node.kind == "str" and node.text.isidentifier():
+        elif (node.kind == "str" and node.text.isidentifier()) or (node.kind == "pair" and node.text[:1].isupper()):
             # Tables of lazily imported names and registries refer to classes by their spelling.
             counts[node.text] = counts.get(node.text, 0) + 1
 

@@ -63,7 +63,8 @@ def _counting(world: World) -> dict[str, list[Place]]:
 def _is_counter(world: World, place: Place) -> bool:
     for file in world.files:
         if file.path == place.path:
-            names = {w for name in file.references for w in [name.lower()] if "token" in w}
+            known = [*file.references, *(f.name for f in file.functions)]
+            names = {name.lower() for name in known if "token" in name.lower()}
             return any("count" in n or "num_tokens" in n or "n_tokens" in n for n in names) or "token" in place.path
     return False
 

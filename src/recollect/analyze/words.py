@@ -80,7 +80,7 @@ def name_likeness(name: str) -> int:
     if not found or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
     if found[-1] in STRONG or (
-        found[-1] in ("list", "array", "queue", "buffer", "store", "log", "window")
+        found[-1] in ("list", "array", "queue", "buffer", "store", "log")
         and set(found[:-1]) & {"message", "msg", "chat", "conversation", "history"}
     ):
         return 2
@@ -155,7 +155,7 @@ def _is_model_name(name: str) -> bool:
     own = words(name)
     if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]):
         return False
-    return own[-1] in ("llm", "model", "agent")
+    return own[-1:] in (("llm",), ("model",), ("agent",))
 
 
 @lru_cache(maxsize=65536)

@@ -1,0 +1,571 @@
+"""Small programs that each eviction rule must, or must not, fire on.
+
+To add a rule, add a `Snippet` here first: `fires` shows the behaviour, `silent` looks the same and does something else.
+All of it is written for these tests; none is taken from a framework.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Source for one rule: a program it fires on and one it does not."""
+
+    rule: str
+    fires: str
+    silent: str
+    name: str = "memory/window.py"
+
+
+SNIPPETS: tuple[Snippet, ...] = (
+    Snippet(
+        "summary.rebuilt",
+        """
+class Window:
+    def apply(self, messages):
+        summary = self.summarize(messages[:-10])
+        return [summary] + messages[-10:]
+
+    def summarize(self, old):
+        return self.llm.chat([{"role": "user", "content": str(old)}])
+""",
+        """
+class Window:
+    def apply(self, messages):
+        summary = self.summarize(messages[:-10])
+        return [summary] + messages[-10:]
+
+    def summarize(self, old):
+        return {"role": "user", "content": f"{len(old)} messages left out"}
+""",
+    ),
+    Snippet(
+        "summary.refilled",
+        """
+class Window:
+    def apply(self, history):
+        summary = self.llm.complete("Summarize: " + str(history))
+        self.history.clear()
+        self.history.append(summary)
+""",
+        """
+class Window:
+    def apply(self, history):
+        copies = list(history)
+        self.history.clear()
+        self.history.extend(copies)
+""",
+    ),
+    Snippet(
+        "summary.forgotten",
+        """
+class Window:
+    def apply(self, messages):
+        summary = self.llm.complete(str(messages))
+        return Folded(forgotten_message_ids=[m.id for m in messages], summary=summary)
+""",
+        """
+class Window:
+    def apply(self, messages):
+        return Folded(forgotten_message_ids=[m.id for m in messages], summary="")
+""",
+    ),
+    Snippet(
+        "summary.inserted",
+        """
+def compact_conversation(messages, llm):
+    summary = llm.complete("Summarize " + str(messages))
+    kept = [tag(m) for m in messages]
+    kept_messages = kept
+    kept_messages.append({"role": "user", "content": summary})
+    return {"messages": kept_messages}
+""",
+        """
+def build_conversation(messages, llm):
+    answer = llm.complete(str(messages))
+    kept_messages = [tag(m) for m in messages]
+    kept_messages.append({"role": "assistant", "content": answer})
+    return {"messages": kept_messages}
+""",
+    ),
+    Snippet(
+        "importance.model-ranked",
+        """
+class Window:
+    def apply(self, messages):
+        ranking = self.llm.complete("Sort the ids by how important they are: " + str(messages))
+        return Folded(forgotten_message_ids=[m.id for m in messages if m.id not in ranking])
+""",
+        """
+class Window:
+    def apply(self, messages):
+        ranking = self.llm.complete("Sort the ids by how important they are: " + str(messages))
+        return Scores(ranking=ranking)
+""",
+    ),
+    Snippet(
+        "importance.budgeted",
+        """
+class Window:
+    def apply(self, memories, token_limit):
+        kept = []
+        total_tokens = 0
+        for memory in sorted(memories, key=lambda m: m.importance, reverse=True):
+            tokens = count_tokens(memory)
+            if total_tokens + tokens > token_limit:
+                break
+            total_tokens += tokens
+            kept.append(memory)
+        return kept
+""",
+        """
+class Search:
+    def query(self, documents, top_k):
+        return sorted(documents, key=lambda d: d.score, reverse=True)[:top_k]
+""",
+    ),
+    Snippet(
+        "importance.ranked-prefix",
+        """
+def fit(ranked_items, max_tokens):
+    low, high = 0, len(ranked_items)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count_tokens(ranked_items[:middle]) <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return ranked_items[:low]
+""",
+        """
+def best(ranked_items, number):
+    return ranked_items[:number]
+""",
+    ),
+    Snippet(
+        "importance.sorted-messages",
+        """
+class Window:
+    def apply(self, messages, number):
+        messages.sort(key=lambda m: m.importance, reverse=True)
+        return messages[:number]
+""",
+        """
+class Window:
+    def apply(self, messages, number):
+        messages.sort(key=lambda m: m.created_at)
+        return messages[0:2]
+""",
+    ),
+    Snippet(
+        "token-window.trimmed",
+        """
+class Window:
+    def apply(self, messages):
+        while count_tokens(messages) > self.max_tokens:
+            messages.pop(0)
+        return messages
+""",
+        """
+class Window:
+    def apply(self, messages):
+        while count_tokens(messages) > self.max_tokens:
+            self.max_tokens *= 2
+        return messages
+""",
+    ),
+    Snippet(
+        "token-window.filled",
+        """
+class Window:
+    def apply(self, messages):
+        kept = []
+        total_tokens = 0
+        for message in reversed(messages):
+            tokens = count_tokens(message)
+            if total_tokens + tokens > self.budget:
+                break
+            total_tokens += tokens
+            kept.insert(0, message)
+        return kept
+""",
+        """
+class Window:
+    def apply(self, messages):
+        total_tokens = 0
+        for message in reversed(messages):
+            if message.usage:
+                return message.usage.tokens
+        return total_tokens
+""",
+    ),
+    Snippet(
+        "token-window.searched",
+        """
+def fit_messages(messages, max_tokens):
+    low, high = 0, len(messages)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count_tokens(messages[:middle]) <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return messages[:low]
+""",
+        """
+def find_message(messages, wanted):
+    low, high = 0, len(messages)
+    while low < high:
+        middle = (low + high) // 2
+        if messages[middle].id < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return messages[low]
+""",
+    ),
+    Snippet(
+        "token-window.cut",
+        """
+def find_cut(messages, max_tokens):
+    total_tokens = 0
+    for index in range(len(messages) - 1, -1, -1):
+        total_tokens += count_tokens(messages[index])
+        if total_tokens > max_tokens:
+            break
+    return index
+
+
+def apply(messages, max_tokens):
+    cut = find_cut(messages, max_tokens)
+    return messages[cut:]
+""",
+        """
+def find_last_user(messages):
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role == "user":
+            break
+    return index
+
+
+def apply(messages):
+    return messages[find_last_user(messages)]
+""",
+    ),
+    Snippet(
+        "fifo.tail",
+        """
+class Window:
+    def apply(self, messages):
+        return messages[-self.size:]
+""",
+        """
+class Detector:
+    def is_repeating(self, messages) -> bool:
+        recent = messages[-self.size:]
+        return len(set(recent)) == 1
+""",
+    ),
+    Snippet(
+        "fifo.shrunk",
+        """
+class Window:
+    def apply(self, messages, cut):
+        messages[:] = messages[cut:]
+""",
+        """
+class Window:
+    def apply(self, messages, known):
+        new = messages[len(known):]
+        return len(new)
+""",
+    ),
+    Snippet(
+        "fifo.trimmed",
+        """
+def trim_history(history, cut):
+    return history[cut:]
+""",
+        """
+def history_since(history, cut):
+    return history[cut:]
+""",
+    ),
+    Snippet(
+        "fifo.forgotten",
+        """
+class Window:
+    def apply(self, messages):
+        old = messages[: len(messages) - self.keep]
+        return Forget(removed_message_ids=[m.id for m in old])
+""",
+        """
+class Window:
+    def apply(self, messages):
+        return Forget(removed_message_ids=[])
+""",
+    ),
+    Snippet(
+        "fifo.popped",
+        """
+class Window:
+    def apply(self, message):
+        self.history.append(message)
+        while len(self.history) > self.max_messages:
+            self.history.pop(0)
+""",
+        """
+class Walker:
+    def apply(self, start):
+        queue = [start]
+        while len(queue) > 0:
+            queue.pop(0)
+""",
+    ),
+    Snippet(
+        "fifo.counted",
+        """
+def recent_turns(messages, max_turns):
+    kept_messages = []
+    turns = 0
+    for message in reversed(messages):
+        if turns >= max_turns:
+            break
+        turns += message.role == "user"
+        kept_messages.insert(0, message)
+    return kept_messages
+""",
+        """
+def last_tool_messages(messages):
+    kept_messages = []
+    for message in reversed(messages):
+        if message.role != "tool":
+            break
+        kept_messages.insert(0, message)
+    return kept_messages
+""",
+    ),
+    Snippet(
+        "fifo.queried",
+        """
+class HistoryStore:
+    def get_recent(self, limit):
+        return self.db.execute("SELECT * FROM messages ORDER BY id DESC LIMIT ?", (limit,))
+""",
+        """
+class UserStore:
+    def get_recent(self, limit):
+        return self.db.execute("SELECT * FROM users ORDER BY id DESC LIMIT ?", (limit,))
+""",
+    ),
+    Snippet(
+        "fifo.bounded",
+        """
+from collections import deque
+
+
+class Window:
+    def __init__(self, size):
+        self.messages = deque(maxlen=size)
+""",
+        """
+from collections import deque
+
+
+class Window:
+    def __init__(self):
+        self.messages = deque()
+""",
+    ),
+    Snippet(
+        "vector.handed-on",
+        """
+class Window:
+    def apply(self, messages):
+        old = messages[: self.cut]
+        self.store.add_old(old)
+
+
+class Store:
+    def add_old(self, old):
+        self.vector_store.add(old)
+""",
+        """
+class Window:
+    def apply(self, messages):
+        old = messages[: self.cut]
+        self.store.add_old(old)
+
+
+class Store:
+    def add_old(self, old):
+        self.log.write(old)
+""",
+    ),
+    Snippet(
+        "vector.popped",
+        """
+class Window:
+    def apply(self, messages):
+        old = messages.pop(0)
+        self.recall_store.save_message(old)
+
+
+class RecallStore:
+    def save_message(self, message):
+        self.vector_index.upsert(message)
+""",
+        """
+class Window:
+    def apply(self, messages):
+        old = messages.pop(0)
+        self.recall_store.save_message(self.label)
+
+
+class RecallStore:
+    def save_message(self, message):
+        self.vector_index.upsert(message)
+""",
+    ),
+    Snippet(
+        "elision.content",
+        """
+class Window:
+    def apply(self, messages):
+        for message in messages[:-5]:
+            message.content = "[old tool output omitted]"
+""",
+        """
+class Window:
+    def apply(self, messages):
+        for message in messages:
+            message.content = message.content.strip()
+""",
+    ),
+    Snippet(
+        "elision.shortened",
+        """
+def truncate_tool_output(output, limit):
+    if len(output) <= limit:
+        return output
+    return output[:limit] + "\\n[... truncated ...]\\n" + output[-20:]
+""",
+        """
+def join_tool_output(output, extra):
+    if len(output) <= 3:
+        return output
+    return output + "\\n" + extra
+""",
+    ),
+    Snippet(
+        "dedup.content",
+        """
+class Window:
+    def apply(self, messages, outdated):
+        for message in messages:
+            if message.id in outdated:
+                message.content = "[outdated file content removed]"
+""",
+        """
+class Window:
+    def apply(self, messages):
+        for message in messages:
+            message.content = "[file content removed]"
+""",
+    ),
+    Snippet(
+        "offload.stored",
+        """
+class Window:
+    def handle_tool_result(self, tool_result):
+        reference = self.storage.put(tool_result.text)
+        tool_result.text = f"{tool_result.text[:200]} full text: {reference}"
+""",
+        """
+class Window:
+    def handle_tool_result(self, tool_result):
+        self.storage.put(tool_result.text)
+        return tool_result
+""",
+    ),
+    Snippet(
+        "provider.asked",
+        """
+class Model:
+    def call(self, messages):
+        return self.client.responses.create(input=messages, truncation="auto")
+""",
+        """
+class Model:
+    def call(self, messages):
+        return self.client.responses.create(input=messages, truncation="disabled")
+""",
+    ),
+    Snippet(
+        "reset.cleared",
+        """
+class Commands:
+    def cmd_clear(self):
+        self.coder.messages = []
+""",
+        """
+class Recorder:
+    def start(self):
+        self.messages = []
+""",
+        "memory/commands.py",
+    ),
+)
+
+TYPESCRIPT: tuple[Snippet, ...] = (
+    Snippet(
+        "summary.rebuilt",
+        """
+export async function compact(messages: Message[], cut: number, llm: Llm) {
+  const summary = await summarize(messages.slice(0, cut), llm);
+  return [summary, ...messages.slice(cut)];
+}
+async function summarize(old: Message[], llm: Llm) { return await llm.chat(old); }
+""",
+        """
+export async function compact(messages: Message[], cut: number) {
+  const summary = summarize(messages.slice(0, cut));
+  return [summary, ...messages.slice(cut)];
+}
+function summarize(old: Message[]) { return { role: "user", content: `${old.length} left out` }; }
+""",
+        "memory/compact.ts",
+    ),
+    Snippet(
+        "token-window.trimmed",
+        """
+export function prune(messages: Message[], limit: number) {
+  let tokens = countTokens(messages);
+  while (tokens > limit) { const first = messages.shift()!; tokens -= first.tokens; }
+  return messages;
+}
+""",
+        """
+export function drain(queue: Job[], limit: number) {
+  while (queue.length > limit) { queue.shift(); }
+}
+""",
+        "memory/prune.ts",
+    ),
+    Snippet(
+        "fifo.tail",
+        """
+export class Window {
+  recent(messages: Message[]): Message[] { return messages.slice(-this.size); }
+}
+""",
+        """
+export class Window {
+  label(message: string): string { return message.slice(-this.size); }
+}
+""",
+        "memory/recent.ts",
+    ),
+)

@@ -1,0 +1,101 @@
+"""Which files of a checkout are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect.analyze import discover as module
+from recollect.analyze.analysis import analyze
+from recollect.analyze.discover import discover, set_aside
+from recollect.errors import UsageError
+
+from .reading import write
+
+
+def paths(root: Path) -> list[str]:
+    return [s.path for s in discover(root).sources]
+
+
+def test_sources_are_found_in_sorted_order(tmp_path: Path) -> None:
+    write(tmp_path, {"b.py": "", "a/z.ts": "", "a/b.tsx": "", "a/notes.txt": "", "c.mjs": ""})
+    assert paths(tmp_path) == ["b.py", "c.mjs", "a/b.tsx", "a/z.ts"]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("src/agent.py", ""),
+        ("tests/agent.py", "tests"),
+        ("src/test_agent.py", "tests"),
+        ("src/agent.test.ts", "tests"),
+        ("docs/conf.py", "docs"),
+        ("examples/chat.py", "examples"),
+        ("vendor/lib.js", "vendored"),
+        ("src/types.d.ts", "tests"),
+        ("src/latest.py", ""),
+        ("src/contest/agent.py", ""),
+    ],
+)
+def test_tests_docs_examples_and_vendored_code_are_set_aside(path: str, reason: str) -> None:
+    assert set_aside(path) == reason
+
+
+def test_files_set_aside_are_counted_by_reason(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "", "tests/b.py": "", "tests/c.py": "", "docs/d.py": "", "node_modules/x/e.js": ""})
+    assert discover(tmp_path).aside == {"tests": 2, "docs": 1}
+
+
+def test_symlinks_are_not_followed_out_of_the_tree(tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside", {"secret.py": "x = 1"})
+    inside = write(tmp_path / "inside", {"a.py": ""})
+    (inside / "link").symlink_to(outside)
+    (inside / "link.py").symlink_to(outside / "secret.py")
+    assert paths(inside) == ["a.py"]
+
+
+def test_a_symlink_that_loops_does_not_hang(tmp_path: Path) -> None:
+    write(tmp_path, {"a/b.py": ""})
+    (tmp_path / "a" / "again").symlink_to(tmp_path)
+    assert paths(tmp_path) == ["a/b.py"]
+
+
+def test_a_file_over_the_bound_is_reported_and_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_FILE_BYTES", 10)
+    write(tmp_path, {"big.py": "x = 1\n" * 10, "small.py": "x = 1"})
+    checkout = discover(tmp_path)
+    assert [s.path for s in checkout.sources] == ["small.py"]
+    assert checkout.skipped == [("big.py", "larger than 10 bytes")]
+
+
+def test_files_past_the_number_bound_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_FILES", 1)
+    write(tmp_path, {"a.py": "", "b.py": ""})
+    assert discover(tmp_path).skipped == [("b.py", "over the size bound of one analysis")]
+
+
+def test_packages_of_a_monorepo_are_found_and_own_their_files(tmp_path: Path) -> None:
+    write(tmp_path, {"core/pyproject.toml": "", "core/a.py": "", "web/package.json": "", "web/b.ts": "", "c.py": ""})
+    checkout = discover(tmp_path)
+    assert checkout.packages == ["core", "web"]
+    assert {s.path: s.package for s in checkout.sources} == {"c.py": "", "core/a.py": "core", "web/b.ts": "web"}
+
+
+def test_applications_and_integrations_of_a_monorepo_are_set_aside(tmp_path: Path) -> None:
+    files = {f"core/m{i}.py": "" for i in range(12)}
+    files |= {"pyproject.toml": "", "core/pyproject.toml": "", "apps/web/package.json": "", "apps/web/a.ts": ""}
+    files |= {"integrations/x/pyproject.toml": "", "integrations/x/b.py": ""}
+    checkout = discover(write(tmp_path, files))
+    assert checkout.hosts == ["apps/web", "integrations/x"]
+    assert checkout.aside == {"other packages": 2}
+
+
+def test_hosts_are_kept_when_nothing_else_would_be_left(tmp_path: Path) -> None:
+    files = {"pyproject.toml": "", "apps/a/pyproject.toml": "", "apps/a/a.py": "", "apps/b/pyproject.toml": ""}
+    assert paths(write(tmp_path, files)) == ["apps/a/a.py"]
+
+
+def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not a folder"):
+        analyze(tmp_path / "missing")

@@ -1,0 +1,157 @@
+"""From rules to findings: one per mechanism, with trigger, subject and use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect.analyze.analysis import Analysis
+
+from .reading import analyzed, strategies
+
+WINDOW = """
+class Window:
+    def apply(self, messages):
+        if len(messages) <= self.size:
+            return messages
+        return messages[-self.size:]
+"""
+AGENT = """
+from memory.window import Window
+
+
+class Agent:
+    def __init__(self, llm):
+        self.llm = llm
+        self.window = Window()
+        self.messages = []
+
+    def run(self, text):
+        self.messages.append({"role": "user", "content": text})
+        return self.llm.chat(self.window.apply(self.messages))
+"""
+
+
+def found(root: Path, source: str, **files: str) -> Analysis:
+    return analyzed(root, {"memory/window.py": source, "agent.py": AGENT, **files})
+
+
+def test_a_finding_says_where_what_and_when(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, WINDOW).eviction
+    assert (finding.strategy, finding.path, finding.line, finding.symbol) == (
+        "fifo_message_count", "memory/window.py", 6, "Window.apply",
+    )  # fmt: skip
+    assert finding.trigger == ["message_count"]
+    assert finding.subject == "history"
+    assert finding.default_on and finding.wired
+    assert finding.id == "fifo_message_count@memory/window.py:6"
+    assert "messages[-self.size:]" in finding.evidence
+
+
+def test_a_class_that_is_a_choice_is_not_on_by_default(tmp_path: Path) -> None:
+    source = "class Policy:\n    pass\n\n\nclass Unused(Policy):\n" + "\n".join(WINDOW.splitlines()[2:]) + "\n"
+    analysis = analyzed(tmp_path, {"memory/window.py": source, "__init__.py": "from memory.window import Unused\n"})
+    assert [f.default_on for f in analysis.eviction] == [False]
+
+
+def test_code_used_only_by_tests_is_reported_apart(tmp_path: Path) -> None:
+    files = {"memory/window.py": WINDOW, "tests/test_window.py": "Window().apply([])\n"}
+    analysis = analyzed(tmp_path, files)
+    assert analysis.eviction == []
+    assert [(f.strategy, f.wired) for f in analysis.unwired] == [("fifo_message_count", False)]
+
+
+def test_async_and_blocking_twins_are_one_mechanism(tmp_path: Path) -> None:
+    source = """
+class Window:
+    def apply(self, messages):
+        limit = self.size if self.size else self.default_size
+        kept = messages[-limit:]
+        self.log.info(len(kept))
+        return kept
+
+    async def aapply(self, messages):
+        limit = self.size if self.size else self.default_size
+        kept = messages[-limit:]
+        self.log.info(len(kept))
+        return kept
+"""
+    (finding,) = found(tmp_path, source).eviction
+    assert finding.twins == ["memory/window.py:L11"]
+
+
+def test_a_tail_kept_beside_a_summary_is_part_of_the_summary(tmp_path: Path) -> None:
+    source = """
+class Window:
+    def apply(self, messages):
+        summary = self.llm.complete("Summarize " + str(messages))
+        return [summary] + messages[-self.size:]
+"""
+    assert strategies(found(tmp_path, source)) == ["summarization"]
+
+
+def test_the_caller_of_a_mechanism_is_not_a_second_one(tmp_path: Path) -> None:
+    source = """
+class Window:
+    def apply(self, messages):
+        self.messages = self.cut(messages)[-self.size:]
+        return self.messages
+
+    def cut(self, messages):
+        return messages[-self.size:]
+"""
+    assert [f.symbol for f in found(tmp_path, source).eviction] == ["Window.cut"]
+
+
+def test_the_trigger_is_looked_for_in_callers(tmp_path: Path) -> None:
+    source = """
+class Window:
+    def apply(self, messages):
+        if count_tokens(messages) > self.max_tokens:
+            self.shrink(messages)
+        return messages
+
+    def shrink(self, messages):
+        summary = self.llm.complete("Summarize " + str(messages))
+        messages[:] = [summary] + messages[-4:]
+"""
+    (finding,) = found(tmp_path, source).eviction
+    assert finding.trigger == ["token_count"]
+
+
+def test_telemetry_and_detectors_are_not_eviction(tmp_path: Path) -> None:
+    source = WINDOW.replace("Window", "Tail")
+    files = {"telemetry/spans.py": source, "loop_detector.py": source, "use.py": "Tail()\n"}
+    assert analyzed(tmp_path, files).eviction == []
+
+
+def test_a_listing_or_a_clone_is_not_eviction(tmp_path: Path) -> None:
+    source = """
+class Store:
+    def list_messages(self, limit):
+        return self.messages[-limit:]
+
+    def clone_thread(self, limit):
+        return self.messages[-limit:]
+"""
+    assert analyzed(tmp_path, {"memory/store.py": source, "use.py": "Store()\n"}).eviction == []
+
+
+def test_a_name_without_behaviour_is_nothing(tmp_path: Path) -> None:
+    source = '''
+class SlidingWindowSummarizer:
+    """Drops the oldest messages and summarises them with a model."""
+
+    def summarize(self, messages):
+        return messages
+'''
+    assert strategies(analyzed(tmp_path, {"memory/window.py": source, "use.py": "SlidingWindowSummarizer()\n"})) == []
+
+
+def test_a_summary_of_documents_is_not_eviction(tmp_path: Path) -> None:
+    source = """
+class TreeSummarize:
+    def get_response(self, chunks):
+        summary = self.llm.complete("Summarize " + str(chunks))
+        return summary
+"""
+    assert strategies(analyzed(tmp_path, {"synth/tree.py": source, "use.py": "TreeSummarize()\n"})) == []

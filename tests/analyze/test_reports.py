@@ -1,0 +1,236 @@
+"""JSON, Markdown, HTML, the matrix, checks and explanations."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from recollect.analyze import as_dict, as_json, as_markdown, matrix
+from recollect.analyze.analysis import Analysis, analyze
+from recollect.analyze.checks import CHECKS, failures
+from recollect.analyze.explain import explain, find
+from recollect.analyze.html import as_html
+from recollect.errors import NotFound
+
+from .reading import analyzed, write
+
+FILES = {
+    "memory/window.py": """
+class Window:
+    def apply(self, messages):
+        if len(messages) <= self.size:
+            return messages
+        return messages[-self.size:]
+""",
+    "memory/fold.py": """
+class Fold:
+    def apply(self, messages):
+        if count_tokens(messages) <= self.max_tokens:
+            return messages
+        return [self.summarize(messages)] + messages[-4:]
+
+    def summarize(self, old):
+        return self.llm.chat([{"role": "user", "content": f"Summarize <{old}> & all"}])
+
+
+def count_tokens(messages):
+    return sum(len(m.text) // 4 for m in messages)
+""",
+    "session/store.py": "import sqlite3\n\n\nclass SessionStore:\n    pass\n",
+    "agent.py": """
+from memory.fold import Fold
+from memory.window import Window
+
+
+class ChatAgent:
+    def __init__(self, llm):
+        self.messages = []
+        self.window = Window()
+        self.fold = Fold()
+
+    def run(self, user_input):
+        self.messages.append({"role": "user", "content": user_input})
+        return self.llm.chat(system=self.system_prompt, messages=self.fold.apply(self.messages), tools=self.tools)
+""",
+    "broken.py": "def (((\n" * 30,
+    "tests/test_window.py": "def test():\n    pass\n",
+}
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Analysis:
+    return analyzed(tmp_path / "sample", FILES)
+
+
+def test_json_has_the_promised_keys(sample: Analysis) -> None:
+    data = json.loads(as_json([sample]))
+    assert {"eviction", "assembly", "tiers", "tokens"} <= set(data)
+    keys = {"strategy", "trigger", "subject", "path", "line", "symbol", "default_on", "wired", "confidence"}
+    assert [f["strategy"] for f in data["eviction"]] == ["summarization", "fifo_message_count"]
+    assert all(keys <= set(f) for f in data["eviction"])
+    assert {"order", "methods", "locations"} <= set(data["assembly"])
+    assert all({"tier", "storage", "retrieval", "capacity", "locations"} <= set(t) for t in data["tiers"])
+    assert {"counting", "budget", "overflow", "locations"} <= set(data["tokens"])
+
+
+def test_paths_are_relative_to_the_checkout(sample: Analysis) -> None:
+    text = as_json([sample])
+    assert str(sample.checkout.root) not in text
+    assert '"memory/window.py"' in text
+
+
+def test_a_broken_file_is_reported_and_the_rest_read(sample: Analysis) -> None:
+    data = as_dict(sample)
+    assert [s["path"] for s in data["skipped"]] == ["broken.py"]
+    assert data["files"] == 4
+    assert data["set_aside"] == {"tests": 1}
+
+
+def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    write(tmp_path / "sample", FILES)
+    runs = [analyze(tmp_path / "sample", processes=1) for _ in range(2)]
+    assert as_json([runs[0]]) == as_json([runs[1]])
+    assert as_markdown(runs[0]) == as_markdown(runs[1])
+    assert as_html([runs[0]]) == as_html([runs[1]])
+
+
+def test_several_processes_give_the_same_bytes_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.analyze.gather._POOL_FROM_BYTES", 0)
+    monkeypatch.setattr("recollect.analyze.gather._BATCH_BYTES", 1)
+    write(tmp_path / "sample", FILES)
+    assert as_json([analyze(tmp_path / "sample", processes=2)]) == as_json([analyze(tmp_path / "sample", processes=1)])
+
+
+def test_a_time_limit_leaves_files_unread_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.analyze.gather._BATCH_BYTES", 1)
+    analysis = analyze(write(tmp_path, FILES), processes=1, time_limit=-1.0)
+    assert "not read within" in analysis.checkout.skipped[0][1]
+
+
+def test_nothing_of_the_checkout_is_run(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    evil = f"open({str(mark)!r}, 'w').close()\nraise SystemExit(3)\n"
+    analyze(write(tmp_path / "c", {"setup.py": evil, "__init__.py": evil, "conftest.py": evil, "a.py": evil}))
+    assert not mark.exists()
+
+
+def test_markdown_has_the_promised_shape(sample: Analysis) -> None:
+    headings = re.findall(r"^#+ .*$", as_markdown(sample), re.M)
+    assert headings == [
+        "## Memory Orchestration Analysis: sample",
+        "### Context Assembly",
+        "### Eviction Policy",
+        "### Memory Tiers",
+        "### Token Management",
+        "### Checks",
+    ]
+
+
+def test_markdown_says_not_determined_where_code_does_not_say(tmp_path: Path) -> None:
+    text = as_markdown(analyzed(tmp_path, {"a.py": "x = 1\n"}))
+    assert "Not determined: no function that builds a model's context was found." in text
+    assert "No mechanism found that makes the context smaller." in text
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.ids: set[str] = set()
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.tags.add(tag)
+        self.targets += [v for k, v in found.items() if k in ("href", "src") and v]
+        if found.get("id"):
+            self.ids.add(str(found["id"]))
+
+
+def test_html_stands_alone_and_every_link_has_its_evidence(sample: Analysis) -> None:
+    page = _Links()
+    page.feed(as_html([sample]))
+    assert "svg" in page.tags
+    assert not page.tags & {"script", "link", "img", "iframe"}
+    assert page.targets and all(t.startswith("#") for t in page.targets)
+    assert {t[1:] for t in page.targets} <= page.ids
+
+
+def test_html_shows_the_source_around_a_finding_and_escapes_it(sample: Analysis) -> None:
+    text = as_html([sample])
+    assert "<b>    6          return messages[-self.size:]</b>" in text
+    assert "Summarize &lt;{old}&gt; &amp; all" in text
+
+
+def test_the_matrix_has_a_row_for_each_framework(sample: Analysis) -> None:
+    rows = matrix.matrix([sample])["rows"]
+    assert rows["sample"]["eviction"] == ["fifo_message_count (default)", "summarization (default)"]
+    assert "| eviction | fifo_message_count (default), summarization (default) |" in matrix.as_markdown([sample])
+
+
+def test_several_frameworks_share_one_json_object(sample: Analysis) -> None:
+    data = json.loads(as_json([sample, sample]))
+    assert set(data) == {"format", "frameworks", "matrix"}
+    assert data["frameworks"]["sample"]["name"] == "sample"
+
+
+def test_an_explanation_walks_from_the_code_to_the_model(sample: Analysis) -> None:
+    text = explain(sample, find(sample, "Fold.apply"))
+    assert "memory/fold.py:L6" in text
+    assert "holds   model_near" in text
+    assert "memory/fold.py:L9  Fold.summarize" in text
+    assert "agent.py:L14  ChatAgent.run" in text
+
+
+def test_an_unknown_finding_names_those_there_are(sample: Analysis) -> None:
+    with pytest.raises(NotFound, match=r"fifo_message_count@memory/window\.py:6"):
+        find(sample, "nothing like it")
+
+
+def test_an_ambiguous_finding_is_refused(sample: Analysis) -> None:
+    with pytest.raises(NotFound, match="matches 2 findings"):
+        find(sample, "memory/")
+
+
+def test_the_checks_of_a_bounded_framework_name_only_what_is_wrong(sample: Analysis) -> None:
+    assert [(f.rule, f.where) for f in failures(sample)] == [
+        ("orphaned-tool-pairs", "memory/window.py:L6"),
+        ("estimate-only", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "files"),
+    [
+        ("unbounded-history", {"a.py": "x = 1\n"}),
+        ("orphaned-tool-pairs", FILES),
+        ("no-token-counting", {"a.py": "x = 1\n"}),
+        ("estimate-only", FILES),
+        ("no-overflow-handling", {"a.py": "x = 1\n"}),
+        ("dead-eviction", {"memory/window.py": FILES["memory/window.py"]}),
+        ("no-persistent-tier", {"a.py": "x = 1\n"}),
+    ],
+)
+def test_each_check_can_fail(rule: str, files: dict[str, str], tmp_path: Path) -> None:
+    assert rule in {f.rule for f in failures(analyzed(tmp_path, files), (rule,))}
+
+
+def test_every_check_is_tried_here() -> None:
+    assert len(CHECKS) == 7
+
+
+def test_a_cut_that_minds_tool_calls_is_no_orphan(tmp_path: Path) -> None:
+    source = """
+class Window:
+    def apply(self, messages):
+        kept = messages[-self.size:]
+        while kept and kept[0].role == "tool":
+            kept = kept[1:]
+        return kept
+"""
+    analysis = analyzed(tmp_path, {"memory/window.py": source, "use.py": "Window().apply(x)\n"})
+    assert analysis.eviction and not failures(analysis, ("orphaned-tool-pairs",))
