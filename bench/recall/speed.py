@@ -45,17 +45,26 @@ def sentences(count: int, rng: random.Random) -> list[str]:
     return out
 
 
+def _message(i: int, texts: list[str]) -> Entry:
+    return entry(
+        "message",
+        str(i),
+        texts[i],
+        context=texts[i - 1] if i else "",
+        thread=f"t{i // 40}",
+        seq=i % 40,
+        speaker=("Ann", "Bob")[i % 2],
+        created_at=i * 60_000_000,
+    )
+
+
 def build(count: int, embedder: WordLlamaEmbedder) -> tuple[ScopeIndex, list[str]]:
     """Index so many memories, and say how fast."""
     texts = sentences(count, random.Random(_SEED))
     scope = ScopeIndex(embedder.dimensions)
     start = time.perf_counter()
     for at in range(0, count, 1000):
-        part: list[Entry] = [
-            entry("message", str(at + i), text, context=texts[at + i - 1] if at + i else "",
-                  thread=f"t{(at + i) // 40}", seq=(at + i) % 40, speaker=("Ann", "Bob")[i % 2], created_at=(at + i) * 60_000_000)
-            for i, text in enumerate(texts[at : at + 1000])
-        ]  # fmt: skip
+        part = [_message(at + i, texts) for i in range(min(1000, count - at))]
         scope.add(part, embedder.embed([e.text for e in part]))
     spent = time.perf_counter() - start
     size = scope.vectors.nbytes / count if scope.vectors else 0

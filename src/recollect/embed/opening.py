@@ -55,9 +55,7 @@ class OpenEmbedder:
     def _checked(self, made: Any, count: int) -> Vectors:
         vectors = np.asarray(made, np.float32)
         if vectors.ndim != 2 or len(vectors) != count or (self.dimensions and vectors.shape[1] != self.dimensions):
-            raise ModelError(
-                f"the embedder {self.name!r} gave {vectors.shape} for {count} texts of {self.dimensions or 'some'} numbers"
-            )
+            raise ModelError(f"the embedder {self.name!r} gave {vectors.shape} for {count} texts")
         if not np.isfinite(vectors).all():
             raise ModelError(f"the embedder {self.name!r} gave values that are no numbers")
         self.dimensions = self.dimensions or vectors.shape[1]

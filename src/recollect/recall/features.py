@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -126,28 +125,30 @@ def _lexical(
 def _counts(
     query: Query, entries: Sequence[Entry], weight: Mapping[str, float]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    place = {term: j for j, term in enumerate(query.terms)}
-    own = np.zeros((len(entries), len(place)))
+    """Occurrences of each term in text and context, the length of the text, and the weight of pairs kept together.
+
+    Substring search in the joined terms is several times faster than splitting them; a term said twice in a row
+    counts once.
+    """
+    wanted = [(j, f" {term} ") for j, term in enumerate(query.terms)]
+    pairs = [(f" {a} {b} ", weight.get(a, 0.0) + weight.get(b, 0.0)) for a, b in sorted(query.pairs)]
+    own = np.zeros((len(entries), len(wanted)))
     context = np.zeros_like(own)
     lengths = np.zeros(len(entries))
-    pairs = np.zeros(len(entries))
+    together = np.zeros(len(entries))
     for i, entry in enumerate(entries):
-        terms = entry.terms.split(" ")
-        lengths[i] = len(terms)
-        at = [(p, term) for p, term in enumerate(terms) if term in place]
-        for _, term in at:
-            own[i, place[term]] += 1
-        if len(at) > 1:
-            pairs[i] = _pair_weight(at, query.pairs, weight)
-        for term in entry.context_terms.split(" "):
-            if term in place:
-                context[i, place[term]] += 1
-    return own, context, lengths, pairs
-
-
-def _pair_weight(at: list[tuple[int, str]], wanted: frozenset[tuple[str, str]], weight: Mapping[str, float]) -> float:
-    found = {(a, b) for (p, a), (q, b) in pairwise(at) if q == p + 1 and (a, b) in wanted}
-    return sum(weight.get(a, 0.0) + weight.get(b, 0.0) for a, b in found)
+        text, before = f" {entry.terms} ", f" {entry.context_terms} "
+        lengths[i] = text.count(" ") - 1
+        matched = 0
+        for j, term in wanted:
+            if term in text:
+                own[i, j] = text.count(term)
+                matched += 1
+            if term in before:
+                context[i, j] = before.count(term)
+        if matched > 1:
+            together[i] = sum(value for pair, value in pairs if pair in text)
+    return own, context, lengths, together
 
 
 def _saturate(count: Floats, norm: Floats | float) -> Floats:

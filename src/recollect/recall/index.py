@@ -17,9 +17,9 @@ from recollect.recall.signals import NAMES
 from recollect.recall.vectors import VectorIndex
 from recollect.recall.weights import TABLE
 
-CANDIDATES = 150
+CANDIDATES = 120
 """From each arm; more are taken when more hits are wanted."""
-NEIGHBOURS_OF = 20
+NEIGHBOURS_OF = 12
 NEAR = (-2, -1, 1, 2, 3)
 """Turns around the best of each arm are looked at too: what follows a mention is often the answer."""
 DATED = 120

@@ -78,7 +78,7 @@ def _reasons(parts: Floats, names: Sequence[str], places: Sequence[int]) -> dict
     ranks: dict[str, Floats] = {}
     for group, members in groups.items():
         share = parts[:, [names.index(m) for m in members if m in names]].sum(axis=1)
-        if np.ptp(share) > 1e-9:
+        if np.abs(share).max(initial=0.0) >= 0.05:
             shares[group] = share
             ranks[group] = (share[None, :] > share[np.asarray(places), None]).sum(axis=1) + 1
     out: dict[int, tuple[Reason, ...]] = {}
