@@ -57,12 +57,11 @@ class Rule(msgspec.Struct, frozen=True):
     pattern: re.Pattern[str]
     build: Build
     negative: bool = False
-    anywhere: bool = False
 
 
-def rule(pattern: str, build: Build, *, negative: bool = False, anywhere: bool = False) -> Rule:
+def rule(pattern: str, build: Build, *, negative: bool = False) -> Rule:
     """A rule from the text of its pattern; `I` and `my` match in any case."""
-    return Rule(re.compile(pattern, re.I), build, negative, anywhere)
+    return Rule(re.compile(pattern, re.I), build, negative)
 
 
 def vocabulary(words: str) -> frozenset[str]:
