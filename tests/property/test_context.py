@@ -27,7 +27,7 @@ from recollect.context import (
 )
 from recollect.context.measure import measure_anthropic, measure_openai
 from recollect.context.summaries import summary_tokens
-from recollect.context.units import Grouper, Unit, group
+from recollect.context.units import Grouper, Unit, group, said
 from recollect.context.validate import anthropic_problems, openai_problems
 from recollect.errors import BudgetError, RecollectError
 from recollect.messages import Message, as_message
@@ -334,8 +334,8 @@ def test_a_fold_stands_for_whole_units_and_is_shorter_than_they_were(kinds: list
     if fold is None:
         return
     inside = [unit for unit in found if unit.position <= fold.last]
-    assert [m for unit in inside if not unit.pinned for m in unit.messages] == list(fold.messages)
-    assert [m for unit in inside if unit.pinned for m in unit.messages] == list(fold.pinned)
+    assert said(unit for unit in inside if not unit.pinned) == list(fold.messages)
+    assert said(unit for unit in inside if unit.pinned) == list(fold.pinned)
     with pytest.raises(StopIteration) as done:
         write_fold(fold, counter=counter).send(None)
     digest = done.value.value

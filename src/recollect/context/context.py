@@ -131,6 +131,8 @@ class Context:
             "text": self.memory_text,
             "tokens": self.memory_message.tokens,
             "counter": self.account.counter,
+            # What forgetting one of them must find again.
+            "sources": [item.source for item in self.memory_items if item.source],
         }
         return msgspec.structs.replace(message, metadata={**message.metadata, ATTACHED: kept})
 

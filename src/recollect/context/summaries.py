@@ -18,7 +18,7 @@ from .measure import text_message
 from .plan import Aid, Digest
 from .render import transcript
 from .tokens import Counter, open_counter
-from .units import Unit
+from .units import Unit, said
 
 SMALLEST_SUMMARY = 16
 """Tokens below which no summary is tried."""
@@ -54,7 +54,7 @@ def summary_tokens(text: str, counter: Counter) -> int:
 
 def write_summary(units: Sequence[Unit], max_tokens: int, aid: Aid, model: Any = None) -> Digest | None:
     """A digest of at most `max_tokens` as it is sent, and shorter than what it replaces; else None."""
-    messages = [message for unit in units for message in unit.messages]
+    messages = said(units)
     replaced = sum(unit.tokens for unit in units)
     if aid.previous:
         replaced += summary_tokens(aid.previous, aid.counter)

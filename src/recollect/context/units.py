@@ -206,9 +206,14 @@ def units(messages: Iterable[Any], counter: Counter | None = None) -> list[Unit]
     return group(messages, counter or open_counter())[0]
 
 
-def group(messages: Iterable[Any], counter: Counter) -> tuple[list[Unit], list[Repair]]:
-    """All units of a list, oldest first, and what was repaired."""
-    grouper = Grouper(counter)
+def said(units: Iterable[Unit]) -> list[Message]:
+    """The messages of units without those made for the view: recalled memory is not what a speaker said."""
+    return [message for unit in units for message in unit.messages if SYNTHETIC not in message.metadata]
+
+
+def group(messages: Iterable[Any], counter: Counter, *, attached: bool = False) -> tuple[list[Unit], list[Repair]]:
+    """All units of a list, oldest first, and what was repaired; `attached` with what was recalled for each turn."""
+    grouper = Grouper(counter, attached=attached)
     out: list[Unit] = []
     listed = list(messages)
     for position in range(len(listed) - 1, -1, -1):
@@ -256,7 +261,8 @@ def _block_substance(block: Any) -> bool:
 def attached_message(message: Message) -> Message:
     """What was recalled for a stored input, as a message of its own."""
     kept = message.metadata[ATTACHED]
-    return Message(role="user", content=kept["text"], tokens=kept.get("tokens"), counter=kept.get("counter"))
+    tokens, counter = kept.get("tokens"), kept.get("counter")
+    return Message(role="user", content=kept["text"], tokens=tokens, counter=counter, metadata={SYNTHETIC: True})
 
 
 def synthetic_result(call_id: str) -> Message:

@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 
-from recollect.context import Assembly, Context, MemoryItem, PromptBuilder, TokenBudget, compress, open_counter, units
+from recollect.context import (
+    Assembly,
+    Context,
+    MemoryItem,
+    PromptBuilder,
+    Summarize,
+    TokenBudget,
+    compress,
+    open_counter,
+    units,
+)
 from recollect.context.cache import cached_tokens
 from recollect.context.fold import fold_of, plan_fold, write_fold
 from recollect.context.measure import measure_anthropic, measure_openai
-from recollect.context.units import ATTACHED
+from recollect.context.units import ATTACHED, group
 from recollect.context.validate import cache_markers
 from recollect.errors import BudgetError, UsageError
 from recollect.messages import Message, as_message
@@ -267,7 +277,7 @@ def test_with_the_cached_layout_each_request_starts_with_the_one_before() -> Non
             system="Be brief.",
             tools=[TOOL],
             input=f"question {number}?",
-            memory=[f"recalled for {number}"],
+            memory=[MemoryItem(f"recalled for {number}", source=f"user:ada/{number}")],
             layout="cached",
         )
         assembly.feed(thread[::-1], more=False, position=len(thread))
@@ -280,7 +290,23 @@ def test_with_the_cached_layout_each_request_starts_with_the_one_before() -> Non
         before = request
         asked = context.attach(Message(role="user", content=f"question {number}?"))
         assert asked.metadata[ATTACHED]["text"] == context.memory_text
+        assert asked.metadata[ATTACHED]["sources"] == [f"user:ada/{number}"]
         thread += [asked, Message(role="assistant", content=f"answer {number}")]
+
+
+def test_what_was_recalled_is_not_summarised_as_if_it_had_been_said() -> None:
+    recalled = {"text": "<recalled_memory>\nThe vault code is 9911.\n</recalled_memory>", "tokens": 30, "counter": None}
+    thread = stored(60)
+    thread[4] = Message(role="user", content="The gate code is 4410.", thread="t", seq=5, metadata={ATTACHED: recalled})
+    found, _ = group(thread, COUNTER, attached=True)
+    fold = plan_fold(found, 800)
+    assert fold is not None
+    digest = step(write_fold(fold))
+    assert "4410" in digest.text
+    assert "9911" not in digest.text
+    context = compress(thread, budget=800, policy=Summarize(keep=2), layout="cached")
+    assert "4410" in context.messages()[0]["content"]
+    assert "9911" not in str(context.messages())
 
 
 def test_markers_stand_at_the_stable_borders_at_most_four() -> None:
