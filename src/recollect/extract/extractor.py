@@ -14,7 +14,7 @@ from .calendar import number
 from .extracted import Extracted, LearningType
 from .phrases import amount, cut
 from .reading import Clause, clauses, is_unsure
-from .rules import RULES, Draft, Seen
+from .rules.base import Draft, Seen
 from .standing import habit, learning_key, standing_instruction
 from .temporal import parse_dates
 
@@ -72,6 +72,8 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[
 def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:
     negated = bool(_NEGATION.search(clause.text))
     loud = bool(_LOUD_NEGATION.search(clause.text))
+    from .rules.all import RULES  # compiled when the first statement comes, not for questions and other speakers
+
     text = _ASIDE.sub("", clause.text)
     seen = Seen(text, clause.sentence, at)
     for rule in RULES:
