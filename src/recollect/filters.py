@@ -98,6 +98,8 @@ def _test(path: tuple[str, ...], op: str, operand: Any, depth: int) -> Filter:
         raise InvalidFilter("$exists takes true or false")
     if op in ("$gt", "$gte", "$lt", "$lte") and _rank(operand) is None:
         raise InvalidFilter(f"{op} compares numbers, texts or times, not {type(operand).__name__}")
+    if isinstance(operand, datetime) and operand.tzinfo is None:
+        raise InvalidFilter(f"{op} takes an aware datetime, such as datetime.now(timezone.utc)")
     return Test(path, op, operand)
 
 
@@ -122,11 +124,15 @@ def _at(document: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         if isinstance(document, Mapping) and name in document:
             document = document[name]
-        elif isinstance(document, list | tuple) and name.isdecimal() and int(name) < len(document):
+        elif isinstance(document, list | tuple) and _is_place(name) and int(name) < len(document):
             document = document[int(name)]
         else:
             return MISSING
     return document
+
+
+def _is_place(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) < 10
 
 
 def _holds(test: Test, value: Any) -> bool:

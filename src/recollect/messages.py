@@ -243,7 +243,7 @@ def parse_arguments(raw: Any) -> Any:
         return raw
     try:
         return msgspec.json.decode(raw)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return raw
 
 

@@ -90,7 +90,12 @@ class BlockingRuntime:
         time.sleep(seconds)  # noqa: ASYNC251  # this runtime has no loop to stall
 
     async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-        return [await coro for coro in coros]
+        waiting = list(coros)
+        try:
+            return [await coro for coro in waiting]
+        finally:
+            for coro in waiting:
+                coro.close()  # where one failed, those after it are never begun
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
         if inspect.isawaitable(value):

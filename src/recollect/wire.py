@@ -139,8 +139,8 @@ def _assistant_to_anthropic(message: Message) -> dict[str, Any]:
     if isinstance(content, list):
         blocks.extend(content)
     for call in calls:
-        inner = call.get("function") or {}
-        given = parse_arguments(inner.get("arguments") or "{}")
+        inner = call.get("function") or call.get("custom") or {}
+        given = parse_arguments(inner.get("arguments") or inner.get("input") or "{}")
         if not isinstance(given, dict):
             given = {"arguments": given}
         blocks.append({"type": "tool_use", "id": call.get("id", ""), "name": inner.get("name", ""), "input": given})
