@@ -152,7 +152,10 @@ class Assembling:
             min_score=spec.min_score,
             where=spec.where,
         )
-        return [self._item(hit) for hit in hits if not _in_history(hit, thread, oldest)]
+        # The same question asked before says nothing new.
+        same = " ".join(query.split()).casefold()
+        fresh = [hit for hit in hits if " ".join(hit.text.split()).casefold() != same]
+        return [self._item(hit) for hit in fresh if not _in_history(hit, thread, oldest)]
 
     @staticmethod
     def _item(hit: Any) -> Any:

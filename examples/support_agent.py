@@ -1,0 +1,64 @@
+"""A support agent: customers through the entity cache, tool calls in the thread, what users prefer in their profile.
+
+python examples/support_agent.py
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from recollect import Memory, NothingLasts
+
+ORDERS = {"o-17": {"customer": "ada", "status": "shipped", "eta": "Tuesday"}}
+LOOKED_UP: list[str] = []
+
+
+def load_order(order: str) -> dict[str, Any] | None:
+    """Stands for a slow service."""
+    LOOKED_UP.append(order)
+    return ORDERS.get(order)
+
+
+def answer(memory: Memory, thread: str, asked: str) -> str:
+    """One turn with a tool call: the call, its result and the answer are committed together."""
+    memory.entities.register("order", load_order, ttl=600)
+    order = memory.entities.get("order", "o-17")
+    reply = f"It is {order['status']} and should arrive on {order['eta']}."
+    memory.threads.append(
+        thread,
+        {"role": "user", "content": asked},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "order", "arguments": '{"id": "o-17"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": f"status: {order['status']}"},
+        {"role": "assistant", "content": reply},
+    )
+    return reply
+
+
+def main() -> None:
+    warnings.simplefilter("ignore", NothingLasts)
+    with Memory(user="ada") as memory:
+        memory.working.record_action("opened the orders page", "o-17")
+        thread = memory.threads.create("user:ada", "Where is my order?")
+        for asked in ("Where is order o-17? I prefer e-mail over phone calls.", "And when will it come?"):
+            print(f"ada:   {asked}\nagent: {answer(memory, thread.id, asked)}")
+        memory.process("facts")
+        print(
+            "looked up",
+            len(LOOKED_UP),
+            "time(s);",
+            "learned:",
+            [one.content for one in memory.learnings.list(min_confidence=0)],
+        )
+        context = memory.context("Is there anything else?", thread=thread.id, budget=400)
+        print(context.bar())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Every code block of the docs runs, every command is documented, every link leads somewhere, every example ends well."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+RECOLLECT = Path(sys.executable).parent / "recollect"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(page.read_text("utf-8")) if kind == language]
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(blocks(page, "python")), "utf-8")
+    ended = run([sys.executable, "-W", "error", str(script)], tmp_path)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "recollect " in "".join(blocks(p, "sh"))], ids=lambda p: p.name)
+def test_commands_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
+    for body in blocks(page, "python"):
+        run([sys.executable, "-c", body], tmp_path)
+    for line in "".join(blocks(page, "sh")).splitlines():
+        if not line.startswith("recollect "):
+            continue
+        ended = run([str(RECOLLECT), *shlex.split(line, comments=True)[1:]], tmp_path)
+        assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
+
+
+def test_every_command_is_documented() -> None:
+    from recollect.cli.main import _COMMANDS
+
+    page = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    assert [name for name in _COMMANDS if f"`{name}" not in page and f"recollect {name}" not in page] == []
+
+
+def test_every_public_name_is_importable() -> None:
+    import recollect
+
+    assert [name for name in recollect.__all__ if getattr(recollect, name, None) is None] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_end_well(example: Path, tmp_path: Path) -> None:
+    ended = run([sys.executable, "-W", "error", str(example)], tmp_path)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_demo_ends_well(tmp_path: Path) -> None:
+    ended = run([str(RECOLLECT), "demo"], tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    for told in ("Lisbon", "none twice, none missing", "left in the file: nothing"):
+        assert told in ended.stdout
