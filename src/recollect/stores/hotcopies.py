@@ -134,10 +134,6 @@ class HotSide:
         read = lambda: self.store.scan(StateEntry, (org, partition), now=now, reverse=True, limit=limit)  # noqa: E731
         return await self.guarded(lambda: self._trusted(org, read))
 
-    def generation(self, org: str) -> int | None:
-        """The generation last seen, if it is trusted."""
-        return self._generations.get(org)
-
     async def fill(
         self, org: str, generation: int | None, versions: dict[Key, int], changes: Sequence[Change], now: int
     ) -> bool:
@@ -157,10 +153,18 @@ class HotSide:
             return False
         return True
 
-    async def mark(self, org: str, changes: Sequence[Change], now: int) -> list[Any]:
-        """Write marks without any condition; an org that could not be marked is wiped before it is served again."""
+    async def mark(self, org: str, changes: Sequence[Change], now: int) -> tuple[int | None, list[Any]]:
+        """Write marks without any condition, under a generation that is there before them.
+
+        An org that could not be marked is wiped before it is served again.
+        """
+
+        async def work() -> tuple[int | None, list[Any]]:
+            await self._prepare(org)
+            return self._generations.get(org), await self.store.apply(changes, now=now)
+
         try:
-            return await self.guarded(lambda: self.store.apply(changes, now=now))
+            return await self.guarded(work)
         except HotDown:
             self.distrust(org)
             raise

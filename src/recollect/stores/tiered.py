@@ -251,11 +251,11 @@ class TieredStore:
         """Say what is about to be written; None where that failed."""
         if plan.wipe:
             await self._hot.wipe(org)
-        generation, places = self._hot.generation(org), plan.places()
+        places = plan.places()
         if not places:
-            return _Marks(generation, {})
+            return _Marks(None, {})
         try:
-            done = await self._hot.mark(org, [self._hot.marked(place, now) for place in places], now)
+            generation, done = await self._hot.mark(org, [self._hot.marked(place, now) for place in places], now)
         except HotDown:
             return None
         return _Marks(generation, {place: stored.version for place, stored in zip(places, done, strict=True)})
@@ -357,13 +357,14 @@ def _plans(changes: Sequence[Change], hot: HotSide) -> dict[str, _Plan]:
         if isinstance(change, Expect) or (kind not in ROW_KINDS and kind is not Message):
             continue
         key = _key(change)
-        plan = plans.setdefault(str(key[0]), _Plan())
+        org = str(key[0])
+        plan = plans.setdefault(org, _Plan())
         if kind is Message and len(key) >= 2:
-            plan.windows[(key[0], hot.partition("messages", [key[1]]), _NEWEST)] = None
+            plan.windows[(org, hot.partition("messages", [key[1]]), _NEWEST)] = None
         elif kind is None or isinstance(change, DeleteRange):
             plan.wipe = True
         else:
-            plan.rows.setdefault(hot.place(str(key[0]), kind.table.name, key[1:]), []).append((number, change))
+            plan.rows.setdefault(hot.place(org, kind.table.name, key[1:]), []).append((number, change))
     return plans
 
 

@@ -11,7 +11,7 @@ import msgspec
 from ...errors import Conflict, InvalidValue, NotFound, StoreError, Unsupported, UsageError
 from ...messages import Message
 from ...ports import to_datetime, to_micros
-from ...records import Receipt, StateEntry
+from ...records import Receipt, Record, StateEntry
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored
 from .keys import bounds, encode_key, stamp, unstamp
 from .rows import layout
@@ -53,9 +53,23 @@ def arguments(changes: Sequence[Change], now: int, slack_ms: int) -> list[Any]:
 
 
 def _put(change: Put, out: list[Any]) -> None:
+    known = _encoded_puts.get(id(change.record)) if change.absent else None
+    if known is not None and known[0] is change.record:
+        out += known[1]
+        return
     kept = layout(type(change.record))
     flags = kept.flags + "a" if change.absent else kept.flags
-    out += [b"P", *kept.spec, flags, kept.history, *kept.encode(change.record)]
+    made = [b"P", *kept.spec, flags, kept.history, *kept.encode(change.record)]
+    if change.absent:
+        # The engine puts the same job with every append to a thread: as the same object, so it is encoded once.
+        if len(_encoded_puts) >= 1024:
+            _encoded_puts.clear()
+        _encoded_puts[id(change.record)] = (change.record, made)
+    out += made
+
+
+_encoded_puts: dict[int, tuple[Record, list[Any]]] = {}
+"""By identity; each keeps its record, so that no other object takes its number meanwhile."""
 
 
 def _append(change: Append, out: list[Any]) -> None:
