@@ -1,0 +1,62 @@
+"""Records to rows and back."""
+
+import msgspec
+import pytest
+
+from recollect.errors import CorruptRecord, InvalidValue
+from recollect.messages import Message
+from recollect.records import Fact, Record
+from recollect.stores.codec import checksum, codec, decoded, verify
+from recollect.testing.samples import bare, fact, full, kinds, message
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+def test_every_record_survives_its_row(kind: type[Record]) -> None:
+    for made in (full(kind, "org"), bare(kind, "org")):
+        row = codec(kind).encode(made)
+        assert all(cell is None or type(cell) in (str, int, float, bytes) for cell in row)
+        assert decoded(kind, row) == made
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+def test_a_key_begins_with_the_org_and_an_index_holds_all_of_it(kind: type[Record]) -> None:
+    names = {column.name for column in codec(kind).columns}
+    assert kind.table.key[0] == "org"
+    assert set(kind.table.key) <= names
+    for index in kind.table.indexes.values():
+        assert set(index) <= names
+        assert set(kind.table.key) <= set(index), "two rows could share a place in it"
+
+
+@pytest.mark.parametrize(("given", "kept"), [(5, 5.0), (0.1, 0.1), (-0.0, 0.0), (True, 1.0), (2**53, 2.0**53)])
+def test_a_real_is_always_a_float_without_minus_zero(given: float, kept: float) -> None:
+    row = codec(Message).encode(message("o", "x", importance=given))
+    cell = row[codec(Message).place["importance"]]
+    assert type(cell) is float
+    assert str(cell) == str(kept)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 10**400, "high"])
+def test_a_real_that_is_no_number_is_refused(bad: object) -> None:
+    with pytest.raises(InvalidValue):
+        codec(Fact).encode(msgspec.structs.replace(fact("o"), confidence=bad))
+
+
+def test_a_changed_cell_changes_the_checksum() -> None:
+    row = codec(Fact).encode(fact("o", value={"a": 1}))
+    verify(Fact, row, checksum(row))
+    for place in range(len(row)):
+        changed = (*row[:place], "changed", *row[place + 1 :])
+        with pytest.raises(CorruptRecord) as caught:
+            verify(Fact, changed, checksum(row))
+        assert caught.value.facts["table"] == "facts"
+
+
+def test_a_row_that_cannot_be_read_is_corrupt() -> None:
+    row = list(codec(Fact).encode(fact("o")))
+    row[codec(Fact).place["value"]] = "{broken"
+    with pytest.raises(CorruptRecord):
+        decoded(Fact, tuple(row))
+    row[codec(Fact).place["created_at"]] = 10**30
+    with pytest.raises(CorruptRecord):
+        decoded(Fact, tuple(row))
