@@ -29,7 +29,7 @@ from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, 
 from .policies import SlidingWindow, model_of
 from .summaries import awaitable_model, summarize, summary_message
 from .tokens import Counter, open_counter
-from .units import INSTRUCTIONS, Grouper, Unit, group
+from .units import EMPTY_MESSAGE, INSTRUCTIONS, Grouper, Unit, group
 from .validate import check_view
 
 LAYOUTS = ("standard", "cached")
@@ -311,6 +311,10 @@ class Assembly:
         return context
 
     def _check_input(self) -> None:
+        if self._explicit_input and not self._input and any(fix.position >= _INPUT for fix in self._grouper.repairs):
+            lost = next(fix.reason for fix in self._grouper.repairs if fix.position >= _INPUT)
+            if lost != EMPTY_MESSAGE:
+                raise UsageError(f"the input cannot be sent: {lost}; append the call to the thread first")
         tokens = self._input_tokens()
         ceiling = self.budget.input
         if ceiling is not None and tokens > ceiling:

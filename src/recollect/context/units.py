@@ -18,6 +18,8 @@ from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
 NO_RESULT = "(no result: the call was interrupted)"
 EMPTY = "(empty message)"
+EMPTY_MESSAGE = "empty message"
+"""The reason of the repair that leaves one out."""
 SYSTEM_NOTE = "System note:"
 """Stands before a system message in the middle of a conversation where the provider has no place for one."""
 SYNTHETIC = "recollect.synthetic"
@@ -122,7 +124,7 @@ class Grouper:
         if message.pinned:
             filled = msgspec.structs.replace(message, content=EMPTY, tokens=None, shape=None)
             return [self._unit((filled,), position, position)]
-        self._note(message, position, "empty message")
+        self._note(message, position, EMPTY_MESSAGE)
         return []
 
     def _unit(self, messages: tuple[Message, ...], position: int, last: int, exchange: bool = False) -> Unit:

@@ -212,6 +212,12 @@ def test_the_input_may_be_the_result_of_a_call_in_the_thread() -> None:
     assert [message.role for message in context.input] == ["assistant", "tool"]
 
 
+def test_an_input_that_answers_no_call_is_refused_not_dropped() -> None:
+    assembly = Assembly(budget=1_000, input={"role": "tool", "tool_call_id": "nowhere", "content": "42"})
+    with pytest.raises(UsageError, match="append the call"):
+        drive(assembly, stored(3))
+
+
 def test_a_long_thread_is_read_only_as_far_as_it_is_kept() -> None:
     thread = stored(5_000)
     context, read = drive(Assembly(budget=1_000, input="And now?", average_tokens=20), thread)
