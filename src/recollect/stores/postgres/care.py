@@ -42,10 +42,10 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
     steps = [Step(f"SELECT {wanted}".encode(), ()), Step(_TABLES, ()), Step(_SEARCHER, ()), Step(_USED, ())]
     replies = await session.run(steps, repeatable=True)
-    settings = dict(zip(_SETTINGS, replies[0].rows()[0], strict=True))
+    settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows()[0], strict=True))
     tables = replies[1].rows()
     searcher = replies[2].rows()
-    found = {
+    found: dict[str, Any] = {
         "store": "postgres",
         "server": session.options.place,
         "version": settings["server_version"],

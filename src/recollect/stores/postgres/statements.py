@@ -178,9 +178,10 @@ def get_many_sql(kind: type[Record]) -> bytes:
     arrays = ", ".join(f"${i}::{_type(kind, name)}[]" for i, name in enumerate(key, 1))
     names = ", ".join(f"k{i}" for i in range(len(key)))
     match = " AND ".join(f"{_q(name)} = k{i}" for i, name in enumerate(key))
+    # OFFSET 0 keeps this a look-up per key, whatever the planner thinks of a table it has no statistics of.
+    row = f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)} OFFSET 0"
     return (
-        f"SELECT n, {selected(kind)} FROM unnest({arrays}) WITH ORDINALITY AS k({names}, n) "
-        f"JOIN {table(kind)} ON {match}{_alive(kind, len(key) + 1)}"
+        f"SELECT n, found.* FROM unnest({arrays}) WITH ORDINALITY AS k({names}, n) CROSS JOIN LATERAL ({row}) AS found"
     ).encode()
 
 

@@ -21,7 +21,7 @@ ALTER TABLE recollect.entries ADD COLUMN lexemes tsvector
 
 ALTER TABLE recollect.entries ALTER COLUMN lexemes SET STATISTICS 0;
 
-CREATE INDEX entries_lexemes ON recollect.entries USING gin (lexemes) WITH (gin_pending_list_limit = 512);
+CREATE INDEX entries_lexemes ON recollect.entries USING gin (lexemes) WITH (gin_pending_list_limit = 64);
 -- Entries come in large batches, and without fresh statistics the plan would pass the index by.
 ALTER TABLE recollect.entries SET (autovacuum_analyze_scale_factor = 0.02);
 
@@ -33,9 +33,15 @@ RETURN ('''' || replace(replace(p_lexeme, '\', '\\'), '''', '''''') || '''')::ts
 -- owner: where that role stands above the fence (superuser or BYPASSRLS) the index serves, else the namespace is read.
 -- They see the org that the transaction named, and no argument can name another.
 
-CREATE FUNCTION recollect.search_terms(p_ns text, p_terms text[], p_kinds text[], p_now bigint, p_total bigint, p_limit bigint)
-RETURNS TABLE (kind text, parent text, id text) LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET plan_cache_mode = 'force_custom_plan'
+-- How the two name the namespace's columns: where the text index can be used, so that no other one can. The codes in it
+-- are of one namespace already, and a planner without statistics would rather read that namespace whole.
+CREATE FUNCTION recollect.searched(p_column text) RETURNS text LANGUAGE sql STABLE
+RETURN CASE WHEN row_security_active('recollect.entries') THEN p_column ELSE p_column || ' || ''''' END;
+
+CREATE FUNCTION recollect.search_terms(
+  p_ns text, p_terms text[], p_kinds text[], p_now bigint, p_total bigint, p_limit bigint
+) RETURNS TABLE (kind text, parent text, id text) LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
 AS $$
 DECLARE
   the_org text := current_setting('recollect.org', true);
@@ -50,45 +56,47 @@ BEGIN
     RETURN;
   END IF;
   SELECT string_agg(q::text, ' | ')::tsquery INTO any_word FROM unnest(own || near) AS q;
-  RETURN QUERY
-  WITH hits AS MATERIALIZED (
-    SELECT e.kind, e.parent, e.id, e.lexemes, length(e.lexemes)::float8 AS size
-    FROM recollect.entries e
-    WHERE e.lexemes @@ any_word AND e.org = the_org AND e.ns = p_ns
-      AND (p_kinds IS NULL OR e.kind = ANY (p_kinds)) AND (e.expires_at IS NULL OR e.expires_at > p_now)
-  ), matched AS MATERIALIZED (
-    SELECT h.kind, h.parent, h.id, h.size, q.n, h.lexemes @@ q.o AS has_own, h.lexemes @@ q.c AS has_near
-    FROM hits h CROSS JOIN unnest(own, near) WITH ORDINALITY AS q(o, c, n)
-  ), weights AS (
-    SELECT m.n, ln(1 + greatest(p_total, count(*)) / (0.5 + count(*) FILTER (WHERE m.has_own OR m.has_near))) AS idf
-    FROM matched m GROUP BY m.n
-  ), typical AS (
-    SELECT avg(h.size) AS size FROM hits h
-  )
-  SELECT m.kind, m.parent, m.id
-  FROM matched m JOIN weights w ON w.n = m.n CROSS JOIN typical t
-  WHERE m.has_own OR m.has_near
-  GROUP BY m.kind, m.parent, m.id
-  ORDER BY sum(
-    w.idf::float8 * (m.has_own::int + 0.5::float8 * m.has_near::int)
-    * 2.2 / (1 + 1.2 * (0.25 + 0.75 * m.size / t.size))
-  ) DESC, m.kind, m.parent, m.id
-  LIMIT p_limit;
+  RETURN QUERY EXECUTE format($query$
+    WITH hits AS MATERIALIZED (
+      SELECT e.kind, e.parent, e.id, e.lexemes, length(e.lexemes)::float8 AS size
+      FROM recollect.entries e
+      WHERE e.lexemes @@ $1 AND %s = $2 AND %s = $3
+        AND ($4::text[] IS NULL OR e.kind = ANY ($4)) AND (e.expires_at IS NULL OR e.expires_at > $5)
+    ), matched AS MATERIALIZED (
+      SELECT h.kind, h.parent, h.id, h.size, q.n, h.lexemes @@ q.o AS has_own, h.lexemes @@ q.c AS has_near
+      FROM hits h CROSS JOIN unnest($6, $7) WITH ORDINALITY AS q(o, c, n)
+    ), weights AS (
+      SELECT m.n, ln(1 + greatest($8, count(*)) / (0.5 + count(*) FILTER (WHERE m.has_own OR m.has_near))::float8) AS idf
+      FROM matched m GROUP BY m.n
+    ), typical AS (
+      SELECT avg(h.size) AS size FROM hits h
+    )
+    SELECT m.kind, m.parent, m.id
+    FROM matched m JOIN weights w ON w.n = m.n CROSS JOIN typical t
+    WHERE m.has_own OR m.has_near
+    GROUP BY m.kind, m.parent, m.id
+    ORDER BY sum(
+      w.idf * (m.has_own::int + 0.5::float8 * m.has_near::int) * 2.2 / (1 + 1.2 * (0.25 + 0.75 * m.size / t.size))
+    ) DESC, m.kind, m.parent, m.id
+    LIMIT $9
+  $query$, recollect.searched('e.org'), recollect.searched('e.ns'))
+  USING any_word, the_org, p_ns, p_kinds, p_now, own, near, p_total, p_limit;
 END $$;
 
 CREATE FUNCTION recollect.count_terms(p_ns text, p_terms text[]) RETURNS TABLE (term text, entries bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
 AS $$
 DECLARE
   the_org text := current_setting('recollect.org', true);
-  word tsquery;
+  query text := format(
+    'SELECT count(*) FROM recollect.entries e WHERE e.lexemes @@ $1 AND %s = $2 AND %s = $3',
+    recollect.searched('e.org'), recollect.searched('e.ns'));
 BEGIN
   FOREACH term IN ARRAY p_terms LOOP
     entries := 0;
     IF term <> '' AND octet_length(term) <= 1024 THEN
-      word := recollect.one_word(recollect.scope_code(the_org, p_ns) || '.' || term);
-      SELECT count(*) INTO entries FROM recollect.entries e
-      WHERE e.lexemes @@ word AND e.org = the_org AND e.ns = p_ns;
+      EXECUTE query INTO entries
+      USING recollect.one_word(recollect.scope_code(the_org, p_ns) || '.' || term), the_org, p_ns;
     END IF;
     RETURN NEXT;
   END LOOP;

@@ -23,7 +23,7 @@ BEGIN
   FOREACH width IN ARRAY ARRAY[256, 384, 512, 768, 1024, 1536] LOOP
     EXECUTE format(
       'CREATE INDEX entries_near_%1$s ON recollect.entries '
-      'USING hnsw ((embedding::public.halfvec(%1$s)) public.halfvec_cosine_ops) WITH (m = 8, ef_construction = 40) '
+      'USING hnsw ((embedding::public.halfvec(%1$s)) public.halfvec_cosine_ops) WITH (m = 12, ef_construction = 48) '
       'WHERE public.vector_dims(embedding) = %1$s', width);
   END LOOP;
 END $$;
