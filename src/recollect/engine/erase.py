@@ -294,7 +294,9 @@ class Eraser:
         events = await self._scan(AuditEvent, subject, index="by_subject")
         if starts is not None:
             under = await self._scan(AuditEvent, index="by_subject", starts=starts)
-            events += [event for event in under if await self._under(event.subject, subject)]
+            # A thread may be named like another one's message.
+            named = [event for event in under if event.kind != "thread"]
+            events += [event for event in named if await self._under(event.subject, subject)]
         for start in range(0, len(events), PAGE):
             await self._apply(*(Delete(AuditEvent, event.row_key) for event in events[start : start + PAGE]))
 

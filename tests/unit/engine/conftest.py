@@ -90,3 +90,27 @@ async def _fill(core: Core, user: str, mark: str) -> None:
 
 def _entry(core: Core, ns: str, kind: str, parent: str, id: str, mark: str) -> Entry:
     return Entry(org=core.org, ns=ns, kind=kind, parent=parent, id=id, terms=mark, source=mark, created_at=core.at())
+
+
+@pytest.fixture
+def meanwhile(core: Core, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets another process write between the next read of a row and the write that follows it."""
+
+    def arrange(kind: type[Any], work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        get, left = core.store.get, [work]
+
+        async def interrupted(asked: type[Any], key: Any, *, now: int) -> Any:
+            found = await get(asked, key, now=now)
+            if asked is kind and left:
+                await left.pop()()
+            return found
+
+        monkeypatch.setattr(core.store, "get", interrupted)
+
+    return arrange
+
+
+@pytest.fixture
+def elsewhere(store: Store, runtime: Runtime, clock: FakeClock) -> Core:
+    """A core as another process has it: the same store, nothing else shared."""
+    return Core(Shared(store, runtime, clock), Scope(user="ada"))

@@ -1,6 +1,7 @@
 """Documents and their chunks: on borders, within the target, and kept where the text did not change."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -164,3 +165,18 @@ async def _index(core: Core) -> None:
                 )
             )
         )
+
+
+async def test_an_unchanged_chunk_is_not_even_written(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = Documents(core)
+    await documents.add("global", _section("One", 3) + _section("Two", 3), source="s")
+    written: list[Any] = []
+    apply = core.store.apply
+
+    async def seen(changes: Any, *, now: int) -> Any:
+        written.extend(change.record for change in changes if isinstance(change, Put))
+        return await apply(changes, now=now)
+
+    monkeypatch.setattr(core.store, "apply", seen)
+    await documents.add("global", _section("One", 3) + _section("Two", 4), source="s")
+    assert [record.heading for record in written if isinstance(record, Chunk)] == ["Two"]

@@ -229,3 +229,13 @@ async def test_what_has_expired_but_still_lies_there_goes_too(core: Core, clock:
     await Forgetting(core).forget(user="ada")
     clock.advance(-100_000)
     assert CANARY not in await _rows(core)
+
+
+async def test_the_trail_of_a_forgotten_thread_goes_with_it(core: Core) -> None:
+    for thread in (CANARY, f"{CANARY}#1"):
+        await Threads(core).create("global", id=thread)
+        await Threads(core).append(thread, "one", "two")
+        await Threads(core).delete_messages(thread, ids=[f"{thread}#1"])
+    await Forgetting(core).forget(thread=CANARY)
+    assert [event.subject for event in await Audit(core).list(kind="thread")][:1] == [f"{CANARY}#1"]
+    assert await Audit(core).list(subject=CANARY) == []

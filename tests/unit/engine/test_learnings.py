@@ -1,12 +1,14 @@
 """Learnings: kept once, moved by rules, most used first."""
 
+from collections.abc import Callable
+
 import pytest
 
 from recollect.engine.audit import Audit
 from recollect.engine.core import Core
 from recollect.engine.learnings import Learnings, fold
 from recollect.errors import InvalidValue, NotFound, UsageError
-from recollect.records import Job, Link
+from recollect.records import Job, Learning, Link
 from recollect.testing import FakeClock
 from recollect.testing.plugin import Together
 
@@ -131,3 +133,13 @@ async def test_bad_learnings_are_refused(core: Core, ada: Core) -> None:
         await Learnings(core).add("x")
     with pytest.raises(UsageError, match="another user"):
         await learnings.add("x", user="bob")
+
+
+async def test_a_reinforcement_between_read_and_write_is_not_lost(
+    ada: Core, elsewhere: Core, meanwhile: Callable[..., None]
+) -> None:
+    made = await Learnings(ada).add("Prefers tea")
+    meanwhile(Learning, lambda: Learnings(elsewhere).reinforce(made.id))
+    assert (await Learnings(ada).reinforce(made.id)).confidence == pytest.approx(0.68)
+    meanwhile(Learning, lambda: Learnings(elsewhere).reinforce(made.id))
+    assert (await Learnings(ada).add("prefers tea")).confidence == pytest.approx(0.7952)

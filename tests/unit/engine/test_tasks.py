@@ -345,3 +345,18 @@ async def test_bad_checkpoints_are_refused(core: Core, tasks: Tasks) -> None:
     with pytest.raises(UsageError, match="not running"):
         await tasks.run("t").complete("a")
     assert await core.scan(Task) == []
+
+
+async def test_a_step_whose_effects_fail_is_not_complete(core: Core, tasks: Tasks) -> None:
+    await Threads(core).create("global", id="log")
+    async with tasks.run("t") as task:
+        batch = task.batch()
+        await batch["threads"].append("log", "did a")
+        await Threads(core).delete("log")
+        with pytest.raises(NotFound):
+            await task.complete("a")
+        assert not task.is_complete("a") and list(task.remaining(["a"])) == ["a"]
+        task.batch()
+        await task.complete("b")
+    found = await tasks.resume("t")
+    assert found is not None and found.completed_subtasks == ("b",)

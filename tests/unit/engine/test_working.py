@@ -1,5 +1,6 @@
 """Working memory: typed, expiring, and never losing a partial update."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import msgspec
@@ -9,6 +10,7 @@ from recollect import Action, Page, PlanStep, Working, WorkingUser
 from recollect.engine.core import Core
 from recollect.engine.working import MAX_ACTIONS, WorkingMemory
 from recollect.errors import InvalidValue, UsageError
+from recollect.records import WorkingDocument
 from recollect.testing import FakeClock
 from recollect.testing.plugin import Together
 
@@ -156,3 +158,12 @@ async def test_a_batch_reads_its_own_writes(ada: Core) -> None:
     await ada.commit(batch)
     doc = await WorkingMemory(ada).get()
     assert doc is not None and doc.scratchpad == "one" and len(doc.recent_actions) == 1
+
+
+async def test_an_update_between_read_and_write_is_not_lost(
+    ada: Core, elsewhere: Core, meanwhile: Callable[..., None]
+) -> None:
+    await WorkingMemory(ada).update(scratchpad="a")
+    meanwhile(WorkingDocument, lambda: WorkingMemory(elsewhere).update(plan=[PlanStep(text="theirs")]))
+    doc = await WorkingMemory(ada).update(scratchpad="b")
+    assert doc == Working(scratchpad="b", plan=[PlanStep(text="theirs")])
