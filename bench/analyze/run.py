@@ -1,0 +1,166 @@
+"""Run the analyser on checkouts with hand-made truth and print every figure beside its threshold.
+
+    python bench/analyze/run.py --checkouts DIR [--truth DIR] [NAME ...]
+
+DIR holds one checkout per framework, in a folder named like its truth file, at the truth's commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import scoring
+from scoring import CORE, Record, Score
+
+from recollect.analyze import analyze, as_dict, as_json
+
+ROOT = Path(__file__).resolve().parents[2]
+THRESHOLDS = {
+    "recall": (0.80, "at least"), "precision": (0.70, "at least"), "traps": (0.20, "at most"),
+    "counting": (0.90, "at least"), "storage": (0.80, "at least"), "slots": (0.80, "at least"),
+    "seconds per 500k lines": (60.0, "at most"), "memory GB": (2.0, "at most"),
+}  # fmt: skip
+
+
+@dataclass
+class Run:
+    """One framework analysed."""
+
+    name: str
+    truth: Record
+    report: Record
+    seconds: float
+    lines: int
+
+
+def main() -> int:
+    """Analyse, score, print; 1 if a threshold is missed, 2 if nothing could be scored."""
+    options = _options()
+    runs = [run for path in sorted(options.truth.glob("*.json")) if (run := _run(path, options)) is not None]
+    if not runs:
+        print(f"nothing to score: no truth in {options.truth} has a checkout in {options.checkouts}", file=sys.stderr)
+        return 2
+    total = _print_frameworks(runs)
+    _print_all_strategies(runs)
+    held_out = _print_leave_one_out(runs)
+    return _verdict(runs, total, held_out)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--truth", type=Path, default=ROOT.parent / "shared" / "analyzer" / "truth")
+    parser.add_argument("--checkouts", type=Path, required=True)
+    parser.add_argument("--twice", action="store_true", help="analyse twice and compare bytes")
+    parser.add_argument("names", nargs="*")
+    return parser.parse_args()
+
+
+def _run(path: Path, options: argparse.Namespace) -> Run | None:
+    truth: Record = json.loads(path.read_text(encoding="utf-8"))
+    checkout = options.checkouts / truth["name"]
+    if not checkout.is_dir() or (options.names and truth["name"] not in options.names):
+        return None
+    started = time.perf_counter()
+    analysis = analyze(checkout, name=truth["name"])
+    seconds = time.perf_counter() - started
+    if options.twice and as_json([analysis]) != as_json([analyze(checkout, name=truth["name"])]):
+        print(f"{truth['name']}: two runs differ", file=sys.stderr)
+    return Run(truth["name"], truth, as_dict(analysis), seconds, sum(analysis.languages.values()))
+
+
+def _print_frameworks(runs: list[Run]) -> Score:
+    head = ("framework", "recall", "precision", "traps", "counting", "storage", "slots", "order", "lines", "seconds")
+    print("Five core strategies; counting, storage and slots as F1; order as agreeing pairs")
+    print(f"{head[0]:13}" + "".join(f"{h:>10}" for h in head[1:]))
+    total = Score()
+    for run in runs:
+        result = scoring.score(run.truth, run.report)
+        total.add(result)
+        order = scoring.order_agreement(run.truth, run.report)
+        print(_line(run.name, result, f"{order:10.2f}{run.lines:10}{run.seconds:10.1f}"))
+    print(_line("all", total, ""))
+    print(f"triggers shared with the truth: {total.triggers_right}/{total.triggers}; ", end="")
+    print(f"default_on as in the truth: {total.defaults_right}/{total.defaults}")
+    return total
+
+
+def _line(name: str, result: Score, rest: str) -> str:
+    recall = f"{result.found}/{result.entries}"
+    precision = f"{result.right}/{result.reported}"
+    traps = f"{result.trapped}/{result.traps}"
+    sets = "".join(f"{result.f1(n):10.2f}" for n in ("counting", "storage", "slots"))
+    return f"{name:13}{recall:>10}{precision:>10}{traps:>10}{sets}{rest}"
+
+
+def _print_all_strategies(runs: list[Run]) -> None:
+    total = Score()
+    for run in runs:
+        total.add(scoring.score(run.truth, run.report, core=False))
+    print(f"\nAll ten strategies: recall {total.recall:.2f}, precision {total.precision:.2f}")
+
+
+def _print_leave_one_out(runs: list[Run]) -> Score:
+    """Each framework scored only with rules that earned their place on the other five.
+
+    A rule earns it by being right at least once, and in at least seven of ten findings, on the others.
+    """
+    print("\nLeave one framework out: only rules that were right on the others")
+    total = Score()
+    for run in runs:
+        earned = _earned([other for other in runs if other is not run])
+        kept = [f for f in run.report["eviction"] if f["rule"] in earned or f["strategy"] not in CORE]
+        result = scoring.score(run.truth, {**run.report, "eviction": kept})
+        total.add(result)
+        dropped = sorted({f["rule"] for f in run.report["eviction"] if f["strategy"] in CORE} - earned)
+        note = f"  without {', '.join(dropped)}" if dropped else ""
+        print(f"{run.name:13} recall {result.found}/{result.entries} precision {result.right}/{result.reported}{note}")
+    print(f"{'all':13} recall {total.recall:.2f} precision {total.precision:.2f}")
+    return total
+
+
+def _earned(runs: list[Run]) -> set[str]:
+    right: dict[str, int] = {}
+    fired: dict[str, int] = {}
+    for run in runs:
+        for finding in scoring.in_scope(run.truth, run.report["eviction"]):
+            fired[finding["rule"]] = fired.get(finding["rule"], 0) + 1
+            right[finding["rule"]] = right.get(finding["rule"], 0) + bool(scoring.matched(run.truth, finding))
+    return {rule for rule, times in fired.items() if right[rule] and right[rule] / times >= 0.7}
+
+
+def _verdict(runs: list[Run], total: Score, held_out: Score) -> int:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    figures: dict[str, float] = {
+        "recall": total.recall,
+        "precision": total.precision,
+        "traps": total.trap_rate,
+        "counting": total.f1("counting"),
+        "storage": total.f1("storage"),
+        "slots": total.f1("slots"),
+        "seconds per 500k lines": max(r.seconds / r.lines * 500_000 for r in runs),
+        "memory GB": (own + 2 * children) / 1_048_576,
+    }
+    print("\nAgainst the thresholds")
+    short: list[str] = []
+    for name, value in figures.items():
+        bound, sense = THRESHOLDS[name]
+        good = value >= bound if sense == "at least" else value <= bound
+        if not good:
+            short.append(name)
+        print(f"{name:24}{value:8.2f}  {sense} {bound:.2f}  {'ok' if good else 'FALLS SHORT'}")
+    print(f"{'leave-one-out recall':24}{held_out.recall:8.2f}\n{'leave-one-out precision':24}{held_out.precision:8.2f}")
+    print("nothing falls short" if not short else f"falls short: {', '.join(short)}")
+    return 1 if short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
