@@ -34,7 +34,7 @@ SKIP = {"adversarial"}
 DEPTH = 50
 SIGNS = {"asks": -1, "reacts": -1, "second": -1}
 """Features that may only count against a turn; the others in `POSITIVE` only for it."""
-FREE = {"long", "user", "recency_people", "short", "length"}
+FREE = {"long", "user", "short", "length"}
 
 
 @dataclass

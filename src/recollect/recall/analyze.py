@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from recollect.recall.stopwords import STOPWORDS
@@ -34,6 +35,7 @@ _SCRIPTS = (
     (re.compile("[\u0600-\u06ff]"), "arabic"),
     (re.compile("[\u0900-\u097f]"), "hindi"),
 )
+_LOCK = Lock()
 _LATIN = tuple(name for name in STOPWORDS if name not in ("english", "russian"))
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
@@ -118,7 +120,8 @@ def _stem(word: str, language: str) -> str:
     word = word.removesuffix("'s").replace("'", "")[:MAX_TERM]
     if not word.isdigit():
         stemmer = _stemmer(language)
-        word = (stemmer.stemWord(word) if stemmer is not None else word) or word
+        with _LOCK:  # a stemmer keeps the word it works on
+            word = (stemmer.stemWord(word) if stemmer is not None else word) or word
     return word if word.isascii() else _fold(word) or word
 
 

@@ -43,7 +43,7 @@ TABLE: dict[str, tuple[float, float]] = {
     "date": (1.92, 1.74),
     "date_near": (1.89, 1.86),
     "recency": (2.07, 2.22),
-    "recency_people": (-0.45, -0.41),
+    "recency_people": (0.0, 0.0),
     "standing": (0.3, 0.3),
     "confidence": (1.0, 1.0),
     "uses": (0.1, 0.1),
