@@ -225,12 +225,55 @@ def test_a_reader_that_was_overtaken_does_not_fill_in_what_it_read(
     run(store.apply([Put(entry(org, value="new"))], now=NOW))
     run(store._fill(org, generation, [(place, copies[0], old)], NOW))
     assert run(store.get(StateEntry, (org, *K), now=NOW)).value == "new"
-    # The same with a flush in between, which takes the versions away.
+    # The same with flushes, which take the versions away: nothing there before, nothing there after.
+    hot_server.flush()
     generation, copies = run(store._hot.read(org, [place], NOW))
+    assert copies[0].version == 0
     run(store.apply([Put(entry(org, value="newer"))], now=NOW))
     hot_server.flush()
     run(store._fill(org, generation, [(place, copies[0], old)], NOW))
     assert run(store.get(StateEntry, (org, *K), now=NOW)).value == "newer"
+
+
+def test_of_two_writers_at_once_the_last_to_commit_is_served(
+    store: TieredStore, durable: Counted, hot_server: RedisServer, run: Run, org: str
+) -> None:
+    run(store.apply([Put(entry(org, value="old"))], now=NOW))
+    other = tiered(durable, hot_server.url, BlockingRuntime())
+    run_blocking(other.open())
+
+    def overtake() -> None:
+        durable.before_apply = None
+        run_blocking(other.apply([Put(entry(org, value="first to commit"))], now=NOW))
+
+    durable.before_apply = overtake
+    run(store.apply([Put(entry(org, value="last to commit"))], now=NOW))
+    for one, way in ((store, run), (other, run_blocking)):
+        assert way(one.get(StateEntry, (org, *K), now=NOW)).value == "last to commit"
+    run_blocking(other.close())
+
+
+def test_the_hot_store_comes_back_in_the_middle_of_a_write(durable: Counted, hot_server: RedisServer, org: str) -> None:
+    """The write could not be announced; before it commits, a reader fills in what it is about to replace."""
+    with Proxy(hot_server.port) as proxy:
+        stores = [tiered(durable, f"redis://127.0.0.1:{proxy.port}", BlockingRuntime()) for _ in range(2)]
+        for store in stores:
+            run_blocking(store.open())
+            run_blocking(store.apply([Put(entry(org, value="old"))], now=NOW))
+
+        def come_back() -> None:
+            proxy.mode = "pass"
+            for store in stores:
+                run_blocking(store.get(StateEntry, (org, *K), now=NOW))
+
+        durable.before_apply, proxy.mode = come_back, "reset"
+        proxy.drop()
+        run_blocking(stores[0].apply([Put(entry(org, value="new"))], now=NOW))
+        durable.before_apply = None
+        for store in reversed(stores):
+            found = run_blocking(store.get(StateEntry, (org, *K), now=NOW))
+            assert found is not None and found.value == "new"
+            run_blocking(store.close())
 
 
 def test_a_read_during_a_write_fills_nothing_that_outlives_it(
