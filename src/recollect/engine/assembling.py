@@ -71,7 +71,9 @@ class Assembling:
         await Threads(core)._check_visible(thread)
         past = await self._past(thread)
         if past is not None:
-            parts["summary"] = past.text
+            parts |= {"summary": past.text, "folded": past.last}
+        if isinstance(policy, VectorSwap):
+            parts["found"] = []
         assembly = Assembly(**parts)
         pages = await self._read(assembly, thread, past.last if past else 0)
         oldest = pages[-1].seq if pages else 0
@@ -81,7 +83,7 @@ class Assembling:
             parts["found"] = await self._swapped(input, thread, oldest, policy.k)
         if head or memory or parts.get("found"):
             # Said once more with what was found: the pages are at hand, so nothing is read twice.
-            ended = assembly._ended
+            ended = assembly.ended
             assembly = Assembly(**parts, head=head, memory=memory)
             assembly.feed(pages, more=not ended)
         if not pages and past is None:
@@ -90,7 +92,7 @@ class Assembling:
 
     async def _finished(self, assembly: Any) -> Context:
         context: Context = await assembly.finish_async()
-        used = [item.source for item in assembly._items[: context.account.memory_kept] if item.kind == "learning"]
+        used = [item.source for item in context.memory_items if item.kind == "learning"]
         if used and self._core.scope.user is not None:
             await Learnings(self._core).used(used)
         return context

@@ -40,7 +40,8 @@ class Folding:
         previous = past[0] if past else None
         behind = previous.last if previous else 0
         messages = await core.scan(Message, thread, after=(behind,), limit=MOST_MESSAGES)
-        found, _ = group(messages, core.shared.counter)
+        # What was recalled rides with its turn in cached contexts: counted here, so that folds do not come late.
+        found, _ = group(messages, core.shared.counter, attached=True)
         planned = plan_fold(
             found,
             room_tokens,

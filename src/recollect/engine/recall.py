@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -381,7 +382,6 @@ def _rank(
     from ..recall.entry import ScopeStats
     from ..recall.features import Similarity
     from ..recall.rank import rank
-    from ..recall.vectors import decode
 
     details = [mark.detail for _, mark in scopes]
     total = sum(detail.get("entries", 0) for detail in details)
@@ -397,16 +397,27 @@ def _rank(
         mean = sum(count * mean for count, mean, _ in spread) / weight
         std = sum(count * std for count, _, std in spread) / weight
         unit = np.asarray(vector, np.float32)
-        cosine = np.array([mean if e.vector is None else float(decode(e.vector) @ unit) for e in entries], np.float64)
-        similarity = Similarity(cosine, mean, std)
-    return rank(query, [_seen(entry) for entry in entries], stats, counts, similarity, explain=4 * top_k)
+        similarity = Similarity(_cosines(entries, unit, mean), mean, std)
+    return rank(query, [_seen(entry) for entry in entries], stats, counts, similarity, explain=2 * top_k)
+
+
+def _cosines(entries: Sequence[Entry], unit: Any, missing: float) -> Any:
+    """The cosine of each entry; `missing` where it has no vector of this length."""
+    import numpy as np
+
+    out = np.full(len(entries), missing, np.float64)
+    width = len(unit) + 4
+    have = [i for i, entry in enumerate(entries) if entry.vector is not None and len(entry.vector) == width]
+    if have:
+        raw = np.frombuffer(b"".join([entries[i].vector or b"" for i in have]), np.uint8).reshape(len(have), width)
+        scales = raw[:, :4].copy().view("<f4")[:, 0]
+        out[have] = (raw[:, 4:].view(np.int8).astype(np.float32) @ unit) * scales
+    return out
 
 
 def _seen(entry: Entry) -> Any:
     """A stored entry as ranking sees it."""
-    from ..recall.entry import Entry as Seen
-
-    return Seen(
+    return _seen_type()(
         kind="chunk" if entry.kind == "document" else entry.kind,
         id=entry.id,
         namespace=entry.ns,
@@ -424,6 +435,13 @@ def _seen(entry: Entry) -> Any:
         context_terms=entry.context_terms,
         signals=entry.signals,
     )
+
+
+@cache
+def _seen_type() -> Any:
+    from ..recall.entry import Entry as Seen
+
+    return Seen
 
 
 def _hit(scored: Any) -> Any:

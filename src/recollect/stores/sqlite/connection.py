@@ -29,7 +29,7 @@ _HEADER_BYTES, _MARK_AT = 100, 68
 """Of the SQLite file format: how long its header is, and where in it the application id lies."""
 BUSY_SECONDS = 60.0
 PAGE_BYTES = 8192
-"""Twice SQLite's own: messages of a few hundred bytes waste half as much at the ends of pages, for 3 µs more an append."""
+"""Twice SQLite's own: messages of a few hundred bytes waste half as much at the ends of pages; 3 µs more an append."""
 BALLAST_BYTES = 1 << 20
 _MIGRATIONS = "recollect.stores.sqlite.migrations"
 _abandoned: list[Any] = []

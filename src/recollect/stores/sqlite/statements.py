@@ -56,6 +56,14 @@ def column_names(kind: type[Record]) -> tuple[str, ...]:
 
 
 @cache
+def many_sql(kind: type[Record]) -> str:
+    """The rows under a JSON list of keys, in any order."""
+    columns = ", ".join(f"t.{name}" for name in column_names(kind))
+    match = " AND ".join(f"t.{name} = json_extract(k.value, '$[{i}]')" for i, name in enumerate(kind.table.key))
+    return f"SELECT {columns} FROM json_each(?) AS k CROSS JOIN {kind.table.name} AS t ON {match}"
+
+
+@cache
 def scan_sql(
     kind: type[Record], index: str | None, prefix: int, after: int, before: int, starts: int, reverse: bool
 ) -> str:

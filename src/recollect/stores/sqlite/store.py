@@ -20,12 +20,16 @@ from .changes import lease as give
 from .connection import Connections
 from .plain import plain_messages
 from .search import search_text, term_counts
-from .statements import column_names, scan_sql, statements, successor
+from .statements import column_names, many_sql, scan_sql, statements, successor
 
 _DUE = (
     "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} "
     "ORDER BY run_at, org, ns, item LIMIT ?"
 )
+
+
+FEW = 3
+"""Up to so many rows are got one by one."""
 
 
 class SqliteStore:
@@ -57,7 +61,7 @@ class SqliteStore:
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """The live rows under several keys, in their order."""
-        return await self._runtime.call(lambda: [self._get(kind, key, now) for key in keys])
+        return await self._runtime.call(self._get_many, kind, keys, now)
 
     async def scan(
         self,
@@ -139,6 +143,17 @@ class SqliteStore:
             return None
         record: R = _decode(kind, row)
         return record
+
+    def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
+        if len(keys) <= FEW:
+            return [self._get(kind, key, now) for key in keys]
+        # One statement for all: a look-up inside SQLite costs a tenth of a statement from Python.
+        listed = msgspec.json.encode(keys).decode()
+        rows = self._connections.read(lambda cursor: cursor.execute(many_sql(kind), (listed,)).fetchall())
+        place, expires = codec(kind).place, codec(kind).place.get("expires_at")
+        at = [place[name] for name in kind.table.key]
+        found = {tuple([row[i] for i in at]): row for row in rows if expires is None or live(row[expires], now)}
+        return [None if (row := found.get(tuple(key))) is None else _decode(kind, row) for key in keys]
 
     def _scan(
         self,
