@@ -1,3 +1,45 @@
-"""Shared by all tests: the public plugin, and servers that tests start for themselves."""
+"""Shared by all tests: the public plugin, and real servers that the session starts for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 
 pytest_plugins = ["recollect.testing.plugin"]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Any]:
+    """A Postgres with pgvector, its schema in place."""
+    from recollect.runtime import BlockingRuntime, run_blocking
+    from recollect.stores.postgres import PostgresStore
+    from tests.servers.postgres import start_postgres
+
+    server = start_postgres()
+    store = PostgresStore(server.url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    run_blocking(store.close())
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Any]:
+    """A Redis or Valkey that syncs every write."""
+    from tests.servers.redis import start_redis
+
+    server = start_redis()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> Iterator[Any]:
+    """A cluster of three masters."""
+    from tests.servers.redis import start_redis_cluster
+
+    cluster = start_redis_cluster()
+    yield cluster
+    cluster.stop()

@@ -38,13 +38,20 @@ class MemoryConformance(FactTests, ThreadTests, StateTests, NounTests, ScopeTest
         raise NotImplementedError("give the suite a url fixture")
 
     @pytest.fixture
-    def open_memory(self, url: Any, runtime: Runtime, run: Run, org: str, clock: FakeClock) -> Iterator[OpenMemory]:
+    def hot(self) -> Any:
+        """The hot store in front of it, if there is one."""
+        return None
+
+    @pytest.fixture
+    def open_memory(
+        self, url: Any, hot: Any, runtime: Runtime, run: Run, org: str, clock: FakeClock
+    ) -> Iterator[OpenMemory]:
         """Opens memories of this test's org and clock, closed after it."""
         opened: list[Any] = []
 
         def make(**options: Any) -> Any:
-            quiet = {"org": org, "clock": clock, "embedder": None, "counter": "estimate", "worker": False}
-            settings = {**quiet, "extract": None, **options}
+            quiet = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
+            settings: dict[str, Any] = {"org": org, "clock": clock, "hot": hot, **quiet, **options}
             opened.append(awaited(Memory(url, **settings)) if runtime.blocking else AsyncMemory(url, **settings))
             return opened[-1]
 

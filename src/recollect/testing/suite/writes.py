@@ -108,12 +108,13 @@ class Writes:
         assert await store.apply([DeleteRange(Message, (org, "t"), before=(10,))], now=NOW) == [9]
         assert [m.seq for m in await store.scan(Message, (org, "t"), now=NOW)] == [10, 11, 12]
 
-    @pytest.mark.parametrize("key", ADVERSARIAL[:60], ids=ascii)
-    async def test_deleting_one_odd_key_deletes_no_other(self, store: Store, org: str, key: str) -> None:
-        await store.apply([Put(entry(org, other)) for other in ADVERSARIAL[:60]], now=NOW)
-        await store.apply([Delete(StateEntry, (org, "global", key))], now=NOW)
-        left = [item.key for item in await store.scan(StateEntry, (org, "global"), now=NOW)]
-        assert left == sorted(other for other in ADVERSARIAL[:60] if other != key)
+    async def test_deleting_one_odd_key_deletes_no_other(self, store: Store, org: str) -> None:
+        left = set(ADVERSARIAL)
+        await store.apply([Put(entry(org, key)) for key in left], now=NOW)
+        for key in ADVERSARIAL:
+            assert await store.apply([Delete(StateEntry, (org, "global", key))], now=NOW) == [True]
+            left.remove(key)
+            assert [item.key for item in await store.scan(StateEntry, (org, "global"), now=NOW)] == sorted(left)
 
     async def test_a_batch_sees_its_own_earlier_changes(self, store: Store, org: str) -> None:
         row = (org, *K)
