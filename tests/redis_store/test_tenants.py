@@ -1,0 +1,88 @@
+"""Random work in orgs whose names lie as close as names can: nobody reads, writes or learns of another."""
+
+import os
+import random
+from typing import Any
+
+import pytest
+
+from recollect.errors import RecollectError
+from recollect.messages import Message
+from recollect.records import Fact, StateEntry, Thread
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.base import Append, Delete, DeleteRange, Increment, Put, Store
+from recollect.stores.memory import MemoryStore
+from recollect.stores.redis import RedisStore
+from recollect.testing.samples import ADVERSARIAL, NOW, WHEN, entry, fact, message, thread
+from tests.servers.redis import RedisCluster, RedisServer
+
+OPERATIONS = int(os.environ.get("RECOLLECT_TENANT_OPERATIONS", "4000"))
+
+
+def work(store: Store, orgs: list[str], seed: int, count: int) -> int:
+    """Do random work beside one reference store per org; the number of rows that were looked at."""
+    rng = random.Random(seed)
+    own = {org: MemoryStore() for org in orgs}
+    seen = 0
+    for number in range(count):
+        org, name, other = rng.choice(orgs), rng.choice(ADVERSARIAL), rng.choice(ADVERSARIAL)
+        operation = _operation(rng, org, name, other, f"{number} of {org}")
+        told, answered = _outcome(own[org], operation), _outcome(store, operation)
+        assert answered == told, f"operation {number}"
+        for row in answered if isinstance(answered, list) else [answered]:
+            if isinstance(row, Fact | StateEntry | Thread | Message):
+                assert row.org == org
+                seen += 1
+    for org in orgs:
+        for kind in (Fact, StateEntry, Thread, Message):
+            rows: Any = run_blocking(store.scan(kind, (org,), now=NOW))  # type: ignore[type-var]
+            assert rows == run_blocking(own[org].scan(kind, (org,), now=NOW))  # type: ignore[type-var]
+    return seen
+
+
+def _operation(rng: random.Random, org: str, name: str, other: str, value: str) -> Any:
+    talk = Append(org, name, (message(org, value, thread=name),), WHEN, rng.choice([None, other]))
+    choices: list[Any] = [
+        lambda s: s.apply([Put(fact(org, name, value, ns=other)), Put(entry(org, name, value, ns=other))], now=NOW),
+        lambda s: s.apply([Put(thread(org, name, ns=other), absent=True), talk], now=NOW),
+        lambda s: s.apply([Increment(entry(org, name, ns="count"))], now=NOW),
+        lambda s: s.get(Fact, (org, other, name), now=NOW),
+        lambda s: s.get_many(StateEntry, [(org, other, name), (org, name, other)], now=NOW),
+        lambda s: s.scan(Fact, (org, other), now=NOW),
+        lambda s: s.scan(StateEntry, (org,), now=NOW, limit=5),
+        lambda s: s.scan(StateEntry, (org, other), now=NOW, starts=name),
+        lambda s: s.scan(Thread, (org, other), now=NOW, index="by_ns"),
+        lambda s: s.scan(Message, (org, name), now=NOW, reverse=True, limit=3),
+        lambda s: s.apply([Delete(Fact, (org, other, name))], now=NOW),
+        lambda s: s.apply([DeleteRange(StateEntry, (org, other))], now=NOW),
+    ]
+    return rng.choice(choices)
+
+
+def _outcome(store: Store, operation: Any) -> Any:
+    try:
+        return run_blocking(operation(store))
+    except RecollectError as error:
+        return type(error).__name__
+
+
+@pytest.mark.parametrize("cluster", [False, True], ids=["standalone", "cluster"])
+def test_no_row_of_one_org_is_ever_seen_in_another(
+    cluster: bool, redis_server: RedisServer, redis_cluster: RedisCluster, org: str
+) -> None:
+    url = redis_cluster.url if cluster else redis_server.url
+    store = RedisStore(url, runtime=BlockingRuntime(), on_risk="ignore")
+    orgs = [org, *(f"{org}{odd}" for odd in ADVERSARIAL[:60]), *(f"{odd}{org}" for odd in ADVERSARIAL[:20])]
+    assert work(store, orgs, 11, OPERATIONS) > OPERATIONS // 20
+    run_blocking(store.close())
+
+
+def test_the_harness_sees_a_store_that_mixes_orgs(redis_server: RedisServer, org: str) -> None:
+    class Careless(RedisStore):
+        def _base(self, org: str) -> bytes:
+            return super()._base(org.casefold())
+
+    store = Careless(redis_server.url, runtime=BlockingRuntime(), on_risk="ignore")
+    with pytest.raises(AssertionError):
+        work(store, [f"{org}a", f"{org}A"], 11, OPERATIONS)
+    run_blocking(store.close())
