@@ -7,7 +7,6 @@ new event loops; a server that is away is told at once with its cause; and takin
 from __future__ import annotations
 
 import os
-import select
 import threading
 import time
 from collections import deque
@@ -93,7 +92,18 @@ class Pool:
 
     async def take(self) -> Link:
         """A checked link for one unit of work; whoever takes it gives it back."""
-        self._after_fork()
+        if self._pid != os.getpid():
+            self._after_fork()
+        with self._guard:
+            link = self._idle.pop() if self._idle and self._places > 0 else None
+            self._places -= link is not None
+        if link is not None:
+            if not link.readable() and time.monotonic() - link.used_at < IDLE_CHECK_SECONDS:
+                self._busy.add(link)
+                return link
+            with self._guard:
+                self._idle.append(link)
+            self._free_place()
         await self._take_place()
         try:
             link = await self._checked()
@@ -178,7 +188,7 @@ class Pool:
 
     async def _alive(self, link: Link) -> bool:
         """An idle socket with something to read was closed by the server; a long idle one is asked."""
-        if _readable(link.pgconn.socket):
+        if link.readable():
             return False
         if time.monotonic() - link.used_at < IDLE_CHECK_SECONDS:
             return True
@@ -198,12 +208,6 @@ class Pool:
         except psycopg.Error as cause:
             raise StoreUnavailable(f"Postgres at {place} cannot be reached: {_reason(cause)}", place=place) from cause
         return Link(connection, self._options.prepare)
-
-
-def _readable(fd: int) -> bool:
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _reason(cause: psycopg.Error) -> str:

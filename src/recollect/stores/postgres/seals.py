@@ -17,7 +17,6 @@ from ..codec import Row, checksum, codec, decoded, verify
 # The same numbers as in recollect.seal() of the first migration.
 _LOW = (536870909, 268435399, 402653189)
 _HIGH = (134217689, 67108859, 100663319)
-_NONE = -1
 
 
 @cache
@@ -43,12 +42,16 @@ def seal_of(kind: type[Record]) -> Callable[[Row], int]:
     """What the server sealed into the checksum of a row."""
     place, terms = codec(kind).place, []
     for i, name in enumerate(sealed(kind)):
-        value = f"(v if (v := r[{place[name]}]) is not None else {_NONE})"
-        terms.append(f"((x := {value}) & 2147483647) * {_LOW[i]} + ((x >> 31) & 4294967295) * {_HIGH[i]}")
-    for i in range(len(terms), 3):
-        terms.append(str((_NONE & 2147483647) * _LOW[i] + ((_NONE >> 31) & 4294967295) * _HIGH[i]))
+        full = f"(x & 2147483647) * {_LOW[i]} + ((x >> 31) & 4294967295) * {_HIGH[i]}"
+        terms.append(f"({_nothing(i)} if (x := r[{place[name]}]) is None else {full})")
+    terms += [str(_nothing(i)) for i in range(len(terms), 3)]
     made: Callable[[Row], int] = eval(f"lambda r: ({' + '.join(terms)}) & 4294967295")
     return made
+
+
+def _nothing(place: int) -> int:
+    """What a NULL in this place adds: it counts as -1."""
+    return (-1 & 2147483647) * _LOW[place] + (-1 >> 31 & 4294967295) * _HIGH[place]
 
 
 @cache
@@ -61,7 +64,7 @@ def reader(kind: type[Record]) -> Callable[[list[Row]], list[Any]]:
 
     def read(rows: list[Row]) -> list[Any]:
         for row in rows:
-            if checksum(strip(row)) != row[-1] ^ seal(row):
+            if checksum(strip(row)) ^ seal(row) != row[-1]:
                 verify(kind, strip(row), row[-1] ^ seal(row))
         return _decoded(kind, rows, decode)
 

@@ -39,6 +39,10 @@ class Session:
         limits = {
             "statement_timeout": f"{self.options.statement_timeout * 1000:.0f}",
             "lock_timeout": f"{self.options.lock_timeout * 1000:.0f}",
+            # Every statement has its index. Planning anew for each limit would cost more than the rows, and a plan made
+            # while a table was small would go on reading all of it.
+            "plan_cache_mode": "force_generic_plan",
+            "enable_seqscan": "off",
         }
         common = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())
         wanted = "off" if self.options.durability == "normal" else "on"

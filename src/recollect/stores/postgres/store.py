@@ -246,9 +246,8 @@ class _Bounds:
         if self._starts:
             top = sql.successor(self._starts)
             ends = (self._starts,) if top is None else (self._starts, top)
-        shape = sql.Shape(
-            self._index, len(self._prefix), len(after), len(before), len(ends), self._reverse, limit is not None
-        )
+        widths = (len(self._prefix), len(after), len(before), len(ends))
+        shape = sql.Shape(self._index, *widths, self._reverse, limit is not None)
         values: list[Any] = [*self._prefix, *after, *before, *ends]
         if "expires_at" in codec(self.kind).place:
             values.append(self._now)

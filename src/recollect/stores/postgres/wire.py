@@ -7,6 +7,7 @@ server does.
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -86,7 +87,13 @@ class Link:
         self._names: dict[bytes, bytes] = {}
         self._named = 0
         self._transformer = Transformer(connection)
+        self._poll = select.poll()
+        self._poll.register(self.pgconn.socket, select.POLLIN)
         self.pgconn.enter_pipeline_mode()
+
+    def readable(self) -> bool:
+        """Whether something waits to be read, without asking for it: on an idle link, the server's farewell."""
+        return bool(self._poll.poll(0))
 
     def close(self) -> None:
         """Let go of the socket."""
