@@ -36,8 +36,8 @@ def store(request: pytest.FixtureRequest, runtime: Runtime, run: Run, tmp_path: 
 
 
 @pytest.fixture
-def core(store: Store, runtime: Runtime, clock: FakeClock) -> Core:
-    return Core(Shared(store, runtime, clock), Scope(root=True))
+def core(store: Store, runtime: Runtime, clock: FakeClock, org: str) -> Core:
+    return Core(Shared(store, runtime, clock), Scope(org, root=True))
 
 
 @pytest.fixture
@@ -111,6 +111,6 @@ def meanwhile(core: Core, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
 
 
 @pytest.fixture
-def elsewhere(store: Store, runtime: Runtime, clock: FakeClock) -> Core:
+def elsewhere(store: Store, runtime: Runtime, clock: FakeClock, org: str) -> Core:
     """A core as another process has it: the same store, nothing else shared."""
-    return Core(Shared(store, runtime, clock), Scope(user="ada"))
+    return Core(Shared(store, runtime, clock), Scope(org, user="ada"))

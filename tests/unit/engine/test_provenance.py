@@ -31,7 +31,7 @@ async def test_a_fact_leads_to_its_messages(core: Core) -> None:
 async def test_a_learning_from_a_summary_leads_through_it(core: Core, ada: Core) -> None:
     await _talk(core)
     at = core.at()
-    summary = Summary(thread="talk", first=1, last=3, text="s", tokens=1, ns="user:ada", created_at=at)
+    summary = Summary(org=core.org, thread="talk", first=1, last=3, text="s", tokens=1, ns="user:ada", created_at=at)
     await core.apply(Put(summary))
     learning = await Learnings(ada).add("Likes tea", source=summary.id)
     why = await Provenance(core).why(learning)

@@ -1,0 +1,25 @@
+"""The same tests on servers; stepped alone, as what differs between the two ways is not the engine's."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from recollect.runtime import BlockingRuntime, Runtime, run_blocking
+from recollect.stores.base import Store
+from recollect.stores.postgres import PostgresStore
+from recollect.stores.redis import RedisStore
+
+
+@pytest.fixture
+def runtime() -> Runtime:
+    return BlockingRuntime()
+
+
+@pytest.fixture(params=["postgres", "redis"])
+def store(request: pytest.FixtureRequest, runtime: Runtime) -> Iterator[Store]:
+    server = request.getfixturevalue(f"{request.param}_server")
+    kind = PostgresStore if request.param == "postgres" else RedisStore
+    made: Store = kind(server.url, runtime=runtime)
+    run_blocking(made.open())
+    yield made
+    run_blocking(made.close())
