@@ -23,7 +23,7 @@ from ..records import Record
 from ..values import encode_json
 
 Row = tuple[Any, ...]
-_pack = msgspec.msgpack.Encoder().encode
+pack = msgspec.msgpack.Encoder().encode
 _load = msgspec.json.Decoder().decode
 
 
@@ -81,12 +81,12 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
 
 def checksum(row: Sequence[Any]) -> int:
     """CRC of every column of a row."""
-    return zlib.crc32(_pack(row))
+    return zlib.crc32(pack(row))
 
 
 def verify(kind: type[Record], row: Row, stored: int) -> None:
     """Raise CorruptRecord unless the row is what was written."""
-    if zlib.crc32(_pack(row)) != stored:
+    if zlib.crc32(pack(row)) != stored:
         key = row[: len(kind.table.key)]
         raise CorruptRecord(
             f"a row of {kind.table.name} does not match its checksum; restore it from a backup or delete it",

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import apsw
 import msgspec
 
 from ...messages import Message
-from ..codec import checksum, codec
+from ..codec import codec, pack
 
 _COLUMNS = [column.name for column in codec(Message).columns]
 _PLAIN = ("seq", "role", "content", "tokens", "created_at", "crc")
@@ -35,22 +36,15 @@ def plain_messages(cursor: apsw.Cursor, sql: str, values: Sequence[Any]) -> list
     """The messages of a page, or None where one of them has more than text, or looks damaged: read those whole."""
     org, thread = values[0], values[1]
     out: list[Message] = []
-    when = datetime.fromtimestamp
+    when, add = datetime.fromtimestamp, out.append
     for seq, role, content, tokens, created, crc, rest in cursor.execute(_narrow(sql), values):
         if rest is not None or created is None or not 0 <= created < _FLOAT_EXACT:
             return None
         row = (org, thread, seq, role, content, None, None, None, None, None, 0, None, tokens, None, created, None)
-        if checksum(row) != crc:
+        if crc32(pack(row)) != crc:
             return None
-        out.append(
-            Message(
-                org=org,
-                thread=thread,
-                seq=seq,
-                role=role,
-                content=_load(content),
-                tokens=tokens,
-                created_at=when(created / 1e6, UTC),
-            )
-        )
+        # Text without an escape is between its quotes as it is.
+        text = content[1:-1] if content[0] == '"' and "\\" not in content else _load(content)
+        at = when(created / 1e6, UTC)
+        add(Message(org=org, thread=thread, seq=seq, role=role, content=text, tokens=tokens, created_at=at))
     return out

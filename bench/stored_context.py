@@ -1,0 +1,74 @@
+"""A context of 8,000 tokens out of a stored thread, against a reverse scan over stored token counts.
+
+python -m bench.stored_context [--most 1000000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from typing import Any
+
+import apsw
+import msgspec
+
+from recollect import Memory
+
+from .figures import Figure, against, report
+from .ground import THREAD, texts
+
+BUDGET = 8_000
+
+
+def floor_of(path: str) -> Any:
+    """Newest messages with their stored counts until 8,000 tokens are full: what the bare driver takes."""
+    cursor = apsw.Connection(path).cursor()
+    sql = "SELECT role, content, tokens FROM messages WHERE org = 'default' AND thread = ? ORDER BY seq DESC"
+
+    def read(_: int) -> list[Any]:
+        kept, left = [], BUDGET
+        for role, content, tokens in cursor.execute(sql, (THREAD,)):
+            left -= tokens
+            if left < 0:
+                break
+            kept.append({"role": role, "content": msgspec.json.decode(content)})
+        return kept[::-1]
+
+    return read
+
+
+def figures(folder: str, most: int) -> list[Figure]:
+    path = os.path.join(folder, "context.db")
+    out = []
+    with Memory(path, durability="normal", worker=False) as memory:
+        memory.threads.create("global", id=THREAD)
+        said, size = texts(10_000), 0
+        for target in (10_000, most):
+            while size < target:
+                batch = [
+                    {"role": ("user", "assistant")[n % 2], "content": said[(size + n) % 10_000]} for n in range(1000)
+                ]
+                memory.threads.append(THREAD, *batch)
+                size += 1000
+            ours, floor = against(
+                lambda i: memory.context("What next?", thread=THREAD, budget=BUDGET, recall=False).messages(),
+                floor_of(path),
+                400,
+                20,
+            )
+            name = f"context of {BUDGET:,} tokens out of {target:,} stored messages, rendered"
+            out.append(Figure(name, f"{ours:.0f} µs", f"{floor:.0f} µs", ours / floor, 4.0))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=1_000_000)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(report("Context out of a stored thread, SQLite", figures(folder, asked.most)))
+
+
+if __name__ == "__main__":
+    main()
