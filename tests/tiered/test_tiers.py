@@ -18,10 +18,11 @@ from recollect.records import CachedEntity, Record, StateEntry, Thread, WorkingD
 from recollect.runtime import BlockingRuntime, Runtime, run_blocking
 from recollect.stores import hotcopies
 from recollect.stores.base import Change, Claims, Delete, DeleteRange, Diagnoses, Expect, Increment, Put, Scrubs, Store
+from recollect.stores.hotplans import WINDOW
 from recollect.stores.memory import MemoryStore
 from recollect.stores.redis import RedisStore
 from recollect.stores.sqlite import SqliteStore
-from recollect.stores.tiered import WINDOW, TieredStore
+from recollect.stores.tiered import TieredStore
 from recollect.testing.plugin import Run
 from recollect.testing.samples import NOW, SECOND, WHEN, append, entry, fact, later, thread
 

@@ -9,40 +9,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
-
 from ..errors import RecollectError, StoreError, UnknownOutcome, Unsupported
 from ..filters import Filter
 from ..ids import new_id
 from ..messages import Message
-from ..ports import to_datetime, to_micros
-from ..records import CachedEntity, Job, Key, Mark, Record, StateEntry, Thread, WorkingDocument
+from ..ports import to_datetime
+from ..records import Job, Key, Mark, StateEntry
 from .base import (
-    Append,
     Appended,
     Change,
     Claims,
-    Delete,
     DeleteRange,
     Diagnoses,
-    Expect,
-    Increment,
-    Load,
     Put,
     R,
     Scrubs,
     Store,
-    Stored,
-    live,
 )
-from .codec import codec, decoded
 from .hotcopies import Copy, HotDown, HotSide
+from .hotplans import (
+    FILLED,
+    MISS,
+    NEWEST,
+    ROW_KINDS,
+    WINDOW,
+    Marks,
+    Plan,
+    ends_of,
+    number_key,
+    plans_of,
+    served,
+    state_of,
+    touches,
+    window,
+)
 
-ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
-WINDOW = 200
-LARGEST_COPY = 256 * 1024
-# Keys of a thread's copies: numbers of messages, then what was filled, then what is newest.
-_FILLED, _NEWEST = "}", "~"
 _TIER_KEY = ("recollect", "tier", "id")
 
 
@@ -99,8 +100,8 @@ class TieredStore:
             generation, copies = await self._hot.read(org, places, now)
         except HotDown:
             return await self.durable.get_many(kind, keys, now=now)
-        found: list[Any] = [_served(kind, copy, now) for copy in copies]
-        missing = [number for number, one in enumerate(found) if one is _MISS]
+        found: list[Any] = [served(kind, copy, now) for copy in copies]
+        missing = [number for number, one in enumerate(found) if one is MISS]
         if missing:
             rows = await self.durable.get_many(kind, [keys[number] for number in missing], now=now)
             for number, row in zip(missing, rows, strict=True):
@@ -135,7 +136,7 @@ class TieredStore:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Mark the copies, change the durable store, then put the new values in their place."""
-        plans = _plans(changes, self._hot) if self._hot.up or _touches(changes) else {}
+        plans = plans_of(changes, self._hot) if self._hot.up or touches(changes) else {}
         tokens = {org: await self._mark(org, plan, now) for org, plan in plans.items()}
         try:
             results = await self.durable.apply(changes, now=now)
@@ -197,10 +198,10 @@ class TieredStore:
         versions: dict[Key, int] = {}
         puts: list[Change] = []
         for place, copy, row in fills:
-            state = {"a": now} if row is None else _state(row)
+            state = {"a": now} if row is None else state_of(row)
             if copy.fillable and state is not None:
                 versions[place] = copy.version
-                puts.append(Put(self._hot.entry(place, {"b": state}, now, _ends(row))))
+                puts.append(Put(self._hot.entry(place, {"b": state}, now, ends_of(row))))
         if puts:
             try:
                 await self._hot.fill(org, generation, versions, puts, now)
@@ -215,10 +216,10 @@ class TieredStore:
             generation, copies = await self._hot.scan(org, partition, limit + 2, now)
         except HotDown:
             return await self.durable.scan(Message, (org, thread), now=now, reverse=True, limit=limit)
-        found = _window(copies, limit, now)
+        found = window(copies, limit, now)
         if found is not None:
             return found
-        head = Copy(copies[0] if copies and copies[0].key == _NEWEST else None, now)
+        head = Copy(copies[0] if copies and copies[0].key == NEWEST else None, now)
         rows = await self.durable.scan(Message, (org, thread), now=now, reverse=True, limit=WINDOW)
         if head.fillable:
             await self._fill_window(org, generation, partition, head, rows, now)
@@ -227,16 +228,16 @@ class TieredStore:
     async def _fill_window(
         self, org: str, generation: int, partition: str, head: Copy, rows: list[Message], now: int
     ) -> None:
-        place, filled = (org, partition, _NEWEST), (org, partition, _FILLED)
+        place, filled = (org, partition, NEWEST), (org, partition, FILLED)
         top = rows[0].seq if rows else 0
-        ends = min((end for row in rows if (end := _ends(row)) is not None), default=None)
-        states = [(row.seq, _state(row)) for row in rows]
+        ends = min((end for row in rows if (end := ends_of(row)) is not None), default=None)
+        states = [(row.seq, state_of(row)) for row in rows]
         if any(state is None for _, state in states):
             return
         about = {"top": top, "at": now, "whole": len(rows) < WINDOW}
-        changes: list[Change] = [DeleteRange(StateEntry, (org, partition), before=(_FILLED,))]
+        changes: list[Change] = [DeleteRange(StateEntry, (org, partition), before=(FILLED,))]
         changes += [
-            Put(self._hot.entry((org, partition, _number(seq)), {"b": state}, now, ends)) for seq, state in states
+            Put(self._hot.entry((org, partition, number_key(seq)), {"b": state}, now, ends)) for seq, state in states
         ]
         changes.append(Put(self._hot.entry(filled, {"b": about}, now, ends)))
         changes.append(Put(self._hot.entry(place, {"b": {"top": top}}, now)))
@@ -247,22 +248,22 @@ class TieredStore:
 
     # -- writes
 
-    async def _mark(self, org: str, plan: _Plan, now: int) -> _Marks | None:
+    async def _mark(self, org: str, plan: Plan, now: int) -> Marks | None:
         """Say what is about to be written; None where that failed."""
         if plan.wipe:
             await self._hot.wipe(org)
         places = plan.places()
         if not places:
-            return _Marks(None, {})
+            return Marks(None, {})
         try:
             generation, done = await self._hot.mark(org, [self._hot.marked(place, now) for place in places], now)
         except HotDown:
             return None
-        return _Marks(generation, {place: stored.version for place, stored in zip(places, done, strict=True)})
+        return Marks(generation, {place: stored.version for place, stored in zip(places, done, strict=True)})
 
-    async def _free(self, org: str, plan: _Plan, now: int) -> None:
+    async def _free(self, org: str, plan: Plan, now: int) -> None:
         changes: list[Change] = [
-            DeleteRange(StateEntry, place[:2], before=(_NEWEST,)) for place, new in plan.windows.items() if new is None
+            DeleteRange(StateEntry, place[:2], before=(NEWEST,)) for place, new in plan.windows.items() if new is None
         ]
         changes += [self._hot.freed(place, now) for place in plan.places()]
         if plan.wipe:
@@ -273,7 +274,7 @@ class TieredStore:
             except HotDown:
                 return
 
-    async def _settle(self, org: str, plan: _Plan, marks: _Marks | None, results: list[Any], now: int) -> None:
+    async def _settle(self, org: str, plan: Plan, marks: Marks | None, results: list[Any], now: int) -> None:
         """Put the new values in place of the marks; where others wrote meanwhile, nothing."""
         if marks is None:
             # Without marks a reader may have filled in what this batch has just replaced.
@@ -297,172 +298,3 @@ class TieredStore:
         if not isinstance(self.durable, Claims):
             raise Unsupported(f"the {self.durable.name} store hands out no jobs")
         return self.durable
-
-
-class _Marks(msgspec.Struct, frozen=True):
-    """What stands in the hot store while a batch is on its way."""
-
-    generation: int | None
-    versions: dict[Key, int]
-
-
-class _Plan:
-    """What a batch does to the copies of one org."""
-
-    def __init__(self) -> None:
-        self.rows: dict[Key, list[tuple[int, Change]]] = {}
-        self.windows: dict[Key, list[tuple[int, Append]] | None] = {}
-        self.wipe = False
-
-    def places(self) -> list[Key]:
-        """Every copy it touches."""
-        return [*self.rows, *self.windows]
-
-    def settled(self, results: list[Any], hot: HotSide, now: int) -> list[Change]:
-        """The copies as they are after the batch was done."""
-        out: list[Change] = []
-        for place, touches in self.rows.items():
-            state, ends = (None, None) if len(touches) > 1 else _outcome(touches[0][1], results[touches[0][0]])
-            out.append(hot.freed(place, now) if state is None else Put(hot.entry(place, {"b": state}, now, ends)))
-        for place, appends in self.windows.items():
-            out += _grown(place, appends, results, hot, now)
-        return out
-
-
-def _touches(changes: Sequence[Change]) -> bool:
-    hot = (*ROW_KINDS, Message)
-    return any(isinstance(change, Append | Increment) or _kind(change) in hot for change in changes)
-
-
-def _kind(change: Change) -> type[Record] | None:
-    if isinstance(change, Put | Load):
-        return type(change.record)
-    if isinstance(change, Delete | DeleteRange):
-        return change.kind
-    return StateEntry if isinstance(change, Increment) else None
-
-
-def _plans(changes: Sequence[Change], hot: HotSide) -> dict[str, _Plan]:
-    plans: dict[str, _Plan] = {}
-    for number, change in enumerate(changes):
-        if isinstance(change, Append):
-            plan = plans.setdefault(change.org, _Plan())
-            plan.rows.setdefault(hot.place(change.org, "threads", (change.thread,)), []).append((number, change))
-            place = (change.org, hot.partition("messages", [change.thread]), _NEWEST)
-            known = plan.windows.setdefault(place, [])
-            if known is not None:
-                known.append((number, change))
-            continue
-        kind = _kind(change)
-        if isinstance(change, Expect) or (kind not in ROW_KINDS and kind is not Message):
-            continue
-        key = _key(change)
-        org = str(key[0])
-        plan = plans.setdefault(org, _Plan())
-        if kind is Message and len(key) >= 2:
-            plan.windows[(org, hot.partition("messages", [key[1]]), _NEWEST)] = None
-        elif kind is None or isinstance(change, DeleteRange):
-            plan.wipe = True
-        else:
-            plan.rows.setdefault(hot.place(org, kind.table.name, key[1:]), []).append((number, change))
-    return plans
-
-
-def _key(change: Change) -> Key:
-    if isinstance(change, Put | Load | Increment):
-        return change.record.row_key
-    if isinstance(change, DeleteRange):
-        return change.prefix
-    assert isinstance(change, Delete)
-    return change.key
-
-
-def _outcome(change: Change, result: Any) -> tuple[Any, int | None]:
-    """The copy a change leaves behind, and when it ends; None where that is not known."""
-    if isinstance(change, Delete):
-        return {"a": None}, None
-    if isinstance(change, Load):
-        return _state(change.record), _ends(change.record)
-    if isinstance(change, Put) and isinstance(result, Stored):
-        given = {"version": result.version}
-        row = msgspec.structs.replace(change.record, **given, created_at=result.created_at)
-        return _state(row), _ends(row)
-    return None, None
-
-
-def _grown(
-    place: Key, appends: list[tuple[int, Append]] | None, results: list[Any], hot: HotSide, now: int
-) -> list[Change]:
-    """A window after its thread has grown; one whose messages were changed otherwise is emptied."""
-    emptied: list[Change] = [DeleteRange(StateEntry, place[:2], before=(_NEWEST,)), hot.freed(place, now)]
-    if appends is None:
-        return emptied
-    out: list[Change] = []
-    top = 0
-    for number, change in appends:
-        done: Appended = results[number]
-        for seq, message in enumerate(change.messages, done.first):
-            stored = msgspec.structs.replace(
-                message, org=change.org, thread=change.thread, seq=seq, expires_at=done.expires_at
-            )
-            state = _state(stored)
-            if state is None:
-                return emptied
-            out.append(Put(hot.entry((*place[:2], _number(seq)), {"b": state}, now, _ends(stored))))
-        top = done.first + done.count - 1
-    if not out:
-        return [hot.freed(place, now)]
-    if top > WINDOW:
-        out.append(DeleteRange(StateEntry, place[:2], before=(_number(top - WINDOW + 1),)))
-    return [*out, Put(hot.entry(place, {"b": {"top": top}}, now))]
-
-
-_MISS = object()
-
-
-def _served(kind: type[Record], copy: Copy, now: int) -> Any:
-    """The row a copy stands for, None for a known absence, or _MISS."""
-    body = copy.body
-    if body is None:
-        return _MISS
-    if "a" in body:
-        # Seen to be absent at a time: absent from then on, but a clock set back may see what has expired since.
-        return None if body["a"] is None or now >= body["a"] else _MISS
-    row = decoded(kind, tuple(body["r"]))
-    ends = _ends(row)
-    return row if live(ends, now) else None
-
-
-def _window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | None:
-    """The newest messages out of a thread's copies, or None where they are not all there."""
-    if len(copies) < 2 or copies[0].key != _NEWEST or copies[1].key != _FILLED:
-        return None
-    head, filled = copies[0].value.get("b"), copies[1].value.get("b")
-    if head is None or filled is None or now < filled["at"]:
-        return None
-    rows = [decoded(Message, tuple(copy.value["b"]["r"])) for copy in copies[2:]]
-    # What came after the fill must be there without a gap; what the fill brought is there or has ended with it.
-    grown = [row.seq for row in rows if row.seq > filled["top"]]
-    wanted = min(limit, head["top"] - filled["top"])
-    if grown != list(range(head["top"], head["top"] - wanted, -1)):
-        return None
-    if any(not live(_ends(row), now) for row in rows):
-        return None
-    complete = filled["whole"] and head["top"] <= WINDOW
-    return rows if len(rows) == limit or complete else None
-
-
-def _number(seq: int) -> str:
-    return f"{seq:016d}"
-
-
-def _state(row: Record) -> Any:
-    """A row as a copy holds it; None where it is too large to be worth one."""
-    cells = list(codec(type(row)).encode(row))
-    size = sum(len(cell) for cell in cells if isinstance(cell, str))
-    return None if size > LARGEST_COPY else {"r": cells}
-
-
-def _ends(row: Any) -> int | None:
-    ends = getattr(row, "expires_at", None)
-    return None if ends is None else to_micros(ends)

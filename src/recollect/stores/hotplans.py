@@ -1,0 +1,188 @@
+"""What a batch does to the copies of hot rows, and what copies say: pure functions over changes, results and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..messages import Message
+from ..ports import to_micros
+from ..records import CachedEntity, Key, Record, StateEntry, Thread, WorkingDocument
+from .base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
+from .codec import codec, decoded
+from .hotcopies import Copy, HotSide
+
+ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
+WINDOW = 200
+LARGEST_COPY = 256 * 1024
+# Keys of a thread's copies: numbers of messages, then what was filled, then what is newest.
+FILLED, NEWEST = "}", "~"
+MISS = object()
+
+
+class Marks(msgspec.Struct, frozen=True):
+    """What stands in the hot store while a batch is on its way."""
+
+    generation: int | None
+    versions: dict[Key, int]
+
+
+class Plan:
+    """What a batch does to the copies of one org."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, list[tuple[int, Change]]] = {}
+        self.windows: dict[Key, list[tuple[int, Append]] | None] = {}
+        self.wipe = False
+
+    def places(self) -> list[Key]:
+        """Every copy it touches."""
+        return [*self.rows, *self.windows]
+
+    def settled(self, results: list[Any], hot: HotSide, now: int) -> list[Change]:
+        """The copies as they are after the batch was done."""
+        out: list[Change] = []
+        for place, touches in self.rows.items():
+            state, ends = (None, None) if len(touches) > 1 else _outcome(touches[0][1], results[touches[0][0]])
+            out.append(hot.freed(place, now) if state is None else Put(hot.entry(place, {"b": state}, now, ends)))
+        for place, appends in self.windows.items():
+            out += _grown(place, appends, results, hot, now)
+        return out
+
+
+def touches(changes: Sequence[Change]) -> bool:
+    hot = (*ROW_KINDS, Message)
+    return any(isinstance(change, Append | Increment) or _kind(change) in hot for change in changes)
+
+
+def _kind(change: Change) -> type[Record] | None:
+    if isinstance(change, Put | Load):
+        return type(change.record)
+    if isinstance(change, Delete | DeleteRange):
+        return change.kind
+    return StateEntry if isinstance(change, Increment) else None
+
+
+def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, Plan]:
+    plans: dict[str, Plan] = {}
+    for number, change in enumerate(changes):
+        if isinstance(change, Append):
+            plan = plans.setdefault(change.org, Plan())
+            plan.rows.setdefault(hot.place(change.org, "threads", (change.thread,)), []).append((number, change))
+            place = (change.org, hot.partition("messages", [change.thread]), NEWEST)
+            known = plan.windows.setdefault(place, [])
+            if known is not None:
+                known.append((number, change))
+            continue
+        kind = _kind(change)
+        if isinstance(change, Expect) or (kind not in ROW_KINDS and kind is not Message):
+            continue
+        key = _key(change)
+        org = str(key[0])
+        plan = plans.setdefault(org, Plan())
+        if kind is Message and len(key) >= 2:
+            plan.windows[(org, hot.partition("messages", [key[1]]), NEWEST)] = None
+        elif kind is None or isinstance(change, DeleteRange):
+            plan.wipe = True
+        else:
+            plan.rows.setdefault(hot.place(org, kind.table.name, key[1:]), []).append((number, change))
+    return plans
+
+
+def _key(change: Change) -> Key:
+    if isinstance(change, Put | Load | Increment):
+        return change.record.row_key
+    if isinstance(change, DeleteRange):
+        return change.prefix
+    assert isinstance(change, Delete)
+    return change.key
+
+
+def _outcome(change: Change, result: Any) -> tuple[Any, int | None]:
+    """The copy a change leaves behind, and when it ends; None where that is not known."""
+    if isinstance(change, Delete):
+        return {"a": None}, None
+    if isinstance(change, Load):
+        return state_of(change.record), ends_of(change.record)
+    if isinstance(change, Put) and isinstance(result, Stored):
+        given = {"version": result.version}
+        row = msgspec.structs.replace(change.record, **given, created_at=result.created_at)
+        return state_of(row), ends_of(row)
+    return None, None
+
+
+def _grown(
+    place: Key, appends: list[tuple[int, Append]] | None, results: list[Any], hot: HotSide, now: int
+) -> list[Change]:
+    """A window after its thread has grown; one whose messages were changed otherwise is emptied."""
+    emptied: list[Change] = [DeleteRange(StateEntry, place[:2], before=(NEWEST,)), hot.freed(place, now)]
+    if appends is None:
+        return emptied
+    out: list[Change] = []
+    top = 0
+    for number, change in appends:
+        done: Appended = results[number]
+        for seq, message in enumerate(change.messages, done.first):
+            stored = msgspec.structs.replace(
+                message, org=change.org, thread=change.thread, seq=seq, expires_at=done.expires_at
+            )
+            state = state_of(stored)
+            if state is None:
+                return emptied
+            out.append(Put(hot.entry((*place[:2], number_key(seq)), {"b": state}, now, ends_of(stored))))
+        top = done.first + done.count - 1
+    if not out:
+        return [hot.freed(place, now)]
+    if top > WINDOW:
+        out.append(DeleteRange(StateEntry, place[:2], before=(number_key(top - WINDOW + 1),)))
+    return [*out, Put(hot.entry(place, {"b": {"top": top}}, now))]
+
+
+def served(kind: type[Record], copy: Copy, now: int) -> Any:
+    """The row a copy stands for, None for a known absence, or MISS."""
+    body = copy.body
+    if body is None:
+        return MISS
+    if "a" in body:
+        # Seen to be absent at a time: absent from then on, but a clock set back may see what has expired since.
+        return None if body["a"] is None or now >= body["a"] else MISS
+    row = decoded(kind, tuple(body["r"]))
+    ends = ends_of(row)
+    return row if live(ends, now) else None
+
+
+def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | None:
+    """The newest messages out of a thread's copies, or None where they are not all there."""
+    if len(copies) < 2 or copies[0].key != NEWEST or copies[1].key != FILLED:
+        return None
+    head, filled = copies[0].value.get("b"), copies[1].value.get("b")
+    if head is None or filled is None or now < filled["at"]:
+        return None
+    rows = [decoded(Message, tuple(copy.value["b"]["r"])) for copy in copies[2:]]
+    # What came after the fill must be there without a gap; what the fill brought is there or has ended with it.
+    grown = [row.seq for row in rows if row.seq > filled["top"]]
+    wanted = min(limit, head["top"] - filled["top"])
+    if grown != list(range(head["top"], head["top"] - wanted, -1)):
+        return None
+    if any(not live(ends_of(row), now) for row in rows):
+        return None
+    complete = filled["whole"] and head["top"] <= WINDOW
+    return rows if len(rows) == limit or complete else None
+
+
+def number_key(seq: int) -> str:
+    return f"{seq:016d}"
+
+
+def state_of(row: Record) -> Any:
+    """A row as a copy holds it; None where it is too large to be worth one."""
+    cells = list(codec(type(row)).encode(row))
+    size = sum(len(cell) for cell in cells if isinstance(cell, str))
+    return None if size > LARGEST_COPY else {"r": cells}
+
+
+def ends_of(row: Any) -> int | None:
+    ends = getattr(row, "expires_at", None)
+    return None if ends is None else to_micros(ends)
