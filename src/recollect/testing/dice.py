@@ -184,7 +184,7 @@ class Dice:
     def _record(self) -> Record:
         org, key = self._org, self._key()
         made: dict[str, Any] = {"created_at": self._when()}
-        both = made | {"updated_at": WHEN}
+        both: dict[str, Any] = made | {"updated_at": WHEN}
         options: tuple[Callable[[], Record], ...] = (
             lambda: StateEntry(
                 org=org, ns=self._space(), key=key, value=self._one(VALUES), expires_at=self._expiry(), **both
