@@ -173,6 +173,10 @@ class Entities:
             results = await self._direct.apply(Expect(CachedEntity, key, row.version), Put(lease))
         except Conflict:
             return None
+        except BaseException:
+            # Cancelled, or the outcome is not known: a lease that was taken after all must not keep others waiting.
+            await self._abandon(lease, row)
+            raise
         return msgspec.structs.replace(lease, version=results[1].version)
 
     async def _load(self, lease: CachedEntity, before: CachedEntity | None, source: _Source) -> Any:
@@ -192,7 +196,11 @@ class Entities:
             raise
         office.finished += 1
         office.failed.pop(lease.row_key, None)
-        await self._keep(lease, value, source)
+        try:
+            await self._keep(lease, value, source)
+        except BaseException:
+            await self._abandon(lease, before)
+            raise
         return value
 
     async def _keep(self, lease: CachedEntity, value: Any, source: _Source) -> None:
@@ -214,6 +222,11 @@ class Entities:
         """After a failed load nothing is cached: what was there before comes back, without the lease."""
         empty = before is None or before.status == "loading"
         await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
+
+    async def _abandon(self, lease: CachedEntity, before: CachedEntity | None) -> None:
+        held = await self._direct.get(CachedEntity, lease.type, lease.id)
+        if held is not None and held.owner == lease.owner:
+            await self._give_back(held, before)
 
     async def _write_over(self, lease: CachedEntity, change: Put | Delete) -> None:
         try:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ..errors import Conflict, LeaseLost, UsageError
 from ..ports import to_datetime, to_micros, ttl_micros
+from ..records import Task
 from ..stores.base import Appended, Change
 from ..values import check_name
 from .audit import audit
@@ -228,9 +229,22 @@ class TaskRun:
             updated_at=core.at(),
         )
         action = "create" if found is None else "resume"
-        await core.apply(*changes, audit(core, action, "task", self.task_id, detail={"fence": task.fence + 1}))
+        event = audit(core, action, "task", self.task_id, detail={"fence": task.fence + 1})
+        try:
+            await core.apply(*changes, event)
+        except Conflict:
+            raise
+        except BaseException:
+            # Cancelled, or the outcome is not known: a lease that was taken after all must not keep others waiting.
+            await self._abandon()
+            raise
         saved.task = written(changes)
         return saved
+
+    async def _abandon(self) -> None:
+        task = await self._core.get(Task, self.task_id)
+        if task is not None and task.owner == self._owner:
+            await self._core.apply(*moved(task, owner=None, leased_until=None))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
