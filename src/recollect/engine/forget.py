@@ -143,6 +143,8 @@ class Forgetting:
         if kind == "user":
             event = Put(msgspec.structs.replace(event.record, user=None))
         await self._core.apply(Delete(Job, job), event)
+        # Vectors and counts that this process keeps in RAM go as well.
+        self._core.shared.scopes.drop(self._core.org)
         found: list[str] | None = None
         if physical:
             found = await self._scrubbed(eraser)
