@@ -84,6 +84,7 @@ def show(session: Session, user: str) -> None:
         {"what": "fact", "name": fact.key, "value": cell(fact.value), "confidence": fact.confidence}
         for fact in found.facts
     ]
-    rows += [{"what": "preference", "name": name, "value": cell(value)} for name, value in found.preferences.items()]
+    for name, value in found.preferences.items():
+        rows.append({"what": "preference", "name": name, "value": cell(value)})
     rows += [{"what": one.type, "value": one.content, "confidence": one.confidence} for one in found.learnings]
     session.show(rows, ("what", "name", "value", "confidence"), empty=f"nothing known of {user}")

@@ -98,12 +98,13 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     if not sql.old:
         cursor.execute(sql.upsert, _summed(kind, row))
         return _stored(row, place)
-    old = cursor.execute(sql.old, key).fetchone()
+    old: Any = cursor.execute(sql.old, key).fetchone()
     versioned = "version" in place and "version" not in table.key
-    before = old[0] if old and versioned else 0
+    before: int = old[0] if old and versioned else 0
     if table.history and not old:
         # Numbers go on after those of a deleted row, so that none is used twice.
-        before = cursor.execute(sql.last_version, key).fetchall()[0][0] or 0
+        last: Any = cursor.execute(sql.last_version, key).fetchone()
+        before = last[0] or 0
     version = before + 1 if versioned else 0
     created = old[-1] if old and "created_at" in place else None
     if old and table.history:

@@ -11,7 +11,7 @@ import msgspec
 from ...errors import StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
 from ...messages import Message
-from ...records import AuditEvent, Entry, FactVersion, Job, Key, Record, Tombstone
+from ...records import AuditEvent, Entry, FactVersion, Job, Key, Mark, Record, Tombstone
 from ...runtime import Runtime
 from ..base import Change, Delete, DeleteRange, Expect, Load, Put, R, live
 from ..codec import Row, checksum, codec, decoded, verify
@@ -106,13 +106,17 @@ class SqliteStore:
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, kinds: Sequence[str] | None = None
     ) -> list[Entry]:
         """Live entries of a namespace that hold any of the terms, best first."""
-        return await self._runtime.call(
+        found: list[Entry] = await self._runtime.call(
             self._connections.read, lambda cursor: search_text(cursor, org, ns, terms, limit, now, kinds)
         )
+        return found
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
         """In how many entries of the namespace each term is, in their own text."""
-        return await self._runtime.call(self._connections.read, lambda cursor: term_counts(cursor, org, ns, terms))
+        counts: dict[str, int] = await self._runtime.call(
+            self._connections.read, lambda cursor: term_counts(cursor, org, ns, terms)
+        )
+        return counts
 
     async def scrub(self) -> None:
         """Remove deleted bytes from the file and its WAL."""
@@ -149,7 +153,7 @@ class SqliteStore:
             return [self._get(kind, key, now) for key in keys]
         # One statement for all: a look-up inside SQLite costs a tenth of a statement from Python.
         listed = msgspec.json.encode(keys).decode()
-        rows = self._connections.read(lambda cursor: cursor.execute(many_sql(kind), (listed,)).fetchall())
+        rows: list[Row] = self._connections.read(lambda cursor: cursor.execute(many_sql(kind), (listed,)).fetchall())
         place, expires = codec(kind).place, codec(kind).place.get("expires_at")
         at = [place[name] for name in kind.table.key]
         found = {tuple([row[i] for i in at]): row for row in rows if expires is None or live(row[expires], now)}
@@ -269,7 +273,9 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
     taken = [change for change in changes if isinstance(change, Delete | DeleteRange)]
     others = len(changes) - len(traces) - len(taken) - sum(isinstance(change, Expect) for change in changes)
     return (
-        bool(taken) and not others and all(isinstance(trace, AuditEvent | FactVersion | Tombstone) for trace in traces)
+        bool(taken)
+        and not others
+        and all(isinstance(trace, AuditEvent | FactVersion | Tombstone | Mark | Job) for trace in traces)
     )
 
 
