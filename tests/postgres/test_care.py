@@ -41,6 +41,7 @@ def diagnosis(store: PostgresStore, *, deep: bool = False) -> dict[str, Any]:
 def test_doctor_learns_what_stands_under_it(store: PostgresStore) -> None:
     found = diagnosis(store)
     assert found["schema"] == found["latest_schema"]
+    assert found["bytes"]["facts"] > 0
     assert found["role"] == "recollect_app" and found["vectors"] == "pgvector" and found["text_search"] == "index"
     # The server of this session runs without fsync, and that is told.
     assert [text.split()[0] for text in found["problems"]] == ["fsync"]

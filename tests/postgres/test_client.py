@@ -92,12 +92,12 @@ def test_an_url_that_cannot_be_read_does_not_show_its_password() -> None:
 
 
 def test_options_come_from_the_url_and_keywords_win() -> None:
-    url = "postgresql://h/db?recollect_prepare=off&sslmode=prefer&recollect_pool_size=3&recollect_durability=normal"
+    url = "postgresql://h/db?recollect_prepare=off&sslmode=prefer&recollect_pool_size=3&recollect_lock_timeout=2"
     store = PostgresStore(url, runtime=BlockingRuntime(), pool_size=4)
     options = store.options
-    assert (options.prepare, options.pool_size, options.durability) == (False, 4, "normal")
+    assert (options.prepare, options.pool_size, options.lock_timeout) == (False, 4, 2.0)
     assert "sslmode=prefer" in options.conninfo and "recollect_" not in options.conninfo
-    for wrong in ("recollect_prepare=maybe", "recollect_pool_size=0", "recollect_durability=some", "recollect_x=1"):
+    for wrong in ("recollect_prepare=maybe", "recollect_pool_size=0", "recollect_lock_timeout=-1", "recollect_x=1"):
         with pytest.raises(UsageError):
             PostgresStore(f"postgresql://h/db?{wrong}", runtime=BlockingRuntime())
 

@@ -81,6 +81,20 @@ class Postgres:
             self._shut()
         self.start()
 
+    def standby(self) -> Postgres:
+        """A hot standby that has all that is committed now, and follows."""
+        folder = Path(tempfile.mkdtemp(prefix="recollect-pg-"))
+        port = free_port()
+        if os.getuid() == 0:
+            os.chown(folder, _ordinary_user()["user"], -1)
+        source = self.url_for(database="postgres")
+        copy = [_binary("pg_basebackup"), "-d", source, "-D", str(folder / "data"), "-R", "-X", "stream", "-c", "fast"]
+        subprocess.run([*copy, "--no-sync"], check=True, capture_output=True, cwd=folder, **_ordinary_user())
+        standby = Postgres(folder, port, self.url.replace(f":{self.port}/", f":{port}/"), self.fsync)
+        standby.start()
+        atexit.register(standby.stop)
+        return standby
+
     def stop(self) -> None:
         """Stop the server and remove its data."""
         if self._process is not None and self._process.poll() is None:

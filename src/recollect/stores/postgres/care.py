@@ -19,11 +19,13 @@ _SETTINGS = (
     "wal_recycle", "default_transaction_isolation",
 )  # fmt: skip
 _TABLES = b"""
-SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity, c.relkind = 'p',
-  (SELECT coalesce(sum(greatest(t.reltuples, 0)), 0)::bigint FROM pg_class t
-   WHERE t.oid IN (SELECT relid FROM pg_partition_tree(c.oid) WHERE isleaf)),
-  (SELECT sum(pg_total_relation_size(relid))::bigint FROM pg_partition_tree(c.oid) WHERE isleaf)
-FROM pg_class c
+SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity, c.relkind = 'p', part.rows, part.bytes
+FROM pg_class c CROSS JOIN LATERAL (
+  SELECT sum(greatest(t.reltuples, 0))::bigint AS rows, sum(pg_total_relation_size(t.oid))::bigint AS bytes
+  FROM pg_class t WHERE t.relkind = 'r' AND (t.oid = c.oid OR EXISTS (
+    SELECT FROM pg_inherits i WHERE i.inhrelid = t.oid AND i.inhparent = c.oid
+  ))
+) AS part
 WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
   AND c.relname <> 'migrations'
 ORDER BY c.relname

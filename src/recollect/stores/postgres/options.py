@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -41,7 +42,8 @@ def options_of(url: str, **given: Any) -> Options:
     except psycopg.Error:
         # The driver's own message quotes the URL, password included.
         raise UsageError("not a Postgres URL; write it like postgresql://user:password@host:5432/database") from None
-    place = f"{parts.get('host') or parts.get('hostaddr') or 'localhost'}:{parts.get('port') or 5432}"
+    host = parts.get("host") or parts.get("hostaddr") or os.environ.get("PGHOST") or "localhost"
+    place = f"{host}:{parts.get('port') or os.environ.get('PGPORT') or 5432}"
     timeout = max(1, round(values.get("connect_timeout", 10.0)))
     conninfo = make_conninfo(plain, connect_timeout=timeout, client_encoding="UTF8", application_name=_name(parts))
     return Options(conninfo=conninfo, place=place, **values)
@@ -61,7 +63,7 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
 
 def _read(name: str, text: str) -> Any:
     kinds: dict[str, Any] = {
-        "durability": str, "pool_size": int, "prepare": _switch, "statement_timeout": float,
+        "pool_size": int, "prepare": _switch, "statement_timeout": float,
         "lock_timeout": float, "connect_timeout": float,
     }  # fmt: skip
     if name not in kinds:
