@@ -60,7 +60,8 @@ class Facts:
         """Write several values together, all or none."""
         core = self._core
         space = core.scope.namespace(ns)
-        pairs: list[tuple[str, Any]] = [*items.items()] if isinstance(items, Mapping) else [*items]
+        given: Any = items.items() if isinstance(items, Mapping) else items
+        pairs: list[tuple[str, Any]] = [*given]
         facts = [self._new(space, key, value, None, 1.0, None) for key, value in pairs]
         if core.scope.actor != "user":
             facts = [fact for fact in facts if await self._refused(fact) is None]

@@ -106,17 +106,15 @@ class SqliteStore:
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, kinds: Sequence[str] | None = None
     ) -> list[Entry]:
         """Live entries of a namespace that hold any of the terms, best first."""
-        found: list[Entry] = await self._runtime.call(
-            self._connections.read, lambda cursor: search_text(cursor, org, ns, terms, limit, now, kinds)
+        read = self._connections.read
+        return await self._runtime.call(
+            lambda: read(lambda cursor: search_text(cursor, org, ns, terms, limit, now, kinds))
         )
-        return found
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
         """In how many entries of the namespace each term is, in their own text."""
-        counts: dict[str, int] = await self._runtime.call(
-            self._connections.read, lambda cursor: term_counts(cursor, org, ns, terms)
-        )
-        return counts
+        read = self._connections.read
+        return await self._runtime.call(lambda: read(lambda cursor: term_counts(cursor, org, ns, terms)))
 
     async def scrub(self) -> None:
         """Remove deleted bytes from the file and its WAL."""
