@@ -100,6 +100,11 @@ def holding(server: Postgres, needle: bytes) -> list[str]:
     return [str(path) for path in files if needle in path.read_bytes()]
 
 
+def inside(server: Postgres, needle: bytes) -> list[str]:
+    assert server.folder is not None
+    return sorted(str(Path(path).relative_to(server.folder / "data")) for path in holding(server, needle))
+
+
 def test_scrubbed_text_is_in_no_file() -> None:
     server = start_postgres()
     try:
@@ -117,8 +122,10 @@ def test_scrubbed_text_is_in_no_file() -> None:
 
         run_blocking(store.apply([*gone, DeleteRange(FactVersion, ("o",))], now=NOW))
         assert holding(server, canary.encode()), "the planted bug: without a scrub deleted text is still there"
+        assert run_blocking(store.verify_absent([b"nowhere", canary.encode()])) == inside(server, canary.encode())
         run_blocking(store.scrub())
         assert holding(server, canary.encode()) == []
+        assert run_blocking(store.verify_absent([canary.encode()])) == []
         with psycopg.connect(server.url) as connection:
             assert connection.execute("SHOW wal_recycle").fetchone() == ("on",)
         run_blocking(store.close())

@@ -175,6 +175,29 @@ def test_a_child_opens_connections_of_its_own(make: Any, org: str) -> None:
     assert found.value == 40
 
 
+def test_eight_processes_append_to_one_thread(make: Any, org: str) -> None:
+    store = make()
+    run_blocking(store.apply([Put(thread(org))], now=NOW))
+    children = []
+    for worker in range(8):
+        child = os.fork()
+        if child == 0:
+            try:
+                for n in range(40):
+                    run_blocking(store.apply([append(org, f"{worker}-{n}", key=f"{worker}-{n}")], now=NOW))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(child)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 8
+    found = run_blocking(store.scan(Message, (org, "t"), now=NOW))
+    assert [one.seq for one in found] == list(range(1, 321))
+    assert {one.text for one in found} == {f"{worker}-{n}" for worker in range(8) for n in range(40)}
+    for worker in range(8):
+        own = [one.text for one in found if one.text.startswith(f"{worker}-")]
+        assert own == [f"{worker}-{n}" for n in range(40)]
+
+
 def test_more_threads_than_connections_wait_in_line(make: Any, org: str) -> None:
     store = make(pool_size=2)
     run_blocking(store.apply([Put(thread(org))], now=NOW))

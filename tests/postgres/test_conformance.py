@@ -2,9 +2,11 @@
 
 import pytest
 
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.memory import MemoryStore
 from recollect.stores.postgres import PostgresStore
 from recollect.testing import StoreConformance
-from recollect.testing.properties import StoreProperties
+from recollect.testing.properties import StoreProperties, difference
 from recollect.testing.stores import MakeStore
 
 
@@ -14,13 +16,16 @@ class TestPostgres(StoreConformance):
         return lambda runtime: PostgresStore(postgres_url, runtime=runtime)
 
 
-class TestPostgresBehindAPooler(StoreConformance):
-    @pytest.fixture
-    def make_store(self, postgres_url: str) -> MakeStore:
-        return lambda runtime: PostgresStore(f"{postgres_url}?recollect_prepare=off", runtime=runtime)
-
-
 class TestPostgresProperties(StoreProperties):
     @pytest.fixture
     def make_store(self, postgres_url: str) -> MakeStore:
         return lambda runtime: PostgresStore(postgres_url, runtime=runtime)
+
+
+def test_without_prepared_statements_answers_are_the_same(postgres_url: str) -> None:
+    store = PostgresStore(f"{postgres_url}?recollect_prepare=off", runtime=BlockingRuntime())
+    run_blocking(store.open())
+    reference = MemoryStore()
+    for seed in range(1000, 1040):
+        assert difference(store, reference, run_blocking, seed, range(40)) is None
+    run_blocking(store.close())

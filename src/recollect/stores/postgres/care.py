@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from ...errors import CorruptRecord, StoreError, StoreUnavailable, Unsupported
+from ...errors import CorruptRecord, SchemaError, StoreError, StoreUnavailable, Unsupported
 from ...records import Record
 from ..codec import Row, codec
 from .schema import APP, look, migrations, roles
@@ -176,6 +176,34 @@ async def _drop_log(session: Session) -> None:
         if kept == "on":
             await _statement(session, "ALTER SYSTEM RESET wal_recycle")
             await _statement(session, "SELECT pg_reload_conf()")
+
+
+_FILES = b"""
+WITH needle AS (SELECT unnest($1::bytea[]) AS bytes), folder AS (
+  SELECT 'base/' || oid AS path FROM pg_database WHERE datname = current_database() UNION ALL SELECT 'pg_wal'
+), file AS (
+  SELECT f.path || '/' || name AS path FROM folder f CROSS JOIN LATERAL pg_ls_dir(f.path) AS name
+), spot AS (
+  SELECT path, generate_series(0, (s).size, 8388608) AS start
+  FROM (SELECT path, pg_stat_file(path, true) AS s FROM file) AS each WHERE NOT (s).isdir
+)
+SELECT DISTINCT path FROM spot
+WHERE EXISTS (SELECT FROM needle WHERE position(bytes IN pg_read_binary_file(path, start, 8388608 + 65536, true)) > 0)
+ORDER BY path
+"""
+
+
+async def holding(session: Session, needles: Sequence[bytes]) -> list[str]:
+    """Files of this database and of the log that still hold any of these bytes; asked of the server, by a superuser."""
+    quoted_bytes = ",".join(f'"\\\\x{needle.hex()}"' for needle in needles if needle)
+    if not quoted_bytes:
+        return []
+    await _statement(session, "CHECKPOINT")
+    try:
+        replies = await session.run([Step(_FILES, [f"{{{quoted_bytes}}}".encode()])], repeatable=True)
+    except SchemaError as cause:
+        raise Unsupported("only a superuser can look into the server's files") from cause
+    return [path for (path,) in replies[0].rows()]
 
 
 async def _value(session: Session, sql: str) -> Any:

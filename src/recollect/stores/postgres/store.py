@@ -194,6 +194,12 @@ class PostgresStore:
 
         await scrub(self._session)
 
+    async def verify_absent(self, needles: Sequence[bytes]) -> list[str]:
+        """The names of the server's files that still hold any of these bytes."""
+        from .care import holding
+
+        return await holding(self._session, needles)
+
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """The server, its settings, the schema, the fence, sizes and problems."""
         from .care import diagnose
