@@ -1,0 +1,62 @@
+"""Forgetting on a full disk: the rows go at once, the bytes as soon as there is room to rewrite the file."""
+
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory, StoreError
+from recollect.records import Job
+from recollect.runtime import run_blocking
+from tests.faults.test_full_disk import small_disk as small_disk
+
+MARK = "canary-on-a-full-disk"
+
+
+def _open(path: Path) -> Memory:
+    return Memory(path, embedder=None, counter="estimate")
+
+
+def _fill(memory: Memory) -> None:
+    """Write until nothing more fits, down to the smallest row."""
+    for size in (20_000, 2_000, 10):
+        with pytest.raises(StoreError, match="disk is full"):
+            while True:
+                memory.threads.append("rest", "x" * size)
+
+
+@pytest.mark.parametrize("what", ["user", "thread", "fact"])
+def test_forgetting_works_on_a_full_disk(small_disk: Path, what: str) -> None:
+    path = small_disk / "memory.db"
+    with _open(path) as memory:
+        for thread in ("talk", "rest"):
+            memory.threads.create("user:ada" if thread == "talk" else "global", id=thread)
+        memory.threads.append("talk", MARK)
+        memory.facts.set("user:ada", "home", MARK, source="talk#1")
+        memory.facts.set("global", "heard", MARK, source="talk#1")
+        _fill(memory)
+        named = {"user": "ada", "thread": "talk", "fact": "user:ada/home"}[what]
+        erasure = memory.forget(**{what: named})
+        assert erasure.counts["facts"] >= 1
+        assert memory.facts.get("user:ada", "home") is None
+        if what != "fact":
+            assert memory.facts.get("global", "heard") is None
+            assert memory.threads.get("talk") is None
+        assert run_blocking(memory._core.scan(Job, "forget")) == []
+
+
+def test_bytes_that_could_not_go_for_lack_of_room_go_when_there_is_some(small_disk: Path) -> None:
+    path, other = small_disk / "memory.db", small_disk / "other"
+    other.write_bytes(bytes(4 << 20))
+    with _open(path) as memory:
+        memory.threads.create("user:ada", id="talk")
+        memory.threads.create("global", id="rest")
+        memory.threads.append("talk", MARK)
+        _fill(memory)
+        try:
+            memory.forget(user="ada", physical=True)
+        except StoreError:
+            other.unlink()
+            memory.forget(source="anything")
+        assert memory.threads.get("talk") is None
+    found = [file.name for file in small_disk.iterdir() if MARK.encode() in file.read_bytes()]
+    assert found == []
