@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from recollect import AsyncMemory, Memory
-from recollect.records import CachedEntity, Entry, Mark, Summary
+from recollect import AsyncMemory, Memory, StoreUnavailable
+from recollect.records import CachedEntity, Entry, Job, Mark, Summary
 from recollect.runtime import run_blocking
 from recollect.stores.base import Put
 
@@ -142,3 +142,18 @@ def test_what_the_index_knows_of_a_shared_namespace_goes_too(tmp_path: Path, wha
         found = memory.recall("what should I always be called", namespaces=["global"])
         assert found and CANARY not in repr(found)
         assert _files_with(tmp_path, CANARY) == []
+
+
+def test_a_scrub_that_failed_is_done_by_the_next_forgetting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails() -> None:
+        raise StoreUnavailable("the disk is full")
+
+    with _prepared(tmp_path) as memory:
+        with monkeypatch.context() as patched:
+            patched.setattr(memory._core.store, "scrub", fails)
+            with pytest.raises(StoreUnavailable):
+                memory.forget(user=f"{CANARY}-user", physical=True)
+        assert _files_with(tmp_path, CANARY)
+        memory.forget(source="anything")
+        assert _files_with(tmp_path, CANARY) == []
+        assert run_blocking(memory._core.scan(Job, "forget")) == []

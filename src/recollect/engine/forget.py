@@ -21,6 +21,7 @@ from .erase import Eraser, fingerprint, thread_of, thread_row
 from .lineage import namespaced
 
 QUEUE = "forget"
+SCRUB = "scrub"
 
 
 class Erasure(msgspec.Struct, frozen=True):
@@ -73,7 +74,8 @@ class Forgetting:
         await self.resume()
         id = await self._checked(kind, value)
         job = self._job(kind, id, physical)
-        await self._core.apply(Put(job))
+        # Written as a replacement: on a full disk a store keeps room for what takes away.
+        await self._core.apply(Delete(Job, job.row_key), Put(job))
         return await self._erase(job.row_key, kind, id, physical)
 
     async def resume(self) -> list[Erasure]:
@@ -81,7 +83,9 @@ class Forgetting:
         done = []
         for job in await self._core.scan(Job, QUEUE):
             payload = job.payload
-            if self._core.scope.may_touch(job.ns):
+            if payload["kind"] == SCRUB:
+                await self._scrub(job.row_key)
+            elif self._core.scope.may_touch(job.ns):
                 # Which namespaces the first attempt touched is not known any more.
                 done.append(await self._erase(job.row_key, payload["kind"], payload["id"], payload["physical"], True))
         return done
@@ -142,12 +146,16 @@ class Forgetting:
         event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
         if kind == "user":
             event = Put(msgspec.structs.replace(event.record, user=None))
-        await self._core.apply(Delete(Job, job), event)
+        # The job names what was forgotten, so it goes before the files are scrubbed; one that names nothing takes its
+        # place, so that a scrub that fails is done by the next.
+        scrub = msgspec.structs.replace(self._job(SCRUB, SCRUB, False), ns="global")
+        await self._core.apply(Delete(Job, job), event, *([Put(scrub)] if physical else []))
         # Vectors and counts that this process keeps in RAM go as well.
         self._core.shared.scopes.drop(self._core.org)
         found: list[str] | None = None
         if physical:
-            found = await self._scrubbed(eraser)
+            await self._scrub(scrub.row_key)
+            found = await self._still_found(eraser)
         return Erasure(
             kind,
             counts,
@@ -174,11 +182,14 @@ class Forgetting:
             if found is not None:
                 await eraser.thread(found)
 
-    async def _scrubbed(self, eraser: Eraser) -> list[str] | None:
-        """Scrub the files, then look for pieces of what went; None where the store has no files to look at."""
+    async def _scrub(self, job: Key) -> None:
         store: Any = self._core.store
         await store.scrub()
-        look = getattr(store, "verify_absent", None)
+        await self._core.apply(Delete(Job, job))
+
+    async def _still_found(self, eraser: Eraser) -> list[str] | None:
+        """Look for pieces of what went; None where the store has no files to look at."""
+        look = getattr(self._core.store, "verify_absent", None)
         if look is None:
             return None
         found: list[str] = await look(sorted(eraser.needles))
