@@ -25,7 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 import adapter
 
-from recollect.recall.features import features, matrix
+from recollect.recall.features import columns, features, matrix
 from recollect.recall.weights import FIXED, TABLE
 
 SETS = {"locomo": 1.0, "realmem": 0.7, "lme500": 0.3}
@@ -70,7 +70,7 @@ def rows_of(path: Path, embedder: Any, names: Sequence[str]) -> list[Row]:
                 continue
             entries = [pipeline.scope.entries[key] for key in keys]
             frequency = pipeline.scope.lexical.frequency(asked.terms)
-            found = features(asked, entries, pipeline.scope.stats, frequency, similarity)
+            found = features(asked, columns(entries), pipeline.scope.stats, frequency, similarity)
             x = matrix(found, names).astype(np.float32)
             out.append(
                 Row(path.stem, talk["id"], x, [unit[e.id] for e in entries], frozenset(q["gold"]), q["category"])

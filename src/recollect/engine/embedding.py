@@ -31,6 +31,11 @@ class Embedding:
         """How long its vectors are."""
         return int(self._inner.dimensions)
 
+    @property
+    def static(self) -> bool:
+        """Whether it only averages word vectors, so that a question is better given without its stop words."""
+        return bool(getattr(self._inner, "static", False))
+
     async def embed(self, texts: Sequence[str]) -> Any:
         """One unit vector per text; any failure is a ModelError."""
         try:

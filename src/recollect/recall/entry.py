@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -71,6 +72,7 @@ def entry(kind: str, id: str, text: str, *, context: str = "", language: str | N
     )
 
 
+@lru_cache(1024)
 def is_assistant(role: str, speaker: str) -> bool:
     """Whether a machine said it, by role or, where every role is `user`, by name."""
     return role in ("assistant", "tool", "system") or speaker.lower() in ASSISTANT_NAMES

@@ -35,10 +35,16 @@ class Columns(msgspec.Struct, frozen=True):
     """What ranking needs of the candidates, column by column."""
 
     size: int
+    kind: Sequence[str]
+    id: Sequence[str]
+    terms: Sequence[str]
+    context_terms: Sequence[str]
     session: Ints
     place: Ints
     """Thread and sequence number in one integer, so that neighbours differ by one."""
-    speaker: tuple[str, ...]
+    names: tuple[str, ...]
+    speaker: Ints
+    """Places in `names`."""
     assistant: NDArray[np.bool_]
     message: NDArray[np.bool_]
     created_at: Ints
@@ -49,38 +55,80 @@ class Columns(msgspec.Struct, frozen=True):
 
 def columns(entries: Sequence[Entry]) -> Columns:
     """Turn candidates into columns."""
-    size = len(entries)
-    codes: dict[str, int] = {}
-    thread = np.fromiter((codes.setdefault(e.thread or e.id, len(codes)) for e in entries), np.int64, size)
-    created = np.fromiter((e.created_at for e in entries), np.int64, size)
-    seq = np.fromiter((e.seq for e in entries), np.int64, size)
-    blank = bytes(len(SIGNALS))
-    raw = b"".join(e.signals if len(e.signals) == len(SIGNALS) else blank for e in entries)
+    return table(
+        kind=[e.kind for e in entries],
+        id=[e.id for e in entries],
+        thread=[e.thread or e.id for e in entries],
+        seq=[e.seq for e in entries],
+        role=[e.role for e in entries],
+        speaker=[e.speaker for e in entries],
+        created_at=[e.created_at for e in entries],
+        terms=[e.terms for e in entries],
+        context_terms=[e.context_terms for e in entries],
+        signals=[e.signals for e in entries],
+        prior=[(e.confidence, e.uses, e.trust) for e in entries],
+    )
+
+
+def table(
+    *,
+    kind: Sequence[str],
+    id: Sequence[str],
+    thread: Sequence[str],
+    seq: Sequence[int],
+    role: Sequence[str],
+    speaker: Sequence[str],
+    created_at: Sequence[int],
+    terms: Sequence[str],
+    context_terms: Sequence[str],
+    signals: Sequence[bytes],
+    prior: Sequence[tuple[float, float, float]],
+) -> Columns:
+    """Columns from lists that any kind of record can give."""
+    size = len(kind)
+    threads = _coded(thread)[1]
+    names, said_by = _coded(speaker)
+    created = np.array(created_at, np.int64)
+    width = len(SIGNALS)
+    raw = b"".join([part if len(part) == width else bytes(width) for part in signals])
+    known = np.array(prior, np.float64).reshape(size, 3)
+    known[:, 0] -= 1.0
+    known[:, 1] = np.log1p(known[:, 1])
+    known[:, 2] -= 1.0
     return Columns(
         size,
-        _sessions(thread, created),
-        (thread << 40) + np.clip(seq, 0, (1 << 39) - 1),
-        tuple(e.speaker for e in entries),
-        np.fromiter((is_assistant(e.role, e.speaker) for e in entries), np.bool_, size),
-        np.fromiter((e.kind == "message" for e in entries), np.bool_, size),
+        kind,
+        id,
+        terms,
+        context_terms,
+        _sessions(threads, created),
+        (threads << 40) + np.clip(np.array(seq, np.int64), 0, (1 << 39) - 1),
+        names,
+        said_by,
+        np.array([is_assistant(r, s) for r, s in zip(role, speaker, strict=True)], np.bool_),
+        np.array([k == "message" for k in kind], np.bool_),
         created,
-        np.frombuffer(raw, np.uint8).reshape(size, len(SIGNALS)) / 255.0,
-        np.array([(e.confidence - 1.0, math.log1p(e.uses), e.trust - 1.0) for e in entries], np.float64).reshape(
-            size, 3
-        ),
+        np.frombuffer(raw, np.uint8).reshape(size, width) / 255.0,
+        known,
     )
+
+
+def _coded(values: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """The distinct values, and for each its place among them."""
+    codes: dict[str, int] = {}
+    places = [codes.setdefault(value, len(codes)) for value in values]
+    return tuple(codes), np.array(places, np.int64)
 
 
 def features(
     query: Query,
-    entries: Sequence[Entry],
+    table: Columns,
     stats: ScopeStats,
     frequency: Mapping[str, int],
     similarity: Similarity | None = None,
 ) -> dict[str, Floats]:
     """Every feature by name; `frequency` says in how many entries of the scope each query term is."""
-    table = columns(entries)
-    out = _lexical(query, entries, table, stats, frequency)
+    out = _lexical(query, table, stats, frequency)
     if similarity is not None:
         out.update(_vector(table, similarity))
     out.update(_speaker(query, table))
@@ -95,13 +143,11 @@ def idf(count: int, frequency: int) -> float:
     return math.log(1.0 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
-def _lexical(
-    query: Query, entries: Sequence[Entry], table: Columns, stats: ScopeStats, frequency: Mapping[str, int]
-) -> dict[str, Floats]:
+def _lexical(query: Query, table: Columns, stats: ScopeStats, frequency: Mapping[str, int]) -> dict[str, Floats]:
     count = max(stats.entries, table.size)
     weight = {t: idf(count, min(frequency.get(t, 0), count)) for t in query.terms}
     total = sum(w for t, w in weight.items() if frequency.get(t, 0)) or 1.0
-    own, context, lengths, pairs = _counts(query, entries, weight)
+    own, context, lengths, pairs = _counts(query, table, weight)
     weights = np.array([weight[t] for t in query.terms], np.float64)
     norm = K1 * (1 - B + B * lengths / max(stats.mean_terms, 1.0))[:, None]
     by_own = _saturate(own, norm) @ weights
@@ -122,33 +168,26 @@ def _lexical(
     }
 
 
-def _counts(
-    query: Query, entries: Sequence[Entry], weight: Mapping[str, float]
-) -> tuple[Floats, Floats, Floats, Floats]:
+def _counts(query: Query, table: Columns, weight: Mapping[str, float]) -> tuple[Floats, Floats, Floats, Floats]:
     """Occurrences of each term in text and context, the length of the text, and the weight of pairs kept together.
 
     Substring search in the joined terms is several times faster than splitting them; a term said twice in a row
     counts once.
     """
-    wanted = [(j, f" {term} ") for j, term in enumerate(query.terms)]
-    pairs = [(f" {a} {b} ", weight.get(a, 0.0) + weight.get(b, 0.0)) for a, b in sorted(query.pairs)]
-    own = np.zeros((len(entries), len(wanted)))
+    texts = [f" {terms} " for terms in table.terms]
+    contexts = [f" {terms} " for terms in table.context_terms]
+    own = np.zeros((table.size, len(query.terms)))
     context = np.zeros_like(own)
-    lengths = np.zeros(len(entries))
-    together = np.zeros(len(entries))
-    for i, entry in enumerate(entries):
-        text, before = f" {entry.terms} ", f" {entry.context_terms} "
-        lengths[i] = text.count(" ") - 1
-        matched = 0
-        for j, term in wanted:
-            if term in text:
-                own[i, j] = text.count(term)
-                matched += 1
-            if term in before:
-                context[i, j] = before.count(term)
-        if matched > 1:
-            together[i] = sum(value for pair, value in pairs if pair in text)
-    return own, context, lengths, together
+    for j, term in enumerate(query.terms):
+        wanted = f" {term} "
+        own[:, j] = [text.count(wanted) for text in texts]
+        context[:, j] = [text.count(wanted) for text in contexts]
+    together = np.zeros(table.size)
+    likely = np.nonzero((own > 0).sum(axis=1) > 1)[0].tolist()
+    for a, b in sorted(query.pairs):
+        pair, value = f" {a} {b} ", weight.get(a, 0.0) + weight.get(b, 0.0)
+        together[[i for i in likely if pair in texts[i]]] += value
+    return own, context, np.array([text.count(" ") - 1.0 for text in texts]), together
 
 
 def _saturate(count: Floats, norm: Floats | float) -> Floats:
@@ -171,16 +210,22 @@ def _vector(table: Columns, similarity: Similarity) -> dict[str, Floats]:
 
 def _speaker(query: Query, table: Columns) -> dict[str, Floats]:
     asked = set(query.speakers)
-    by = np.array([name in asked for name in table.speaker], np.bool_)
-    known = np.array([bool(name) for name in table.speaker], np.bool_)
+    by = _said(table, [name in asked for name in table.names])
+    known = _said(table, [bool(name) for name in table.names])
     zero = np.zeros(table.size)
     others = bool((known & ~by).any()) or not asked
     if len(asked) == 1 or (asked and others):
         return {"speaker": np.where(known, np.where(by, 1.0, -1.0), 0.0), "speaker_first": zero}
     if not asked:
         return {"speaker": zero, "speaker_first": zero}
-    first = np.array([name == query.speakers[0] for name in table.speaker], np.bool_)
+    first = _said(table, [name == query.speakers[0] for name in table.names])
     return {"speaker": zero, "speaker_first": np.where(known, np.where(first, 1.0, -1.0), 0.0)}
+
+
+def _said(table: Columns, which: Sequence[bool]) -> NDArray[np.bool_]:
+    """Whether each candidate was said by one of the names marked."""
+    result: NDArray[np.bool_] = np.array(which, np.bool_)[table.speaker]
+    return result
 
 
 def mixed(stats: ScopeStats) -> float:
@@ -194,7 +239,7 @@ def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
     people = np.where(table.message, 1.0 - assisted, 0.0)
     user = np.where(table.message & ~table.assistant, assisted, 0.0)
     length = said["words"] * 10.2  # back to the logarithm that `signals` wrote
-    other = np.array([bool(name) and name not in query.speakers for name in table.speaker], np.bool_)
+    other = _said(table, [bool(name) and name not in query.speakers for name in table.names])
     return {
         "asks": said["asks"] * people,
         "user": -user if query.asks_assistant else user,

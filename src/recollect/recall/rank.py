@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from recollect.recall.entry import Entry, ScopeStats
-from recollect.recall.features import Floats, Similarity, features, matrix
+from recollect.recall.features import Columns, Floats, Similarity, columns, features, matrix
 from recollect.recall.hit import Reason
 from recollect.recall.query import Query
 from recollect.recall.weights import CENTRE, TABLE
@@ -38,6 +38,38 @@ class Scored(msgspec.Struct, frozen=True):
     reasons: tuple[Reason, ...] = ()
 
 
+class Ranking(msgspec.Struct, frozen=True):
+    """Candidates in order, with what each feature gave to each of them."""
+
+    order: list[int]
+    score: Floats
+    parts: Floats
+    names: list[str]
+
+    def reasons(self, places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
+        """Why the candidates at these places stand where they stand."""
+        return _reasons(self.parts, self.names, places)
+
+
+def ranking(
+    query: Query,
+    table: Columns,
+    stats: ScopeStats,
+    frequency: Mapping[str, int],
+    similarity: Similarity | None = None,
+    *,
+    weights: Weights = TABLE,
+) -> Ranking:
+    """Score every candidate."""
+    found = features(query, table, stats, frequency, similarity)
+    column = 0 if similarity is not None else 1
+    names = [name for name in weights if name in found]
+    parts = matrix(found, names) * np.array([weights[name][column] for name in names])
+    raw = parts.sum(axis=1)
+    score = 1.0 / (1.0 + np.exp(np.clip(CENTRE - raw, -60, 60)))
+    return Ranking(_order(raw, table), score, parts, names)
+
+
 def rank(
     query: Query,
     candidates: Sequence[Entry],
@@ -51,21 +83,20 @@ def rank(
     """Every candidate, best first; the first `explain` with reasons."""
     if not candidates:
         return []
-    found = features(query, candidates, stats, frequency, similarity)
-    column = 0 if similarity is not None else 1
-    names = [name for name in weights if name in found]
-    parts = matrix(found, names) * np.array([weights[name][column] for name in names])
-    raw = parts.sum(axis=1)
-    order = _order(raw, candidates)
-    reasons = _reasons(parts, names, order[:explain])
-    score = 1.0 / (1.0 + np.exp(np.clip(CENTRE - raw, -60, 60)))
-    return [Scored(candidates[i], float(score[i]), i, reasons.get(i, ())) for i in order]
+    ranked = ranking(query, columns(candidates), stats, frequency, similarity, weights=weights)
+    reasons = ranked.reasons(ranked.order[:explain])
+    return [Scored(candidates[i], float(ranked.score[i]), i, reasons.get(i, ())) for i in ranked.order]
 
 
-def _order(raw: Floats, candidates: Sequence[Entry]) -> list[int]:
+def _order(raw: Floats, table: Columns) -> list[int]:
     """Best first; of equals the newest, then by identity, so that no store's own order shows."""
-    keys = [(-value, -e.created_at, e.kind, e.id) for value, e in zip(raw.round(9).tolist(), candidates, strict=True)]
-    return sorted(range(len(keys)), key=keys.__getitem__)
+    value = -raw.round(9)
+    order = np.lexsort((-table.created_at, value))
+    by_value, by_time = value[order], table.created_at[order]
+    if not ((np.diff(by_value) == 0) & (np.diff(by_time) == 0)).any():
+        return [int(i) for i in order]
+    keys = list(zip(value.tolist(), (-table.created_at).tolist(), table.kind, table.id, strict=True))
+    return sorted(range(table.size), key=keys.__getitem__)
 
 
 def _reasons(parts: Floats, names: Sequence[str], places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from heapq import nsmallest
-from zlib import crc32
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -12,40 +10,34 @@ from recollect.recall.rank import Scored
 
 DUPLICATE = 0.9
 """Two texts that share this much of their terms say the same."""
-MARKS = 4
 OVERLAP = 12
 """Characters that must repeat at a border before they are taken for an overlap."""
 MIN_SHARE = 0.35
 """A budget is not filled up with hits that score less than this share of the best."""
 
 
-def distinct(ranked: Sequence[Scored], limit: int | None = None) -> tuple[list[Scored], list[Scored]]:
+def distinct(ranked: Iterable[Scored], limit: int | None = None) -> tuple[list[Scored], list[Scored]]:
     """The first of each group of near-duplicates, in order, up to `limit`; and the repeats that were passed over."""
     kept: list[Scored] = []
     repeats: list[Scored] = []
-    seen: dict[tuple[str, int], list[frozenset[str]]] = {}
+    seen: dict[str, list[frozenset[str]]] = {}
     for scored in ranked:
         if limit is not None and len(kept) >= limit:
             break
         terms = frozenset(scored.entry.terms.split())
-        buckets = [(scored.entry.speaker, mark) for mark in _marks(terms)]
-        if any(_same(terms, other) for bucket in buckets for other in seen.get(bucket, ())):
+        others = seen.setdefault(scored.entry.speaker, [])
+        if any(_same(terms, other) for other in others):
             repeats.append(scored)
-            continue
-        kept.append(scored)
-        for bucket in buckets:
-            seen.setdefault(bucket, []).append(terms)
+        else:
+            kept.append(scored)
+            others.append(terms)
     return kept, repeats
 
 
-def _marks(terms: frozenset[str]) -> list[int]:
-    """The smallest hashes of a set: two sets that are nearly the same share at least one of them."""
-    return nsmallest(MARKS, (crc32(term.encode()) for term in terms))
-
-
 def _same(a: frozenset[str], b: frozenset[str]) -> bool:
-    small, large = sorted((len(a), len(b)))
-    return small >= DUPLICATE * large and len(a & b) >= DUPLICATE * len(a | b)
+    small, large = (len(a), len(b)) if len(a) < len(b) else (len(b), len(a))
+    # Two texts without a word, such as pictures, are not told apart by their terms.
+    return small > 0 and small >= DUPLICATE * large and len(a & b) >= DUPLICATE * len(a | b)
 
 
 def merge_chunks(ranked: Sequence[Scored], *, separator: str = "\n") -> list[Scored]:

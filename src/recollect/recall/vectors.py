@@ -24,6 +24,8 @@ SKETCH = 64
 RESCORE = 400
 """The fewest sketch hits that are compared in full."""
 _BLOCK = 8_192
+_SPREAD = 32_768
+"""From about so many scores, evenly taken, mean and deviation are told."""
 
 
 def encode(vector: Any) -> bytes:
@@ -74,6 +76,8 @@ class VectorIndex(Generic[Key]):
         self._place: dict[Key, int] = {}
         self._codes = np.zeros((0, dimensions), np.int8)
         self._scales = np.zeros(0, np.float32)
+        self._times = np.zeros(0, np.int64)
+        self._groups = np.zeros(0, np.uint8)
         self._rotation: Floats | None = None
         self._sketch = np.zeros((0, self._width), np.float32)
         self._fitted = 0
@@ -87,7 +91,8 @@ class VectorIndex(Generic[Key]):
     @property
     def nbytes(self) -> int:
         """Memory held by the vectors themselves."""
-        return self._codes.nbytes + self._scales.nbytes + self._sketch.nbytes
+        kept = (self._codes, self._scales, self._sketch, self._times, self._groups)
+        return sum(part.nbytes for part in kept)
 
     def add(self, keys: Sequence[Key], vectors: Any) -> None:
         """Add or replace vectors, given as rows of floats."""
@@ -96,13 +101,23 @@ class VectorIndex(Generic[Key]):
             raise UsageError(f"vectors of {rows.shape[1]} dimensions in an index of {self.dimensions}")
         self._put(keys, *_quantise(rows))
 
-    def add_encoded(self, keys: Sequence[Key], data: Sequence[bytes]) -> None:
-        """Add or replace vectors as `encode` wrote them."""
+    def add_encoded(
+        self,
+        keys: Sequence[Key],
+        data: Sequence[bytes],
+        *,
+        times: Sequence[int] | None = None,
+        groups: Sequence[int] | None = None,
+    ) -> None:
+        """Add or replace vectors as `encode` wrote them; a time and a small number of each can be searched by."""
         size = self.dimensions + 4
         if any(len(item) != size for item in data):
             raise CorruptRecord(f"a stored vector is not {size} bytes; re-embed with `recollect process embedder`")
         raw = np.frombuffer(b"".join(data), np.uint8).reshape(len(data), size)
         self._put(keys, raw[:, 4:].view(np.int8), np.ascontiguousarray(raw[:, :4]).view("<f4")[:, 0])
+        places = [self._place[key] for key in keys]
+        self._times[places] = 0 if times is None else times
+        self._groups[places] = 0 if groups is None else groups
 
     def remove(self, keys: Iterable[Key]) -> int:
         """Forget vectors; the last one moves into the gap and the old bytes are wiped."""
@@ -116,7 +131,8 @@ class VectorIndex(Generic[Key]):
             if at != last:
                 self._keys[at] = moved
                 self._place[moved] = at
-                self._codes[at], self._scales[at] = self._codes[last], self._scales[last]
+                for part in (self._codes, self._scales, self._times, self._groups):
+                    part[at] = part[last]
                 if self._rotation is not None:
                     self._sketch[at] = self._sketch[last]
             self._codes[last] = 0
@@ -138,6 +154,7 @@ class VectorIndex(Generic[Key]):
             scores = self._approximate(query)
             pool = max(RESCORE, 3 * limit)
         seen = scores if mask is None else scores[mask[:count]]
+        seen = seen[:: 1 + len(seen) // _SPREAD]
         mean, std = float(seen.mean()), float(seen.std())
         if mask is not None:
             scores = np.where(mask[:count], scores, -np.inf)
@@ -165,6 +182,21 @@ class VectorIndex(Generic[Key]):
         mask[[self._place[key] for key in keys if key in self._place]] = True
         return mask
 
+    def between(
+        self, start: int | None, end: int | None, groups: Sequence[int] | None = None
+    ) -> NDArray[np.bool_] | None:
+        """A mask for `search` that allows times from `start` up to (not with) `end`, and only some groups."""
+        count = len(self._keys)
+        times, mask = self._times[:count], None
+        if start is not None:
+            mask = times >= start
+        if end is not None:
+            mask = times < end if mask is None else mask & (times < end)
+        if groups is not None:
+            some = np.isin(self._groups[:count], groups)
+            mask = some if mask is None else mask & some
+        return mask
+
     def vectors(self, keys: Sequence[Key]) -> Floats:
         """The vectors of some keys, zero where there is none."""
         out = np.zeros((len(keys), self.dimensions), np.float32)
@@ -177,15 +209,17 @@ class VectorIndex(Generic[Key]):
     def _put(self, keys: Sequence[Key], codes: NDArray[np.int8], scales: Floats) -> None:
         start = len(self._keys)
         self._reserve(start + len(keys))
-        for i, key in enumerate(keys):
+        places = []
+        for key in keys:
             at = self._place.get(key)
             if at is None:
                 at = self._place[key] = len(self._keys)
                 self._keys.append(key)
-            self._codes[at], self._scales[at] = codes[i], scales[i]
-            if self._rotation is not None and at < start:
-                self._sketch[at] = (codes[i].astype(np.float32) * scales[i]) @ self._rotation
-        if self._rotation is not None and len(self._keys) > start:
+            places.append(at)
+        self._codes[places], self._scales[places] = codes, scales
+        if self._rotation is not None:
+            for at in {at for at in places if at < start}:
+                self._project(at, at + 1)
             self._project(start, len(self._keys))
         if len(self._keys) > self._exact and len(self._keys) >= 4 * self._fitted:
             self._fit()
@@ -194,9 +228,11 @@ class VectorIndex(Generic[Key]):
         room = len(self._codes)
         if size <= room:
             return
-        grown = max(size, room + room // 2, 64)
+        grown = max(size, room + room // 4, 64)
         self._codes = _grow(self._codes, grown)
         self._scales = _grow(self._scales, grown)
+        self._times = _grow(self._times, grown)
+        self._groups = _grow(self._groups, grown)
         if self._rotation is not None:
             self._sketch = _grow(self._sketch, grown)
 

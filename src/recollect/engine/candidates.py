@@ -1,0 +1,295 @@
+"""Candidates of a recall: what the words find, what the vectors find, what stands beside them, what the dates name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ..filters import Filter, matches
+from ..ports import to_micros
+from ..records import Entry, Key, Mark
+from .core import Core
+
+KINDS = ("message", "fact", "learning", "summary", "document")
+NEIGHBOURS_OF = 12
+"""Turns around the best so many of each arm are looked at too: what follows a mention is often the answer."""
+NEAR = (-2, -1, 1, 2, 3)
+DATED = 60
+"""The nearest of what was said at a time that the question names."""
+PAGE = 5_000
+SAMPLE = 512
+_COUNTED_AGAIN = 1.1
+"""How far a namespace may grow before a term is counted anew."""
+_MOST_COUNTS = 50_000
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A recall's filters, checked."""
+
+    kinds: tuple[str, ...] | None = None
+    after: int | None = None
+    before: int | None = None
+    where: Filter | None = None
+
+    def allows(self, entry: Entry) -> bool:
+        """Whether an entry passes them."""
+        if self.kinds is not None and entry.kind not in self.kinds:
+            return False
+        if self.after is not None or self.before is not None:
+            created = to_micros(entry.created_at)
+            if (self.after is not None and created <= self.after) or (
+                self.before is not None and created >= self.before
+            ):
+                return False
+        return self.where is None or matches(self.where, {**_fields(entry), **entry.metadata})
+
+    def allowed(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Those that pass."""
+        bare = self.kinds is None and self.after is None and self.before is None and self.where is None
+        return list(entries) if bare else [entry for entry in entries if self.allows(entry)]
+
+
+def _fields(entry: Entry) -> dict[str, Any]:
+    names = ("kind", "id", "ns", "parent", "role", "speaker", "trust", "confidence", "created_at", "source")
+    return {name: getattr(entry, name) for name in names}
+
+
+class Scoped(msgspec.Struct):
+    """One namespace as this process knows it: vectors (and words, for stores without a text index) up to a stamp."""
+
+    org: str
+    ns: str
+    stamp: int = 0
+    embedder: str | None = None
+    vectors: Any = None
+    lexical: Any = None
+    counts: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    sample: Any = None
+
+
+class Found(msgspec.Struct):
+    """What the namespaces of one recall gave."""
+
+    entries: dict[Key, Entry] = msgspec.field(default_factory=dict)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    spread: list[tuple[int, float, float]] = msgspec.field(default_factory=list)
+    """Of each namespace with vectors: how many, the mean and the deviation of their cosines."""
+    full: bool = False
+    """Whether an arm gave as many as it was asked for, so that there may be more."""
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take entries in, each once."""
+        for entry in entries:
+            self.entries[entry.ns, entry.kind, entry.parent, entry.id] = entry
+
+
+class Candidates:
+    """Looks for candidates of one question, namespace by namespace."""
+
+    def __init__(self, core: Core, query: Any, vector: Any, asked: Asked) -> None:
+        self._core = core
+        self._query = query
+        self._vector = vector
+        self._asked = asked
+
+    async def take(self, scopes: Sequence[tuple[str, Mark]], count: int) -> Found:
+        """Up to `count` of each arm and namespace, and what goes with them."""
+        found = Found()
+        beside: dict[Key, None] = {}
+        for ns, mark in scopes:
+            scoped = await self._scoped(ns, mark)
+            worded = await self._by_words(scoped, mark, count, found)
+            near = await self._by_meaning(scoped, count, found)
+            found.full = found.full or max(len(worded), len(near)) >= count
+            best = [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]]
+            beside.update((key, None) for key in _neighbours(ns, best) if key not in found.entries)
+            if self._query.kind == "request":
+                lane = [(ns, *item[1:]) for item in mark.detail.get("standing", ())]
+                beside.update((key, None) for key in lane if key not in found.entries)
+        if beside:
+            got = await self._core.get_many(Entry, list(beside))
+            found.add(entry for entry in got if entry is not None)
+        return found
+
+    # -- words
+
+    async def _by_words(self, scoped: Scoped, mark: Mark, count: int, found: Found) -> list[Key]:
+        """Entries that share words with the question, best first; the key of each."""
+        from ..recall.lexical import select_terms
+
+        entries = mark.detail.get("entries", 0)
+        frequency = await self._frequency(scoped, self._query.terms, entries)
+        for term, number in frequency.items():
+            found.counts[term] = found.counts.get(term, 0) + number
+        if scoped.lexical is not None:
+            keys = [whole(key) for key, _ in scoped.lexical.search(self._query.terms, count)]
+            got = await self._living(scoped, keys)
+        else:
+            searching: Any = self._core.store
+            terms = select_terms(self._query.terms, frequency, entries)
+            got = await searching.search_text(
+                scoped.org, scoped.ns, terms, limit=count, now=self._core.now(), kinds=self._asked.kinds
+            )
+        found.add(got)
+        return [(entry.kind, entry.parent, entry.id) for entry in got]
+
+    async def _frequency(self, scoped: Scoped, terms: Sequence[str], entries: int) -> dict[str, int]:
+        if scoped.lexical is not None:
+            counted: dict[str, int] = scoped.lexical.frequency(terms)
+            return counted
+        known = scoped.counts
+        fresh = [term for term in terms if term not in known or entries > known[term][0] * _COUNTED_AGAIN]
+        if fresh:
+            if len(known) > _MOST_COUNTS:
+                known.clear()
+                fresh = list(terms)
+            got = await self._core.store.term_counts(scoped.org, scoped.ns, fresh)  # type: ignore[attr-defined]
+            known.update((term, (entries, count)) for term, count in got.items())
+        return {term: known[term][1] for term in terms}
+
+    # -- meaning
+
+    async def _by_meaning(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
+        """Entries whose vectors are near the question's, nearest first; the key of each."""
+        core, vector, kinds = self._core, self._vector, self._asked.kinds
+        if vector is None or scoped.embedder is None:
+            return []
+        if scoped.vectors is None:
+            searching: Any = core.store
+            near = await searching.search_vector(
+                scoped.org, scoped.ns, scoped.embedder, vector.tolist(), limit=count, now=core.now(), kinds=kinds
+            )
+            found.add(entry for entry, _ in near)
+            found.spread.append(await core.runtime.call(_sampled, scoped.sample, vector))
+            return [(entry.kind, entry.parent, entry.id) for entry, _ in near]
+        if not len(scoped.vectors):
+            return []
+        nearest, dated = await core.runtime.call(_nearest, scoped.vectors, vector, count, self._asked, self._query)
+        found.spread.append((len(scoped.vectors), nearest.mean, nearest.std))
+        keys = [whole(key) for key in nearest.keys]
+        wanted = dict.fromkeys([*keys, *(whole(key) for key in dated)])
+        missing = [key for key in wanted if (scoped.ns, *key) not in found.entries]
+        found.add(await self._living(scoped, missing))
+        return keys
+
+    async def _living(self, scoped: Scoped, keys: Sequence[Key]) -> list[Entry]:
+        """Entries that are still there; those that are not leave the index of this process too."""
+        got = await self._core.get_many(Entry, [(scoped.ns, *key) for key in keys])
+        gone = [slim(*key) for key, entry in zip(keys, got, strict=True) if entry is None]
+        if gone:
+            if scoped.vectors is not None:
+                scoped.vectors.remove(gone)
+            if scoped.lexical is not None:
+                for key in gone:
+                    scoped.lexical.remove(key)
+        return [entry for entry in got if entry is not None]
+
+    # -- what this process keeps in RAM
+
+    async def _scoped(self, ns: str, mark: Mark) -> Scoped:
+        core = self._core
+        embedder = core.shared.embedder
+        name = embedder.name if embedder is not None and self._vector is not None else None
+        async with core.shared.recall_lock:
+            scoped: Scoped | None = core.shared.scopes.get((core.org, ns))
+            if scoped is None or (name is not None and scoped.embedder != name) or scoped.stamp > mark.position:
+                scoped = self._fresh(ns, name)
+                core.shared.scopes.put((core.org, ns), scoped)
+            if scoped.stamp < mark.position:
+                await self._refresh(scoped, mark)
+        return scoped
+
+    def _fresh(self, ns: str, name: str | None) -> Scoped:
+        from ..recall.lexical import LexicalIndex
+        from ..recall.vectors import VectorIndex
+        from ..stores.base import SearchesText, SearchesVectors
+
+        store = self._core.store
+        scoped = Scoped(self._core.org, ns, embedder=name)
+        if not isinstance(store, SearchesText):
+            scoped.lexical = LexicalIndex()
+        if name is not None and not isinstance(store, SearchesVectors):
+            scoped.vectors = VectorIndex(len(self._vector))
+        return scoped
+
+    async def _refresh(self, scoped: Scoped, mark: Mark) -> None:
+        core = self._core
+        if scoped.vectors is None and scoped.lexical is None:
+            if scoped.embedder is not None:
+                some = await core.scan(Entry, scoped.ns, index="by_stamp", limit=SAMPLE)
+                scoped.sample = [entry.vector for entry in some if entry.embedder == scoped.embedder]
+            scoped.stamp = mark.position
+            return
+        after: Key = (scoped.stamp,)
+        while True:
+            page = await core.scan(Entry, scoped.ns, index="by_stamp", after=after, limit=PAGE)
+            await core.runtime.call(_take_in, scoped, page)
+            if len(page) < PAGE:
+                break
+            last = page[-1]
+            after = (last.stamp, last.kind, last.parent, last.id)
+        scoped.stamp = mark.position
+
+
+def slim(kind: str, parent: str, id: str) -> Any:
+    """The key of an entry as it is kept in RAM: the id of a message says its thread already."""
+    return id if kind == "message" else (kind, parent, id)
+
+
+def whole(key: Any) -> Key:
+    """The kind, parent and id that `slim` was given."""
+    return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
+
+
+def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
+    """Where the turns around some messages would be."""
+    found: list[Key] = []
+    for kind, parent, id in keys:
+        if kind == "message":
+            seq = int(str(id).rpartition("#")[2])
+            found += [(ns, kind, parent, f"{parent}#{seq + step}") for step in NEAR if seq + step > 0]
+    return found
+
+
+def _nearest(vectors: Any, vector: Any, count: int, asked: Asked, query: Any) -> tuple[Any, list[Any]]:
+    """The nearest that the filters allow, and the nearest of the times that the question names."""
+    after = None if asked.after is None else asked.after + 1
+    groups = None if asked.kinds is None else [KINDS.index(kind) for kind in asked.kinds]
+    mask = vectors.between(after, asked.before, groups)
+    dated: list[Any] = []
+    for start, end in query.dates:
+        within = vectors.between(start, end)
+        dated += vectors.search(vector, DATED, mask=within if mask is None else within & mask).keys
+    return vectors.search(vector, count, mask=mask), dated
+
+
+def _take_in(scoped: Scoped, page: Sequence[Entry]) -> None:
+    """Add a page of entries to the indexes of this process."""
+    if scoped.lexical is not None:
+        for entry in page:
+            scoped.lexical.add(slim(entry.kind, entry.parent, entry.id), entry.terms, entry.context_terms)
+    if scoped.vectors is None:
+        return
+    mine = [entry for entry in page if entry.vector is not None and entry.embedder == scoped.embedder]
+    scoped.vectors.add_encoded(
+        [slim(entry.kind, entry.parent, entry.id) for entry in mine],
+        [entry.vector for entry in mine],
+        times=[to_micros(entry.created_at) for entry in mine],
+        groups=[KINDS.index(entry.kind) for entry in mine],
+    )
+    bare = [slim(entry.kind, entry.parent, entry.id) for entry in page if entry.vector is None]
+    scoped.vectors.remove(bare)
+
+
+def _sampled(sample: Any, vector: Any) -> tuple[int, float, float]:
+    """How cosines lie over a namespace, from some of its vectors."""
+    import numpy as np
+
+    from ..recall.vectors import decode
+
+    if not sample:
+        return 0, 0.0, 0.0
+    cosines = np.array([decode(data) @ vector for data in sample])
+    return len(sample), float(cosines.mean()), float(cosines.std())
