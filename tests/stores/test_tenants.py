@@ -1,0 +1,100 @@
+"""Adversarial work of many tenants on every store: nobody reads, writes, finds or learns of what is another's."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.engine.recall import Recalling
+from recollect.records import Job
+from recollect.scope import Scope
+from tests.stores.conftest import STORES, OpenOn
+from tests.stores.tenants import Work
+
+OPERATIONS = 100_000 if os.environ.get("RECOLLECT_SOAK") else 3_000
+ROUND = 3_000
+QUIET: dict[str, Any] = {"embedder": None, "extract": None}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_no_tenant_meets_another(name: str, open_on: OpenOn, org: str, tmp_path: Path) -> None:
+    memory = open_on(name, **QUIET)
+    for start in range(0, OPERATIONS, ROUND):
+        work = Work(memory, f"{org}-{start}", seed=start)
+        work.run(min(ROUND, OPERATIONS - start))
+        work.sweep(tmp_path)
+        assert work.seen["rows"] > ROUND // 4 and work.seen["hits"] > 20, "too little was there to be mixed up"
+
+
+def test_vectors_of_one_tenant_are_not_found_by_another(open_on: OpenOn, org: str, tmp_path: Path) -> None:
+    work = Work(open_on("sqlite", extract=None), org, seed=5)
+    work.run(600)
+    work.sweep(tmp_path)
+    assert work.seen["hits"] > 5
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], str]], None]:
+    """Gives every handle an org that went through a function."""
+
+    def bend(change: Callable[[str], str]) -> None:
+        narrow = Scope.narrow
+        monkeypatch.setattr(
+            Scope, "narrow", lambda self, org=None, *rest: narrow(self, None if org is None else change(org), *rest)
+        )
+
+    return bend
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_the_harness_sees_a_dropped_org(name: str, open_on: OpenOn, org: str, plant: Any) -> None:
+    plant(lambda _: org)
+    with pytest.raises(AssertionError, match="operation"):
+        Work(open_on(name, **QUIET), org, seed=1).run(ROUND)
+
+
+@pytest.mark.parametrize(
+    "careless",
+    [
+        str.casefold,
+        str.strip,
+        lambda org: unicodedata.normalize("NFC", org),
+        lambda org: org.replace("\\", ""),
+        lambda org: org.replace("%", "_"),
+        lambda org: org.replace("{", "").replace("}", ""),
+        lambda org: org.rstrip(":"),
+    ],
+    ids=["case", "space", "twin", "escape", "wildcard", "brace", "separator"],
+)
+def test_the_harness_sees_two_orgs_taken_for_one(careless: Any, open_on: OpenOn, org: str, plant: Any) -> None:
+    plant(careless)
+    with pytest.raises(AssertionError, match="operation"):
+        Work(open_on("memory", **QUIET), org, seed=1).run(2 * ROUND)
+
+
+def test_the_harness_sees_a_user_who_may_touch_all(open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scope, "may_touch", lambda self, ns: True)
+    with pytest.raises(AssertionError, match="operation"):
+        Work(open_on("memory", **QUIET), org, seed=1).run(ROUND)
+
+
+def test_the_harness_sees_a_recall_over_all_users(open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def everywhere(self: Recalling, given: Any) -> list[str]:
+        return sorted({job.ns for job in await self._core.scan(Job, "index")})
+
+    monkeypatch.setattr(Recalling, "_namespaces", everywhere)
+    with pytest.raises(AssertionError, match="operation"):
+        Work(open_on("memory", **QUIET), org, seed=1).run(ROUND)
+
+
+def test_the_sweep_sees_a_row_in_the_wrong_org(open_on: OpenOn, org: str, tmp_path: Path) -> None:
+    work = Work(open_on("memory", **QUIET), org, seed=1)
+    work.run(200)
+    work.handle(work.orgs[3], None).facts.set("global", "stray", "o1x n0x stray")
+    with pytest.raises(AssertionError, match="holds texts of"):
+        work.sweep(tmp_path)
