@@ -1,4 +1,4 @@
-"""A real server for the tests of this folder, and a database of its own for each test that changes more than rows."""
+"""A database of its own for each test that changes more than rows, and users with little to their name."""
 
 from collections.abc import Callable, Iterator
 from uuid import uuid4
@@ -6,20 +6,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.postgres import PostgresStore
-from tests.servers.postgres import Postgres, start_postgres
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Postgres]:
-    """One server for the session; its database `recollect` is migrated."""
-    server = start_postgres()
-    store = PostgresStore(server.url, runtime=BlockingRuntime())
-    run_blocking(store.open())
-    run_blocking(store.close())
-    yield server
-    server.stop()
+from tests.servers.postgres import Postgres
 
 
 @pytest.fixture

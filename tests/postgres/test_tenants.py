@@ -13,7 +13,9 @@ from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.base import Delete, DeleteRange, Increment, Put
 from recollect.stores.postgres import PostgresStore
 from recollect.stores.sqlite.store import all_records
+from recollect.testing.samples import ADVERSARIAL as HARD
 from recollect.testing.samples import NOW, WHEN, entry, fact
+from tests.redis_store.test_tenants import OPERATIONS, work
 from tests.servers.postgres import Postgres
 
 TABLES = [kind.table.name for kind in all_records()]
@@ -197,3 +199,20 @@ def test_an_owner_without_roles_is_fenced_too(
     with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
         connection.execute(f'DROP DATABASE "{database}" WITH (FORCE)')  # pyright: ignore
         connection.execute(f'CREATE DATABASE "{database}"')  # pyright: ignore
+
+
+def test_no_row_of_one_org_is_ever_seen_in_another(store: PostgresStore, orgs: tuple[str, str]) -> None:
+    near = [f"{orgs[0]}{odd}"[:500] for odd in HARD[:60]] + [f"{odd[:400]}{orgs[0]}" for odd in HARD[:20]]
+    assert work(store, [orgs[0], *near], 11, OPERATIONS) > OPERATIONS // 20
+
+
+def test_the_harness_sees_a_store_that_mixes_orgs(postgres_url: str, orgs: tuple[str, str]) -> None:
+    class Careless(PostgresStore):
+        async def scan(self, kind: Any, prefix: Any, **bounds: Any) -> Any:
+            return await super().scan(kind, (prefix[0].casefold(), *prefix[1:]), **bounds)
+
+    store = Careless(postgres_url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    with pytest.raises(AssertionError):
+        work(store, [f"{orgs[0]}a", f"{orgs[0]}A"], 11, OPERATIONS)
+    run_blocking(store.close())
