@@ -91,8 +91,12 @@ class Assembling:
         return await self._finished(assembly)
 
     async def _finished(self, assembly: Any) -> Context:
-        context: Context = await assembly.finish_async()
-        used = [item.source for item in context.memory_items if item.kind == "learning"]
+        shared = self._core.shared
+        with shared.events.span("context", org=self._core.org):
+            context: Context = await assembly.finish_async()
+        if shared.events.listening:
+            shared.emit("context", org=self._core.org, tokens=context.tokens, memory=context.account.memory_kept)
+        used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
         if used and self._core.scope.user is not None:
             await Learnings(self._core).used(used)
         return context
@@ -146,7 +150,14 @@ class Assembling:
         query = _query(input)
         if not query.strip():
             return []
-        hits = await Recalling(self._core).recall(
+        hits = await self._hits(query, spec)
+        # The same question asked before says nothing new.
+        same = " ".join(query.split()).casefold()
+        fresh = [hit for hit in hits if " ".join(hit.text.split()).casefold() != same]
+        return [self._item(hit) for hit in fresh if not _in_history(hit, thread, oldest)]
+
+    async def _hits(self, query: str, spec: Recall) -> list[Any]:
+        return await Recalling(self._core).recall(
             query,
             namespaces=spec.namespaces,
             top_k=spec.top_k,
@@ -154,16 +165,15 @@ class Assembling:
             min_score=spec.min_score,
             where=spec.where,
         )
-        # The same question asked before says nothing new.
-        same = " ".join(query.split()).casefold()
-        fresh = [hit for hit in hits if " ".join(hit.text.split()).casefold() != same]
-        return [self._item(hit) for hit in fresh if not _in_history(hit, thread, oldest)]
 
     @staticmethod
     def _item(hit: Any) -> Any:
         from ..context import MemoryItem
 
-        source = hit.id if hit.kind == "learning" else hit.source or hit.id
+        # The id under which forgetting looks for what came from it.
+        source = f"{hit.namespace}/{hit.id}" if hit.kind == "learning" else hit.id
+        if hit.kind == "document":
+            source = hit.source or hit.id
         return MemoryItem(hit.text, hit.kind, source, hit.trust, hit.created_at)
 
     async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:

@@ -37,7 +37,7 @@ from ..records import (
     Tombstone,
     WorkingDocument,
 )
-from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..stores.base import Change, Delete, DeleteRange, Expect, Load, Put
 from ..values import fingerprint_json
 from .core import Core, R
 from .documents import removal
@@ -46,6 +46,8 @@ from .filtered import same
 from .indexing import _grown as statistics
 from .lineage import namespaced
 
+ATTACHED = "recollect.context"
+"""Where a message carries what was recalled for it; see `recollect.context.Context.attach`."""
 PAGE = 200
 MAX_NEEDLES = 200
 NEEDLE_LENGTH = 16
@@ -221,6 +223,8 @@ class Eraser:
                     await self.learning(found)
             elif link.kind == "summary":
                 await self._summary(link.target)
+            elif link.kind == "context":
+                await self._unattached(link.target, link.source)
             await self._apply(Delete(Link, link.row_key))
 
     async def _linked_facts(self, link: Link) -> list[tuple[str, str]]:
@@ -253,6 +257,14 @@ class Eraser:
             await self._derived(await self._scan(Link, id))
             entry = (self._org, found.ns, "summary", thread, id)
             await self._apply(Delete(Entry, entry), Delete(Summary, found.row_key))
+
+    async def _unattached(self, thread: str, source: str) -> None:
+        """Take the copy that was recalled out of messages it rode with; the messages themselves stay."""
+        for message in await self._scan(Message, thread):
+            carried = message.metadata.get(ATTACHED)
+            if isinstance(carried, dict) and source in carried.get("sources", ()):
+                left = {name: value for name, value in message.metadata.items() if name != ATTACHED}
+                await self._core.apply(Load(msgspec.structs.replace(message, metadata=left)))
 
     async def _rewound(self, thread: Thread, seq: int) -> list[Change]:
         mark = await self._get(Mark, "index", f"thread:{thread.id}")

@@ -14,7 +14,7 @@ from ..filters import Test
 from ..ids import new_id
 from ..messages import ROLES, Message, as_message, message_id
 from ..ports import to_datetime
-from ..records import Entry, Job, Mark, Receipt, Summary, Thread
+from ..records import Entry, Job, Link, Mark, Receipt, Summary, Thread
 from ..scope import Namespace
 from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Put
 from ..values import check_name, check_text, encode_json
@@ -25,6 +25,8 @@ from .facts import checked_limit, index_job
 Given = Message | Mapping[str, Any] | str
 Place = int | str | Message
 KNOWN_THREADS = 10_000
+QUEUES = ("index", "derive", "reread", "fold", "archive")
+"""Where a thread may have a job."""
 BATCH = 1000
 
 
@@ -106,6 +108,7 @@ class Threads:
         if key is not None:
             check_name(key, "idempotency key")
         changes: builtins.list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
+        changes += [Put(link, absent=True) for message in stamped if message.metadata for link in _carried(message, at)]
         if any(message.pinned for message in stamped):
             done = await core.retry(lambda: self._append_pinned(id, stamped, changes))
         else:
@@ -113,8 +116,6 @@ class Threads:
         if done.replayed:
             return await self._replay(id, done)
         shared.wrote()
-        if shared.events.listening:
-            shared.emit("message", org=core.org, thread=id, first=done.first, count=done.count)
         derived: Literal["none", "pending"] = "pending" if shared.derives else "none"
         return [
             MessageReceipt(_placed(message, done.first + i, done.expires_at), core.batch is None, False, derived)
@@ -195,7 +196,7 @@ class Threads:
             Delete(Mark, (org, "index", f"thread:{id}")),
             Delete(Mark, (org, "derive", f"thread:{id}")),
             Delete(Mark, (org, "pinned", id)),
-            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in ("index", "derive", "fold", "archive")),
+            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in QUEUES),
             Delete(Thread, (org, id)),
             audit(core, "delete", "thread", id, detail={"messages": thread.length}),
         )
@@ -351,21 +352,33 @@ async def receipt_states(core: Core, thread: str) -> Any:
     """A function from sequence number to (indexed, derived), from the marks of the workers."""
     item = f"thread:{thread}"
     index, derive = await core.get_many(Mark, [("index", item), ("derive", item)])
-    failed = bool(derive and derive.detail and derive.detail.get("failed"))
+    detail: Mapping[str, Any] = (derive.detail if derive is not None else None) or {}
+    unread, stuck = frozenset(detail.get("failed", ())), bool(detail.get("stuck"))
 
     def state(seq: int) -> tuple[bool, Literal["none", "pending", "done", "failed"]]:
         indexed = index is not None and index.position >= seq
         if not core.shared.derives and derive is None:
             return indexed, "none"
         if derive is not None and derive.position >= seq:
-            return indexed, "done"
-        return indexed, "failed" if failed else "pending"
+            return indexed, "failed" if seq in unread else "done"
+        return indexed, "failed" if stuck else "pending"
 
     return state
 
 
 def _receipt(message: Message, state: tuple[bool, Any]) -> MessageReceipt:
     return MessageReceipt(message, True, state[0], state[1], replayed=True)
+
+
+def _carried(message: Message, at: Any) -> builtins.list[Link]:
+    """Links from what was recalled into a message to its thread, so that forgetting finds the copy it carries."""
+    carried = message.metadata.get("recollect.context")
+    sources = carried.get("sources", ()) if isinstance(carried, dict) else ()
+    return [
+        Link(org=message.org, source=source, kind="context", target=message.thread, created_at=at)
+        for source in sources
+        if isinstance(source, str) and source
+    ]
 
 
 def _placed(message: Message, seq: int, expires_at: Any) -> Message:
