@@ -213,8 +213,15 @@ class _TaskBackground:
         self._task = task
 
     async def join(self, timeout: float | None = None) -> bool:
-        done, _ = await asyncio.wait([self._task], timeout=timeout)
-        return bool(done)
+        loop = self._task.get_loop()
+        if loop is asyncio.get_running_loop():
+            await asyncio.wait([self._task], timeout=timeout)
+        elif loop.is_running():
+            end = None if timeout is None else time.monotonic() + timeout
+            while not self._task.done() and (end is None or time.monotonic() < end):  # noqa: ASYNC110  # another loop
+                await asyncio.sleep(0.05)
+        # A loop that does not run will not end its tasks: there is nothing to wait for.
+        return self._task.done()
 
     def alive(self) -> bool:
-        return not self._task.done()
+        return not self._task.done() and not self._task.get_loop().is_closed()

@@ -19,6 +19,7 @@ class Telemetry:
             raise Unsupported('OpenTelemetry is not installed; run: pip install "recollect[otel]"') from cause
         meter = metrics.get_meter("recollect")
         self._tracer = trace.get_tracer("recollect")
+        self._error = trace.StatusCode.ERROR
         self._events = meter.create_counter("recollect.events", unit="1", description="What happened, by name")
         self._sizes = meter.create_histogram("recollect.size", unit="1", description="Sizes told with events")
 
@@ -31,6 +32,12 @@ class Telemetry:
 
     @contextmanager
     def span(self, name: str, **attributes: Any) -> Iterator[None]:
-        """A span around a unit of work."""
-        with self._tracer.start_as_current_span(f"recollect.{name}", attributes=attributes):
-            yield
+        """A span around a unit of work; of a failure it keeps the kind, never the message."""
+        with self._tracer.start_as_current_span(
+            f"recollect.{name}", attributes=attributes, record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield
+            except Exception as problem:
+                span.set_status(self._error, type(problem).__name__)
+                raise

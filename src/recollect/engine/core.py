@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from ..errors import Conflict, UsageError
+from ..errors import Conflict, RecollectError, UsageError
 from ..ports import Clock, to_datetime, to_micros, ttl_micros
-from ..records import Key, Record
+from ..records import AuditEvent, Key, Record
 from ..runtime import Runtime
 from ..scope import Scope
 from ..stores.base import Append, Appended, Change, Put, Store, Stored
@@ -106,8 +106,9 @@ class Shared:
         self.events.emit(name, str(data.pop("org", "")), data)
 
     def note(self, part: str, problem: Exception) -> None:
-        """Keep what went wrong with a part: its kind and message carry no content."""
-        self.problems[part] = f"{type(problem).__name__}: {problem}"
+        """Keep what went wrong with a part; our own errors carry no content, of others only the kind is kept."""
+        kind = type(problem).__name__
+        self.problems[part] = f"{kind}: {problem}" if isinstance(problem, RecollectError) else kind
 
     async def open(self) -> None:
         """Open the store on first use."""
@@ -201,7 +202,29 @@ class Core:
             return [_provisional(change) for change in changes]
         if not self.shared._opened:
             await self.shared.open()
-        return await self.store.apply(changes, now=self.now())
+        done = await self.store.apply(changes, now=self.now())
+        if self.shared.events.listening:
+            self._tell(changes, done)
+        return done
+
+    def _tell(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
+        """Hooks hear of what was committed: messages by their place, the rest by its trace."""
+        for change, result in zip(changes, done, strict=True):
+            if isinstance(change, Append) and not result.replayed:
+                sizes = sum(len(message.text) for message in change.messages)
+                self.shared.emit(
+                    "message", org=change.org, thread=change.thread, first=result.first, count=result.count,
+                    characters=sizes,
+                )  # fmt: skip
+            elif isinstance(change, Put) and isinstance(change.record, AuditEvent):
+                self._tell_of(change.record)
+
+    def _tell_of(self, event: AuditEvent) -> None:
+        if event.action == "forget":
+            rows = sum((event.detail or {}).get("counts", {}).values())
+            self.shared.emit("forget", org=event.org, kind=event.kind, fingerprint=event.subject, rows=rows)
+        elif event.kind in ("fact", "learning"):
+            self.shared.emit(event.kind, org=event.org, id=event.subject, action=event.action)
 
     async def commit(self, batch: Core) -> list[Any]:
         """Apply what a batch collected."""

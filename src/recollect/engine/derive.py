@@ -2,6 +2,7 @@
 
 One apply writes what a stretch of messages yields, the lineage, the mark and the end of the job, so that a killed
 worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see `recollect.extract`.
+A message that a model answered badly for becomes a dead letter of the `reread` queue, and reading goes on behind it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import msgspec
 
 from ..errors import ModelError
 from ..messages import Message
-from ..records import Fact, Job, Mark, Thread, Tombstone
+from ..ports import to_datetime
+from ..records import Fact, Job, Learning, Mark, Thread, Tombstone
 from ..scope import Scope
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import fingerprint_json
@@ -23,6 +25,10 @@ from .facts import Facts
 from .learnings import Learnings
 
 BATCH = 100
+REREAD = "reread"
+BEHIND = 6
+"""How many messages before a stretch are read again, for corrections of what was said there."""
+LEASE = 60_000_000
 PASSING = "recollect.passing"
 """Set in the metadata of a message that should leave nothing behind."""
 SOURCES = 8
@@ -34,43 +40,115 @@ SURER = 0.3
 class Deriver:
     """Reads threads for facts and learnings."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, model: Any = None, lease: int = LEASE) -> None:
         self._core = core
+        self._lease = lease
+        self._model = core.shared.extraction_model if model is None else model
 
     async def run(self, job: Job) -> int:
         """Read a thread from its mark to its end; how many facts and learnings were written."""
+        if job.queue == REREAD:
+            return await self._again(job)
         total = 0
         while True:
             written, more = await self._stretch(job)
             total += written
-            if not more:
+            if more is None:
                 return total
+            job = more
 
-    async def _stretch(self, job: Job) -> tuple[int, bool]:
+    async def _stretch(self, job: Job) -> tuple[int, Job | None]:
+        """One commit's worth of messages; the job with its lease extended, where more are left."""
         core, id = self._core, job.item.partition(":")[2]
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
         if thread is None:
-            await core.apply(Delete(Job, job.row_key))
-            return 0, False
+            await core.apply(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
+            return 0, None
         done = mark.position if mark else 0
-        messages = await core.scan(Message, id, after=(done,), limit=BATCH)
+        # A model takes long for each message: what it gave is committed before the next one is asked for.
+        limit = BATCH if self._model is None else 1
+        messages = await core.scan(Message, id, after=(done,), limit=limit)
         reached = messages[-1].seq if messages else thread.length
         more = bool(messages) and reached < thread.length
-        changes, written = await self._derived(thread, messages)
-        position = reached if more else thread.length
-        changes += [
-            Expect(Mark, (core.org, "derive", job.item), mark.version if mark else 0),
-            Put(Mark(org=core.org, name="derive", item=job.item, position=position, updated_at=core.at())),
-        ]
-        if not more:
-            # An append since we looked keeps the job alive.
-            changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
-        await core.apply(*changes)
-        return written, more
+        failed = _seqs(mark)
+        try:
+            changes, written = await self._derived(thread, messages, done)
+        except ModelError as problem:
+            if not permanent(problem):
+                raise
+            changes, written = await self._unread(job, messages, problem), 0
+            failed = [*failed, *(message.seq for message in messages)]
+        changes = [Expect(Job, job.row_key, job.version), *changes]
+        changes += self._marked(job.item, mark, reached if more else thread.length, failed)
+        if more:
+            longer = self._longer(job)
+            await core.apply(*changes, Put(longer))
+            return written, msgspec.structs.replace(longer, version=job.version + 1)
+        # An append since we looked keeps the job alive.
+        await core.apply(*changes, Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key))
+        return written, None
 
-    async def _derived(self, thread: Thread, messages: Sequence[Message]) -> tuple[list[Change], int]:
+    async def _again(self, job: Job) -> int:
+        """Messages that a model answered badly for, once more; those it fails on stay dead letters."""
+        core, id = self._core, job.item.partition(":")[2]
+        thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
+        changes: list[Change] = [Expect(Job, job.row_key, job.version)]
+        left: list[int] = []
+        written, error = 0, None
+        for seq in job.payload["seqs"] if thread is not None else ():
+            message = await core.get(Message, id, seq)
+            if message is None:
+                continue
+            assert thread is not None
+            try:
+                found, count = await self._derived(thread, [message], seq - 1)
+            except ModelError as problem:
+                if not permanent(problem):
+                    raise
+                left, error = [*left, seq], why(problem)
+                continue
+            changes, written = changes + _untouched(found, _expected(changes)), written + count
+        if left:
+            dead = msgspec.structs.replace(
+                job, status="dead", owner=None, leased_until=None, error=error, payload={"seqs": left}
+            )
+            changes.append(Put(dead))
+        else:
+            changes.append(Delete(Job, job.row_key))
+        if mark is not None:
+            changes += self._marked(job.item, mark, mark.position, left)
+        await core.apply(*changes)
+        return written
+
+    async def _unread(self, job: Job, messages: Sequence[Message], problem: ModelError) -> list[Change]:
+        """The dead letter of a message, joined to those of its thread."""
+        core, at = self._core, self._core.at()
+        held = await core.get(Job, REREAD, job.ns, job.item)
+        seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
+        made = Job(
+            org=core.org, queue=REREAD, ns=job.ns, item=job.item, status="dead", attempts=1, run_at=at,
+            payload={"seqs": list(dict.fromkeys(seqs))}, error=why(problem), created_at=at, updated_at=at,
+        )  # fmt: skip
+        return [Expect(Job, made.row_key, held.version if held else 0), Put(made)]
+
+    def _marked(self, item: str, mark: Mark | None, position: int, failed: Sequence[int]) -> list[Change]:
+        core = self._core
+        detail = {"failed": list(failed)} if failed else None
+        made = Mark(
+            org=core.org, name="derive", item=item, position=position, detail=detail, updated_at=core.at()
+        )  # fmt: skip
+        return [Expect(Mark, made.row_key, mark.version if mark else 0), Put(made)]
+
+    def _longer(self, job: Job) -> Job:
+        """The job after some progress: leased anew, and its failures so far forgiven."""
+        now = self._core.now()
+        return msgspec.structs.replace(
+            job, attempts=1, error=None, leased_until=to_datetime(now + self._lease), updated_at=to_datetime(now)
+        )
+
+    async def _derived(self, thread: Thread, messages: Sequence[Message], done: int) -> tuple[list[Change], int]:
         ns = subject_of(thread)
-        known: list[Any] = []
+        known = await self._said_before(thread, messages, done)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
         for message in messages:
@@ -87,8 +165,18 @@ class Deriver:
                 written += 1
         return changes, written
 
+    async def _said_before(self, thread: Thread, messages: Sequence[Message], done: int) -> list[Any]:
+        """What the messages before a stretch said, so that "no, I meant …" finds what it corrects."""
+        if self._model is not None or not done or not any(_is_own_text(message) for message in messages):
+            return []
+        before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
+        known: list[Any] = []
+        for message in reversed(before):
+            known += await self._read(message, known)
+        return known
+
     async def _read(self, message: Message, known: Sequence[Any]) -> list[Any]:
-        if message.role != "user" or message.trust_level != "user" or message.metadata.get(PASSING):
+        if not _is_own_text(message):
             return []
         forgotten = await self._core.get(Tombstone, "source", source_fingerprint(message.id))
         if forgotten is not None:
@@ -99,11 +187,11 @@ class Deriver:
             "at": message.created_at,
             "speaker": message.name,
         }
-        model = self._core.shared.extraction_model
-        if model is not None:
+        if self._model is not None:
             from ..extract.model import extract_by_model
 
-            return list(await extract_by_model(model, message.text, **asked))
+            # Twice, where it has to repair its answer; both must end before the lease does.
+            return list(await extract_by_model(self._model, message.text, timeout=self._lease / 3e6, **asked))
         from ..extract import extract
 
         return await self._core.runtime.call(lambda: extract(message.text, previous=known, **asked))
@@ -131,7 +219,27 @@ class Deriver:
         await Learnings(batch).add(
             str(item.value), type=item.type or "preference", confidence=item.confidence, source=message.id
         )
-        return list(batch.batch or ())
+        return [_of_the_user(change) for change in batch.batch or ()]
+
+
+def _is_own_text(message: Message) -> bool:
+    return message.role == "user" and message.trust_level == "user" and not message.metadata.get(PASSING)
+
+
+def _of_the_user(change: Change) -> Change:
+    """A learning read from a user's own words carries their trust, though a processor wrote it."""
+    if isinstance(change, Put) and isinstance(change.record, Learning):
+        return Put(msgspec.structs.replace(change.record, trust="user"), change.absent)
+    return change
+
+
+def _seqs(mark: Mark | None) -> list[int]:
+    """The messages of a thread that a model answered badly for."""
+    return list((mark.detail or {}).get("failed", ())) if mark is not None else []
+
+
+def _expected(changes: Sequence[Change]) -> set[tuple[type, Any]]:
+    return {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
 
 
 def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> list[Change]:
@@ -174,3 +282,8 @@ def source_fingerprint(id: str) -> str:
 def permanent(problem: Exception) -> bool:
     """Whether trying again cannot help: a model that answered, but badly."""
     return isinstance(problem, ModelError) and getattr(problem, "retryable", True) is False
+
+
+def why(problem: Exception) -> str:
+    """The reason of a dead letter; model errors carry nothing of what was said."""
+    return f"{type(problem).__name__}: {getattr(problem, 'reason', None) or problem}"[:500]

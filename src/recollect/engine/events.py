@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import msgspec
@@ -38,12 +40,21 @@ class Events:
         """Call `hook` for each event of this name; what comes back takes it off again."""
         if name not in EVENTS:
             raise UsageError(f"no event {name!r}; there are {', '.join(EVENTS)}")
+        if not callable(hook) or inspect.iscoroutinefunction(hook):
+            raise UsageError("a hook is a plain function of one event; it may start a task where it needs to await")
+        hooks = self._hooks.setdefault(name, [])
+        hooks.append(hook)
         self.listening = True
-        self._hooks.setdefault(name, []).append(hook)
-        return lambda: self._hooks[name].remove(hook)
+
+        def off() -> None:
+            if hook in hooks:
+                hooks.remove(hook)
+            self.listening = self._traced is not None or any(self._hooks.values())
+
+        return off
 
     def trace(self) -> None:
-        """Count events in OpenTelemetry from now on."""
+        """Count events and time units of work in OpenTelemetry from now on."""
         from ..telemetry import Telemetry
 
         self._traced = Telemetry()
@@ -53,8 +64,18 @@ class Events:
         """Tell everyone; a hook that fails is logged and never stops the work it was told of."""
         if self._traced is not None:
             self._traced.count(name, org, data)
-        for hook in self._hooks.get(name, ()):
+        for hook in tuple(self._hooks.get(name, ())):
             try:
                 hook(Event(name, org, data))
             except Exception as problem:  # a user's function may raise anything
                 log.warning("a hook on %s failed: %s", name, type(problem).__name__)
+
+    def span(self, name: str, **attributes: Any) -> AbstractContextManager[Any]:
+        """A span around a unit of work, where OpenTelemetry listens."""
+        if self._traced is None:
+            return _NO_SPAN
+        spanned: AbstractContextManager[Any] = self._traced.span(name, **attributes)
+        return spanned
+
+
+_NO_SPAN = nullcontext()

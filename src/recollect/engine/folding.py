@@ -52,10 +52,21 @@ class Folding:
         )
         if planned is None:
             return None
-        digest = await write_fold(planned, model=model, counter=core.shared.counter)
+        with core.shared.events.span("fold", org=core.org, thread=thread, messages=len(planned.messages)):
+            digest = await write_fold(planned, model=model, counter=core.shared.counter)
+        if model is not None:
+            self._note(digest)
         if digest is None:
             return None
         return await self._write(held, previous, planned, digest)
+
+    def _note(self, digest: Any) -> None:
+        """What became of a model's summary, for `doctor`: the note names kinds, never content."""
+        problems = self._core.shared.problems
+        if digest is not None and digest.note:
+            problems["summaries"] = digest.note
+        else:
+            problems.pop("summaries", None)
 
     async def _write(self, thread: Thread, previous: Summary | None, planned: Any, digest: Any) -> Summary | None:
         core, at = self._core, self._core.at()
@@ -86,7 +97,9 @@ class Folding:
             await core.apply(*changes)
         except Conflict:
             return None  # another process folded the same range first
-        core.shared.emit(
-            "fold", org=core.org, thread=thread.id, first=summary.first, last=summary.last, method=summary.method
-        )
+        if core.shared.events.listening:
+            core.shared.emit(
+                "fold", org=core.org, thread=thread.id, first=summary.first, last=summary.last, tokens=summary.tokens,
+                method=summary.method,
+            )  # fmt: skip
         return summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import RecollectError
-from ..records import Document, Entry, Fact, Learning, Mark, Summary, Task, Thread
+from ..records import Document, Entry, Fact, Learning, Mark, StateEntry, Summary, Task, Thread
 from ..stores.base import Diagnoses
 from .core import Core
 from .outbox import Jobs
@@ -40,10 +40,21 @@ class Health:
             "learnings": len(learnings),
             "documents": len(documents),
             "tasks": len([one for one in await self._all(Task) if core.scope.may_touch(one.ns)]),
+            "turns": await self._turns(),
             "indexed": sum(mark.detail.get("entries", 0) for mark in scopes if mark.detail),
             "waiting": {one.queue: one.waiting for one in queues},
             "dead_letters": sum(one.dead for one in queues),
             "namespaces": sorted({*(t.ns for t in visible), *(f.ns for f in facts), *(m.item for m in scopes)}),
+        }
+
+    async def _turns(self) -> dict[str, int]:
+        """Turns of ended sessions: those that feed facts and learnings, and those kept out of them."""
+        from .session import PASSED, PERSISTED
+
+        entries = [one for one in await self._all(StateEntry) if self._core.scope.may_touch(one.ns)]
+        return {
+            name: sum(one.value for one in entries if one.key == key and isinstance(one.value, int))
+            for name, key in (("persisted", PERSISTED), ("passing", PASSED))
         }
 
     async def _all(self, kind: Any) -> list[Any]:
@@ -61,6 +72,9 @@ class Health:
             if queue.dead:
                 reasons = "; ".join(queue.errors)
                 problems.append(f"{queue.dead} dead letters in {queue.queue}: {reasons}; retry with --retry-dead")
+            if queue.failing:
+                reasons = "; ".join(queue.reasons)
+                problems.append(f"{queue.failing} jobs in {queue.queue} failed and will be tried again: {reasons}")
             if queue.waiting and queue.lag_seconds > STUCK_SECONDS:
                 problems.append(f"{queue.queue} lags {queue.lag_seconds:.0f} s behind; start `recollect worker`")
         problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
@@ -69,7 +83,13 @@ class Health:
             **found,
             "embedder": embedder,
             "queues": [
-                {"queue": q.queue, "waiting": q.waiting, "dead": q.dead, "lag_seconds": round(q.lag_seconds, 3)}
+                {
+                    "queue": q.queue,
+                    "waiting": q.waiting,
+                    "failing": q.failing,
+                    "dead": q.dead,
+                    "lag_seconds": round(q.lag_seconds, 3),
+                }
                 for q in queues
             ],
             "problems": problems,
@@ -86,11 +106,13 @@ class Health:
         if embedder is None:
             return None
         for mark in await core.scan(Mark, "scope", limit=PAGE):
-            newest = await core.scan(Entry, mark.item, index="by_stamp", limit=1)
-            if newest and newest[0].embedder not in (None, embedder.name):
+            oldest = await core.scan(Entry, mark.item, index="by_stamp", limit=1)
+            newest = await core.scan(Entry, mark.item, index="by_stamp", limit=1, reverse=True)
+            others = [entry.embedder for entry in oldest + newest if entry.embedder not in (None, embedder.name)]
+            if others:
                 problems.append(
-                    f"vectors of {mark.item} were made by {newest[0].embedder}, not {embedder.name}: recall finds them "
-                    "by words only; run `recollect process embedder`"
+                    f"vectors of {mark.item} were made by {others[0]}, not {embedder.name}: recall finds them by words "
+                    "only; run `recollect process embedder`"
                 )
                 break
         return str(embedder.name)

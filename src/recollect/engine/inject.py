@@ -24,7 +24,6 @@ from .working import Working, WorkingMemory
 METHODS = ("run", "invoke", "arun", "ainvoke")
 SURE = 0.7
 PREFERENCES = 5
-RECENT = 10
 
 
 class Remember(msgspec.Struct, frozen=True):
@@ -98,7 +97,8 @@ class Injection:
                 }
                 if noted:
                     items.append(MemoryItem(msgspec.json.encode(noted).decode(), "working", "working memory", "user"))
-            sure = await Learnings(core).list(min_confidence=SURE, limit=PREFERENCES)
+            known = await Learnings(core).list(min_confidence=SURE, limit=None)
+            sure = [one for one in known if one.confidence > SURE][:PREFERENCES]
             items += [MemoryItem(one.content, "learning", one.id, one.trust, one.updated_at) for one in sure]
         seen = {item.source for item in items}
         hits = await Recalling(core).recall(input, top_k=8)
@@ -119,9 +119,7 @@ class Injection:
             async def run(*args: Any, **kwargs: Any) -> Any:
                 if recall is not None and takes and "recalled" not in kwargs:
                     kwargs["recalled"] = await self._recall(recall, args, kwargs)
-                output = function(*args, **kwargs)
-                if inspect.isawaitable(output):
-                    output = await output
+                output = await _run(self._core, function, args, kwargs)
                 await self._record(output, remember, thread, args, kwargs)
                 return output
 
@@ -183,12 +181,18 @@ async def _called(core: Core, call: Callable[..., Any], input: str, context: Any
     except (TypeError, ValueError):  # a builtin without a signature
         names = set()
     if "context" in names:
-        given: Any = call(input, context=context)
-    elif "messages" in names:
-        given = call(messages=context.messages())
-    else:
-        given = call(context.text())
-    return await core.runtime.resolve(given)
+        return await _run(core, call, (input,), {"context": context})
+    if "messages" in names:
+        return await _run(core, call, (), {"messages": context.messages()})
+    return await _run(core, call, (context.text(),), {})
+
+
+async def _run(core: Core, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A user's function, sync or async; a sync one never stalls a loop."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*args, **kwargs)
+    output = await core.runtime.offload(lambda: function(*args, **kwargs))
+    return await output if inspect.isawaitable(output) else output
 
 
 def _said(output: Any) -> str:

@@ -2,6 +2,7 @@
 
 A job is leased to one worker. A failure sends it back with a growing delay; after `ATTEMPTS` it becomes a dead letter
 with its reason, which `recollect doctor` shows and `retry_dead` revives. A job whose workers keep dying is dead too.
+A message that a model answered badly for waits in `reread`, dead, while the rest of its thread goes on.
 """
 
 from __future__ import annotations
@@ -10,109 +11,166 @@ import os
 import random
 import threading
 from collections.abc import Iterable, Sequence
+from time import monotonic
 from typing import Any
 
 import msgspec
 
-from ..errors import Conflict, RecollectError, StoreError
+from ..errors import Conflict, CorruptRecord, RecollectError, StoreError
 from ..ids import new_id
 from ..ports import to_datetime, to_micros
-from ..records import Job
+from ..records import Job, Mark
 from ..scope import Scope
-from ..stores.base import Expect, Put
+from ..stores.base import Change, Expect, Put
 from .core import Core, Shared
-from .derive import Deriver, permanent
+from .derive import REREAD, Deriver, permanent
 from .indexing import Indexer
 from .threads import MessageReceipt, receipt_states
 
-QUEUES = ("index", "derive")
+QUEUES = ("index", "derive", REREAD)
+SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
+"""The queues as people see them."""
 ATTEMPTS = 5
 LEASE = 60_000_000
 FIRST_DELAY = 1_000_000
 QUIET_SECONDS = 0.25
 """The in-process worker waits for a pause this long, so that it does not slow a burst of appends."""
 DRAIN_SECONDS = 30.0
+POLL_SECONDS = 15.0
+"""How often it looks without being woken: for jobs that another process left behind."""
+AGAIN_SECONDS = 1.0
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """How one queue stands: what waits, for how long, and what was given up."""
+    """How one queue stands: what waits, for how long, what fails for now, and what was given up."""
 
     queue: str
     waiting: int
     dead: int
     lag_seconds: float
     errors: tuple[str, ...] = ()
+    """Why there are dead letters."""
+    failing: int = 0
+    """How many of the waiting have failed and will be tried again."""
+    reasons: tuple[str, ...] = ()
+    """Why they failed."""
 
 
 class Outbox:
     """Works through jobs of one store, of all orgs or of one."""
 
-    def __init__(self, shared: Shared, org: str | None = None) -> None:
+    def __init__(self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: Any = None) -> None:
         self._shared = shared
         self._org = org
+        self._lease = lease
+        self._model = model
         self._owner = f"{os.getpid()}-{new_id()}"
+        self.due: int | None = None
+        """When the first of the jobs that were sent back is ready again."""
 
     async def step(self, queues: Sequence[str] = QUEUES, limit: int = 8) -> int:
         """Claim a few jobs and do them; how many were claimed."""
         shared, done = self._shared, 0
         await shared.open()
         store: Any = shared.store
+        if self.due is not None and self.due <= shared.now():
+            self.due = None
         for queue in queues:
             jobs: list[Job] = await store.claim(
-                queue, owner=self._owner, now=shared.now(), lease=LEASE, limit=limit, org=self._org
+                queue, owner=self._owner, now=shared.now(), lease=self._lease, limit=limit, org=self._org
             )
             for job in jobs:
                 await self._do(job)
             done += len(jobs)
         return done
 
-    async def drain(self, queues: Sequence[str] = QUEUES) -> int:
-        """Work until nothing is ready; how many jobs were claimed."""
-        total = 0
-        while claimed := await self.step(queues):
+    async def drain(self, queues: Sequence[str] = QUEUES, *, seconds: float | None = None) -> int:
+        """Work until nothing is ready, or for so long; how many jobs were claimed."""
+        total, end = 0, None if seconds is None else monotonic() + seconds
+        while (end is None or monotonic() < end) and (claimed := await self.step(queues)):
             total += claimed
         return total
 
     async def _do(self, job: Job) -> None:
-        core = Core(self._shared, Scope(job.org, None, "processor"))
+        shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
         if job.attempts > ATTEMPTS:
             await self._bury(core, job, "poison: its workers stopped before they could finish or fail")
             return
+        status = "done"
         try:
-            if job.queue == "index":
-                await Indexer(core).run(job.ns, [job])
-            else:
-                await Deriver(core).run(job)
+            with shared.events.span("job", org=job.org, queue=job.queue, attempt=job.attempts):
+                await self._work(core, job)
         except Conflict:
             # An append or another worker came between: the job is still there and ready for the next turn.
+            status = "conflict"
             await self._release(core, job, job.error, delay=random.randrange(50_000), attempts=job.attempts - 1)
-        except StoreError:
-            raise
         except Exception as problem:
-            reason = _reason(problem)
-            if permanent(problem) or job.attempts >= ATTEMPTS:
-                await self._bury(core, job, reason)
-            else:
-                delay = FIRST_DELAY * 4 ** (job.attempts - 1) * random.uniform(0.75, 1.25)
-                await self._release(core, job, reason, delay=int(delay), attempts=job.attempts)
+            if isinstance(problem, StoreError) and not isinstance(problem, CorruptRecord):
+                raise
+            status = await self._failed(core, job, problem)
+        if shared.events.listening:
+            shared.emit("job", org=job.org, queue=job.queue, item=job.item, status=status, attempts=job.attempts)
+
+    async def _work(self, core: Core, job: Job) -> None:
+        if job.queue != "index":
+            await Deriver(core, self._model, self._lease).run(job)
+            return
+        await Indexer(core).run(job.ns, [job])
+        held = await core.get(Job, *job.row_key[1:])
+        if held is not None and held.owner == self._owner:
+            # The indexer gave way to a writer; without this the job would wait for its lease to end.
+            raise Conflict("the thread moved on")
+
+    async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
+        reason = _reason(problem)
+        if permanent(problem) or job.attempts >= ATTEMPTS:
+            await self._bury(core, job, reason)
+            return "dead"
+        delay = FIRST_DELAY * 4 ** (job.attempts - 1) * random.uniform(0.75, 1.25)
+        await self._release(core, job, reason, delay=int(delay), attempts=job.attempts)
+        return "failed"
 
     async def _release(self, core: Core, job: Job, error: str | None, *, delay: int, attempts: int) -> None:
         now = core.now()
+        self.due = min(self.due or now + delay, now + delay)
         await self._update(
             core, job, status="ready", owner=None, leased_until=None, attempts=max(attempts, 0), error=error,
             run_at=to_datetime(now + delay), updated_at=to_datetime(now),
         )  # fmt: skip
 
     async def _bury(self, core: Core, job: Job, reason: str) -> None:
+        """Give a job up; receipts of the messages it did not reach say `failed` from now on."""
         await self._update(core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at())
 
-    @staticmethod
-    async def _update(core: Core, job: Job, **fields: Any) -> None:
-        try:
-            await core.apply(Expect(Job, job.row_key, job.version), Put(msgspec.structs.replace(job, **fields)))
-        except Conflict:
-            # Our lease ended and someone else has it, or the job is gone with its thread: theirs to say.
+    async def _update(self, core: Core, job: Job, **fields: Any) -> None:
+        while True:
+            held = await core.get(Job, *job.row_key[1:])
+            if held is None or held.owner != self._owner:
+                # Our lease ended and someone else has it, or the job is gone with its thread: theirs to say.
+                return
+            changes: list[Change] = [
+                Expect(Job, held.row_key, held.version),
+                Put(msgspec.structs.replace(held, **fields)),
+            ]
+            if fields["status"] == "dead" and job.queue == "derive":
+                changes += await mark_failed(core, job.item, True)
+            try:
+                await core.apply(*changes)
+            except Conflict:
+                continue
             return
+
+
+async def mark_failed(core: Core, item: str, stuck: bool) -> list[Change]:
+    """What tells receipts that a thread's derivation was given up, or is tried again."""
+    mark = await core.get(Mark, "derive", item)
+    made = mark or Mark(org=core.org, name="derive", item=item, updated_at=core.at())
+    detail = {name: value for name, value in (made.detail or {}).items() if name != "stuck"}
+    detail |= {"stuck": True} if stuck else {}
+    return [
+        Expect(Mark, made.row_key, mark.version if mark else 0),
+        Put(msgspec.structs.replace(made, detail=detail or None, updated_at=core.at())),
+    ]
 
 
 class Jobs:
@@ -122,48 +180,68 @@ class Jobs:
         self._core = core
 
     async def backlog(self) -> list[Backlog]:
-        """How each queue of this org stands."""
+        """How each queue of this org stands, as far as this handle may see."""
         now = self._core.now()
         out = []
-        for queue in QUEUES:
-            jobs = await self._core.scan(Job, queue)
+        for name, queues in SHOWN.items():
+            jobs = await self._jobs(queues)
             waiting = [job for job in jobs if job.status != "dead"]
-            oldest = min((to_micros(job.created_at) for job in waiting), default=now)
+            failing = [job for job in waiting if job.error]
             dead = [job for job in jobs if job.status == "dead"]
-            errors = tuple(sorted({job.error for job in dead if job.error}))[:5]
-            out.append(Backlog(queue, len(waiting), len(dead), max(now - oldest, 0) / 1e6, errors))
+            oldest = min((to_micros(job.created_at) for job in waiting), default=now)
+            lag = max(now - oldest, 0) / 1e6
+            out.append(
+                Backlog(
+                    name, len(waiting), sum(_letters(job) for job in dead), lag, _errors(dead), len(failing),
+                    _errors(failing),
+                )
+            )  # fmt: skip
         return out
 
     async def dead(self) -> list[Job]:
-        """The dead letters of this org, with their reasons."""
-        found = [job for queue in QUEUES for job in await self._core.scan(Job, queue)]
-        return [job for job in found if job.status == "dead" and self._core.scope.may_touch(job.ns)]
+        """The dead letters that this handle may see, with their reasons."""
+        return [job for job in await self._jobs(QUEUES) if job.status == "dead"]
 
     async def retry_dead(self) -> int:
         """Give every dead letter another chance; how many."""
-        dead = await self.dead()
-        at = self._core.at()
-        for job in dead:
-            fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, updated_at=at)
-            await self._core.apply(Expect(Job, job.row_key, job.version), Put(fresh))
-        self._core.shared.wrote()
-        return len(dead)
+        core, revived = self._core, 0
+        for job in await self.dead():
+            at = core.at()
+            fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, error=None, updated_at=at)
+            changes: list[Change] = [Expect(Job, job.row_key, job.version), Put(fresh)]
+            if job.queue == "derive":
+                changes += await mark_failed(core, job.item, False)
+            try:
+                await core.apply(*changes)
+            except Conflict:
+                continue  # it went with its thread, or someone else revived it
+            revived += _letters(job)
+        core.shared.wrote()
+        return revived
+
+    async def _jobs(self, queues: Sequence[str]) -> list[Job]:
+        found = [job for queue in queues for job in await self._core.scan(Job, queue)]
+        return [job for job in found if self._core.scope.may_touch(job.ns)]
 
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
         """Work until the messages are indexed and derived from (or given up), and say how they stand then."""
         many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
-        deadline = None if timeout is None else self._core.now() + int(timeout * 1e6)
+        deadline = None if timeout is None else monotonic() + timeout
+        outbox, pause = Outbox(self._core.shared, self._core.org), 0.005
         while True:
             settled = await self._settled(many)
             open_ = [one for one in settled if one.derived == "pending" or not one.indexed]
-            if not open_ or (deadline is not None and self._core.now() >= deadline):
+            if not open_ or (deadline is not None and monotonic() >= deadline):
                 return settled
-            if not await Outbox(self._core.shared, self._core.org).step():
-                if not sum([one.waiting for one in await self.backlog()]):
-                    return await self._settled(many)
-                await self._core.runtime.sleep(0.01)
+            if await outbox.step():
+                continue
+            if not sum(one.waiting for one in await self.backlog()):
+                return await self._settled(many)
+            # Someone else has it in hand, or it waits for its next try.
+            pause = min(2 * pause, 0.2)
+            await self._core.runtime.sleep(pause)
 
     async def _settled(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
         states = {
@@ -185,30 +263,43 @@ class InProcess:
         self._pid = 0
         self._stop = False
         self._woken = threading.Event()
+        self._look_at = 0.0
 
     def wake(self) -> None:
         """Something was written: work soon. Costs next to nothing when the worker is already up."""
         if self._pid != os.getpid() or self._running is None or not self._running.alive():
-            self._pid, self._stop = os.getpid(), False
+            # A thread does not survive a fork, nor a task its loop; neither does what they may have held.
+            self._pid, self._stop, self._woken = os.getpid(), False, threading.Event()
             self._running = self._shared.runtime.start(self._loop, "recollect-worker")
         if not self._woken.is_set():
             self._woken.set()
 
     async def _loop(self) -> None:
-        outbox = Outbox(self._shared)
+        outbox, woken = Outbox(self._shared), self._woken
+        self._look_at = monotonic() + POLL_SECONDS
         while not self._stop:
-            if not self._woken.is_set():
+            if not woken.is_set() and not self._is_time(outbox):
                 await self._shared.runtime.sleep(QUIET_SECONDS)
                 continue
             # Wait until the writing pauses, then catch up in one go.
-            while self._woken.is_set() and not self._stop:
-                self._woken.clear()
+            while woken.is_set() and not self._stop:
+                woken.clear()
                 await self._shared.runtime.sleep(QUIET_SECONDS)
-            try:
-                while not self._stop and not self._woken.is_set() and await outbox.step():
-                    pass
-            except RecollectError as problem:
-                self._shared.note("worker", problem)
+            await self._catch_up(outbox, woken)
+
+    def _is_time(self, outbox: Outbox) -> bool:
+        """Whether a job that was sent back is ready again, or it is time to look for left ones."""
+        return monotonic() >= self._look_at or (outbox.due is not None and outbox.due <= self._shared.now())
+
+    async def _catch_up(self, outbox: Outbox, woken: threading.Event) -> None:
+        self._look_at = monotonic() + POLL_SECONDS
+        try:
+            while not self._stop and not woken.is_set() and await outbox.step():
+                pass
+            self._shared.problems.pop("worker", None)
+        except Exception as problem:  # whatever it is, the next append must find a worker
+            self._shared.note("worker", problem)
+            self._look_at = monotonic() + AGAIN_SECONDS
 
     async def close(self) -> None:
         """Stop the loop, then do what is left, in the caller's time."""
@@ -218,12 +309,24 @@ class InProcess:
         await self._running.join(DRAIN_SECONDS)
         self._running = None
         try:
-            await Outbox(self._shared).drain()
+            await Outbox(self._shared).drain(seconds=DRAIN_SECONDS)
         except RecollectError as problem:
             # What is left stays in the outbox for the next worker.
             self._shared.note("worker", problem)
 
 
+def _letters(job: Job) -> int:
+    """How many dead letters a job stands for: one per message where it names them."""
+    return len(job.payload["seqs"]) if job.queue == REREAD else 1
+
+
+def _errors(jobs: Iterable[Job]) -> tuple[str, ...]:
+    return tuple(sorted({job.error for job in jobs if job.error}))[:5]
+
+
 def _reason(problem: Exception) -> str:
-    reason = getattr(problem, "reason", None)
-    return f"{type(problem).__name__}: {reason or problem}"[:500]
+    """Why a job failed: our own errors carry no content, of others only the kind is kept."""
+    kind = type(problem).__name__
+    if not isinstance(problem, RecollectError):
+        return f"{kind} (unexpected)"
+    return f"{kind}: {getattr(problem, 'reason', None) or problem}"[:500]

@@ -17,8 +17,9 @@ from ..records import Entry, Fact, Job, Mark, Thread
 from ..runtime import run_blocking
 from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
+from .derive import REREAD
 from .folding import Folding
-from .outbox import Outbox
+from .outbox import Jobs, Outbox
 
 PAGE = 500
 Progress = Callable[[str, int], Any]
@@ -77,17 +78,16 @@ class FactExtractor(Processor):
         self._model = model
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        if self._model is not None:
-            core.shared.parts["model"], core.shared._model = self._model, None
-        outbox, done = Outbox(core.shared, core.org), 0
+        outbox, done = Outbox(core.shared, core.org, model=_opened(core, self._model)), 0
         await outbox.drain(("index",))
-        while claimed := await outbox.step(("derive",)):
+        while claimed := await outbox.step(("derive", REREAD)):
             done += claimed
             if progress is not None:
                 progress(self.name, claimed)
-        dead = [job for job in await core.scan(Job, "derive") if job.status == "dead"]
-        notes = (f"{len(dead)} dead letters; see `recollect doctor`",) if dead else ()
-        return Report(self.name, done, done, notes=notes)
+        derive = (await Jobs(core).backlog())[1]
+        notes = [f"{derive.dead} dead letters; see `recollect doctor`"] if derive.dead else []
+        notes += [f"{derive.failing} will be tried again; see `recollect doctor`"] if derive.failing else []
+        return Report(self.name, done, done, notes=tuple(notes))
 
 
 class LearningExtractor(FactExtractor):
@@ -120,53 +120,75 @@ class Embedder(Processor):
         if scope is None or (seen is not None and seen.detail == detail and seen.position >= scope.position):
             return 0
         resumes = seen is not None and seen.detail == detail
-        start, target, changed = seen.position if seen and resumes else 0, scope.position, 0
+        start, target, changed, pages = seen.position if seen and resumes else 0, scope.position, 0, 0
         after: tuple[Any, ...] = (start,)
         while page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE):
             page = [entry for entry in page if entry.stamp <= target]
             if not page:
                 break
-            changed += await self._page(core, ns, page, embedder)
+            written = await self._page(core, ns, page, embedder)
+            changed, pages = changed + written, pages + (written > 0)
             last = page[-1]
             after = (last.stamp, last.kind, last.parent, last.id)
             await _mark(core, "embedded", ns, last.stamp - 1, detail)
             if progress is not None:
                 progress(self.name, len(page))
         fresh = await core.get(Mark, "scope", ns)
-        await _mark(core, "embedded", ns, fresh.position if fresh else target, detail)
+        # Where only we wrote, the new stamps are ours and need no look; else the next run looks at them.
+        ours = fresh is not None and fresh.position == target + pages
+        await _mark(core, "embedded", ns, fresh.position if fresh and ours else target, detail)
         return changed
 
     async def _page(self, core: Core, ns: str, page: Sequence[Entry], embedder: Any) -> int:
+        """Vectors for the entries of a page that have none of this embedder; how many got one."""
         from ..recall.vectors import encode_many
+
+        keys = [entry.row_key[1:] for entry in page if entry.embedder != embedder.name]
+        while keys:
+            scope = await core.get(Mark, "scope", ns)
+            held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
+            texts = await self._texts(core, held)
+            found = [(entry, texts[entry.row_key]) for entry in held if texts.get(entry.row_key)]
+            if scope is None or not found:
+                return 0
+            vectors = encode_many(await embedder.embed([text for _, text in found]))
+            if await self._written(core, scope, [entry for entry, _ in found], vectors, embedder.name):
+                return len(found)
+        return 0
+
+    @staticmethod
+    async def _texts(core: Core, entries: Sequence[Entry]) -> dict[Any, str]:
         from .recall import Recalling, _seen
 
-        stale = [entry for entry in page if entry.embedder != embedder.name]
-        if not stale:
-            return 0
-        recalling = Recalling(core)
-        texts: dict[Any, str] = {}
-        for kind in {entry.kind for entry in stale}:
-            texts.update(await recalling._texts(kind, [_seen(entry) for entry in stale if entry.kind == kind]))
-        pairs = [(e, texts.get(("chunk" if e.kind == "document" else e.kind, ns, e.id))) for e in stale]
-        found = [(entry, text) for entry, text in pairs if text]
-        vectors = encode_many(await embedder.embed([text for _, text in found])) if found else []
-        scope = await core.get(Mark, "scope", ns)
-        if scope is None:
-            return 0
+        recalling, out = Recalling(core), {}
+        for kind in {entry.kind for entry in entries}:
+            mine = [(entry, _seen(entry)) for entry in entries if entry.kind == kind]
+            texts = await recalling._texts(kind, [seen for _, seen in mine])
+            for entry, seen in mine:
+                if text := texts.get((seen.kind, seen.namespace, seen.id)):
+                    out[entry.row_key] = text
+        return out
+
+    async def _written(self, core: Core, scope: Mark, entries: Sequence[Entry], vectors: Any, name: str) -> bool:
+        """Whether they were written; what was deleted meanwhile is deleted again."""
         stamp = scope.position + 1
         changes: list[Change] = [
             Expect(Mark, scope.row_key, scope.version),
             Put(msgspec.structs.replace(scope, position=stamp, updated_at=core.at())),
         ]
         changes += [
-            Put(msgspec.structs.replace(entry, stamp=stamp, embedder=embedder.name, vector=vector))
-            for (entry, _), vector in zip(found, vectors, strict=True)
+            Put(msgspec.structs.replace(entry, stamp=stamp, embedder=name, vector=vector))
+            for entry, vector in zip(entries, vectors, strict=True)
         ]
         try:
             await core.apply(*changes)
         except Conflict:
-            return await self._page(core, ns, page, embedder)
-        return len(found)
+            return False
+        kept = await self._texts(core, entries)
+        gone = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in kept]
+        if gone:
+            await core.apply(*gone)
+        return True
 
 
 class Summarizer(Processor):
@@ -178,15 +200,13 @@ class Summarizer(Processor):
         self, model: Any = None, *, max_tokens: int = 8000, compact_at: float = 0.8, compact_to: float = 0.5
     ) -> None:
         self._model, self._room, self._at, self._to = model, max_tokens, compact_at, compact_to
+        self.last = True
+        """Whether no other processor of this run looks at the same threads after this one."""
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        model = self._model or core.shared.model
-        if model is not None and not hasattr(model, "complete"):
-            from ..models import open_model
-
-            model = open_model(model, blocking=core.runtime.blocking, call=core.runtime.call)
+        model = _opened(core, self._model) or core.shared.model
         seen = changed = 0
-        async for thread in _grown_threads(core):
+        async for thread in _grown_threads(core, self.last):
             seen += 1
             if thread.tokens > self._at * self._room:
                 folded = await Folding(core).fold(
@@ -221,12 +241,11 @@ class Archiver(Processor):
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         seen = changed = 0
         limit = core.now() - int(self._age.total_seconds() * 1e6)
+        model = _opened(core, self._model) or core.shared.model
         async for thread in _old_threads(core, limit):
             seen += 1
             room = max(thread.tokens // 2, 64)
-            folded = await Folding(core).fold(
-                thread.id, room_tokens=room, compact_at=0.5, compact_to=0.4, model=self._model
-            )
+            folded = await Folding(core).fold(thread.id, room_tokens=room, compact_at=0.5, compact_to=0.4, model=model)
             changed += folded is not None
             if progress is not None:
                 progress(self.name, 1)
@@ -265,6 +284,7 @@ class Deduplicator(Processor):
 PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
     "facts": FactExtractor,
+    "learnings": LearningExtractor,
     "embedder": Embedder,
     "summarizer": Summarizer,
     "limiter": TokenLimiter,
@@ -275,35 +295,55 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
 
 
 async def run_all(core: Core, processors: Sequence[Any], progress: Progress | None = None) -> list[Report]:
-    """Processors in order; names, classes or objects."""
-    made = (
-        [_made(one) for one in processors]
-        if processors
-        else [PROCESSORS[name]() for name in ("gc", "facts", "embedder")]
-    )
-    return [await one.run(core, progress) for one in made]
+    """Processors in order: names, classes or objects, our own or any with `process(memory)`."""
+    made = [_made(one) for one in processors or ("gc", "facts", "embedder")]
+    folding = [one for one in made if isinstance(one, Summarizer)]
+    for one in folding:
+        one.last = one is folding[-1]
+    return [await _ran(core, one, progress) for one in made]
 
 
-def _made(given: Any) -> Processor:
+async def _ran(core: Core, one: Any, progress: Progress | None) -> Report:
+    name = str(getattr(one, "name", type(one).__name__))
+    with core.shared.events.span("process", org=core.org, processor=name):
+        if isinstance(one, Processor):
+            return await one.run(core, progress)
+        report = await core.runtime.resolve(one.process(core.shared.parts["batch"](core)))
+    return report if isinstance(report, Report) else Report(name, notes=() if report is None else (str(report),))
+
+
+def _made(given: Any) -> Any:
     if isinstance(given, str):
         if given not in PROCESSORS:
             raise UsageError(f"no processor {given!r}; there are {', '.join(PROCESSORS)}")
         return PROCESSORS[given]()
     made = given() if isinstance(given, type) else given
-    if not hasattr(made, "run"):
-        raise UsageError(f"{type(given).__name__} is not a processor: it has no run(core, progress)")
-    return made  # type: ignore[no-any-return]
+    if not callable(getattr(made, "process", None)):
+        raise UsageError(f"{type(made).__name__} is not a processor: it has no process(memory)")
+    return made
 
 
-async def _grown_threads(core: Core) -> AsyncIterator[Thread]:
-    """Threads that grew since the last run: the indexer leaves a `fold` job for each."""
+def _opened(core: Core, model: Any) -> Any:
+    """A processor's own model, made for this memory's runtime; None where it has none."""
+    if model is None:
+        return None
+    from ..models import open_model
+
+    return open_model(model, blocking=core.runtime.blocking, call=core.runtime.call)
+
+
+async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
+    """Threads that grew since the last run: the indexer leaves a `fold` job for each, which the last to look takes."""
     await Outbox(core.shared, core.org).drain(("index",))
-    while jobs := await core.scan(Job, "fold", limit=PAGE):
+    after: tuple[str, str] | None = None
+    while jobs := await core.scan(Job, "fold", after=after, limit=PAGE):
+        after = (jobs[-1].ns, jobs[-1].item)
         for job in jobs:
             thread = await core.get(Thread, job.item.partition(":")[2])
             if thread is not None:
                 yield thread
-            await core.apply(Delete(Job, job.row_key))
+            if last or thread is None:
+                await _end(core, job, thread)
 
 
 async def _old_threads(core: Core, limit: int) -> AsyncIterator[Thread]:
@@ -315,7 +355,18 @@ async def _old_threads(core: Core, limit: int) -> AsyncIterator[Thread]:
             thread = await core.get(Thread, job.item.partition(":")[2])
             if thread is not None:
                 yield thread
-            await core.apply(Delete(Job, job.row_key))
+            await _end(core, job, thread)
+
+
+async def _end(core: Core, job: Job, thread: Thread | None) -> None:
+    """End a job, unless its thread grew since it was looked at: then the next run looks again."""
+    changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
+    if thread is not None:
+        changes.insert(0, Expect(Thread, thread.row_key, thread.version))
+    try:
+        await core.apply(*changes)
+    except Conflict:
+        return
 
 
 async def _mark(core: Core, name: str, item: str, position: int, detail: Any) -> None:

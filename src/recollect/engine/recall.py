@@ -60,8 +60,13 @@ class Recalling:
         now = to_micros(before) if before is not None else self._core.now()
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now)
         vector = await self._embedded(read)
-        entries, ranking = await self._ranked(read, vector, scopes, asked, top_k)
-        return await self._answers(entries, ranking, top_k, max_tokens, min_score)
+        events = self._core.shared.events
+        with events.span("recall", org=self._core.org, namespaces=len(scopes)):
+            entries, ranking = await self._ranked(read, vector, scopes, asked, top_k)
+            hits = await self._answers(entries, ranking, top_k, max_tokens, min_score)
+        if events.listening:
+            events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
+        return hits
 
     # -- scope
 

@@ -16,36 +16,21 @@ from ..errors import UsageError
 from ..ids import new_id
 from ..messages import Message, as_message
 from ..records import Summary, Thread
-from .assembling import Assembling, checked_budget
+from .assembling import checked_budget
 from .core import Core
 from .derive import PASSING
 from .folding import Folding
 from .outbox import Outbox
+from .retrievals import CachedAssembling
+from .state import State
 from .threads import MessageReceipt, Threads
 
 if TYPE_CHECKING:
     from ..context.context import Context
 
-SMALL_TALK = frozenset(
-    [
-        "hi",
-        "hello",
-        "hey",
-        "thanks",
-        "thank",
-        "you",
-        "ok",
-        "okay",
-        "yes",
-        "no",
-        "bye",
-        "goodbye",
-        "cool",
-        "great",
-        "nice",
-        "sure",
-    ]
-)
+SMALL_TALK = frozenset("hi hello hey thanks thank you ok okay yes no bye goodbye cool great nice sure".split())
+PERSISTED, PASSED = "recollect.turns.persisted", "recollect.turns.passing"
+"""Where the turns of ended sessions are counted, in the state of whom they were with."""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -70,7 +55,13 @@ class SessionState(msgspec.Struct, frozen=True):
     max_tokens: int
     turns: int
     persisted: int
+    """Turns that feed facts and learnings."""
+    passing: int
+    """Turns that `should_persist` kept out of them."""
     folded_to: int
+    """The last message that a summary stands for."""
+    reused: int
+    """How often a retrieval was served from the session."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -80,6 +71,7 @@ class Ended(msgspec.Struct, frozen=True):
     turns: int
     summary: Summary | None
     derived: int
+    """Jobs that were worked through at the end."""
 
 
 def worth_keeping(turn: Turn) -> bool:
@@ -123,6 +115,7 @@ class Session:
         self._on_session_end = on_session_end
         self._asked: tuple[str, Context] | None = None
         self._turns = self._persisted = 0
+        self._assembling = CachedAssembling(self._core)
         self._ended: Ended | None = None
 
     @property
@@ -175,7 +168,7 @@ class Session:
         options.setdefault("budget", self._budget)
         options.setdefault("policy", self._policy)
         options.setdefault("layout", self._layout)
-        context = await Assembling(self._core).context(input, thread=self.thread, **options)
+        context = await self._assembling.context(input, thread=self.thread, **options)
         self._asked = (input if isinstance(input, str) else "", context)
         return context
 
@@ -186,7 +179,7 @@ class Session:
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
         return SessionState(
             self.id, self.thread, thread.length, window, self._budget.total, self._turns, self._persisted,
-            past[0].last if past else 0,
+            self._turns - self._persisted, past[0].last if past else 0, self._assembling.reused,
         )  # fmt: skip
 
     async def end(self) -> Ended:
@@ -197,6 +190,7 @@ class Session:
             self._ended = Ended("", 0, None, 0)
             return self._ended
         summary = await self._archive()
+        await self._count()
         derived = await Outbox(self._core.shared, self._core.org).drain()
         self._ended = Ended(self.thread, self._turns, summary, derived)
         if self._on_session_end is not None:
@@ -237,6 +231,13 @@ class Session:
             self.thread, room_tokens=max(thread.tokens // 2, 100), compact_at=0.5, compact_to=0.4,
             model=self._core.shared.model,
         )  # fmt: skip
+
+    async def _count(self) -> None:
+        """The session's turns, added to those counted before; `stats` shows them."""
+        state = State(self._core)
+        for key, turns in ((PERSISTED, self._persisted), (PASSED, self._turns - self._persisted)):
+            if turns:
+                await state.increment(key, turns)
 
     def _attached(self, message: Message) -> Message:
         """The user's message as it was sent, with what was recalled for it, so that later requests send the same."""

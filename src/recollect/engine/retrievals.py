@@ -1,0 +1,59 @@
+"""Retrievals of a session: the same question with nothing written since is answered from what was found before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..messages import Message, message_id
+from ..records import AuditEvent, Fact, Job, Learning, Mark
+from .assembling import Assembling, Recall
+from .core import Core
+
+KEPT = 16
+
+
+class CachedAssembling(Assembling):
+    """Puts requests together, and finds the same things again without looking for them."""
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        self._kept: dict[tuple[str, str], tuple[Any, list[Any]]] = {}
+        self.reused = 0
+
+    async def _hits(self, query: str, spec: Recall) -> list[Any]:
+        key = (query, repr(spec))
+        known = self._kept.get(key)
+        if known is not None and known[0] == await self._state() and await self._alive(known[1]):
+            self.reused += 1
+            return known[1]
+        found = await super()._hits(query, spec)
+        # Recall indexes what waits, so the state to compare with is the one behind it.
+        state = await self._state()
+        if state is not None:
+            while len(self._kept) >= KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = (state, found)
+        return found
+
+    async def _state(self) -> Any:
+        """What changes with every write that recall could see; None while some of them wait to be indexed."""
+        core = self._core
+        if [job for job in await core.scan(Job, "index", limit=20) if job.status != "dead"]:
+            return None
+        marks = await core.scan(Mark, "scope")
+        newest = await core.scan(AuditEvent, reverse=True, limit=1)
+        return [(mark.item, mark.version) for mark in marks], newest[0].id if newest else None
+
+    async def _alive(self, hits: list[Any]) -> bool:
+        """Whether none of them has expired since, or went in a way that leaves no trace."""
+        return all([await self._lives(hit) for hit in hits])
+
+    async def _lives(self, hit: Any) -> bool:
+        core = self._core
+        if hit.kind == "message":
+            return await core.get(Message, *message_id(hit.id)) is not None
+        if hit.kind == "fact":
+            return await core.get(Fact, hit.namespace, hit.id[len(hit.namespace) + 1 :]) is not None
+        if hit.kind == "learning":
+            return await core.get(Learning, hit.namespace, hit.id) is not None
+        return bool(hit.kind == "summary")
