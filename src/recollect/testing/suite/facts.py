@@ -137,20 +137,22 @@ class FactTests:
         assert await memory.facts.get(NS, "c") is None
         assert await memory.facts.set_many(NS, {}) == []
 
-    @pytest.mark.parametrize("name", [name for name in KEPT if name != "10^5 keys"])
-    async def test_a_fact_comes_back_exactly(self, memory: Any, name: str) -> None:
-        await memory.facts.set(NS, "k", KEPT[name])
-        assert exact((await memory.facts.get(NS, "k")).value) == exact(KEPT[name])
+    async def test_facts_come_back_exactly(self, memory: Any) -> None:
+        changed = []
+        for name, value in KEPT.items():
+            await memory.facts.set(NS, name, value)
+            if exact((await memory.facts.get(NS, name)).value) != exact(value):
+                changed.append(name)
+        assert changed == []
 
-    @pytest.mark.parametrize("name", REFUSED)
-    async def test_a_value_that_cannot_come_back_is_refused(self, memory: Any, name: str) -> None:
-        value, error = REFUSED[name]
-        with pytest.raises(error):
-            await memory.facts.set(NS, "k", value)
-        with pytest.raises(error):
-            await memory.state.set("k", value)
-        with pytest.raises(error):
-            await memory.threads.create(NS, id="t", metadata={"x": value})
+    async def test_values_that_cannot_come_back_are_refused(self, memory: Any) -> None:
+        for value, error in REFUSED.values():
+            with pytest.raises(error):
+                await memory.facts.set(NS, "k", value)
+            with pytest.raises(error):
+                await memory.state.set("k", value)
+            with pytest.raises(error):
+                await memory.threads.create(NS, id="t", metadata={"x": value})
         assert await memory.facts.list(NS) == []
         assert await memory.state.get("k") is None
         assert await memory.threads.get("t") is None

@@ -10,6 +10,20 @@ from ...records import Fact, Link, Record, StateEntry, Summary, Thread, WorkingD
 from ...stores.base import Delete, Put, Store
 from ..samples import ADVERSARIAL, NOW, WHEN, bare, entry, fact, full, kinds, thread
 
+FILTERS: tuple[tuple[dict[str, object], str], ...] = (
+    ({"v": 9}, "a"), ({"v": "9"}, "c"), ({"v": {"$gt": 9}}, "b"), ({"v": {"$gt": "10"}}, "ch"),
+    ({"v": True}, "d"),
+    ({"v": 1}, ""), ({"v": None}, "e"), ({"v": {"$exists": False}}, "fij"),
+    ({"v": {"$in": [9, "9", None]}}, "ace"),
+    ({"v": {"$nin": [9, "9"]}}, "bdefghij"), ({"v": {"$ne": 9}}, "bcdefghij"), ({"w.x": 1}, "f"),
+    ({"w.x'\"%": 2}, "f"),
+    ({"v": {"$contains": "x"}}, "gh"), ({"v.0": "x"}, "g"), ({"$or": [{"v": 9}, {"v": 10}]}, "ab"),
+    ({"$and": [{"v": {"$gte": 9}}, {"v": {"$lte": 9}}]}, "a"), ({"$not": {"v": {"$exists": True}}}, "fij"),
+    ({"v": {"$not": {"$gt": 9}}}, "acdefghij"), ({"confidence": {"$lt": 1}}, "a"),
+    ({"status": "active"}, "abcdefghij"),
+    ({"key": {"$gte": "h"}}, "hij"), ({"dotted.name": 1}, "i"), ({"V": 9}, "j"), ({"x' OR 1=1 --": 1}, ""),
+)  # fmt: skip
+
 
 async def put(store: Store, *records: Record) -> None:
     """Write records together."""
@@ -127,14 +141,12 @@ class Reads:
         await put(store, entry(org))
         assert await keys(store, org, "global", limit=0) == []
 
-    @pytest.mark.parametrize(
-        "start", ["a", "a%", "%", "_", "a_", "\\", "*", "[", "{", "'", "\u00e9", "e", "\U0010ffff", "zz", "x" * 400]
-    )
-    async def test_starts_is_taken_literally(self, store: Store, org: str, start: str) -> None:
+    async def test_starts_is_taken_literally(self, store: Store, org: str) -> None:
         await put(store, *(entry(org, key) for key in ADVERSARIAL))
-        expected = sorted(key for key in ADVERSARIAL if key.startswith(start))
-        assert await keys(store, org, "global", starts=start) == expected
-        assert await keys(store, org, "global", starts=start, reverse=True, limit=2) == expected[::-1][:2]
+        for start in (*"a%_*[{'e\\", "a%", "a_", "\u00e9", "\U0010ffff", "zz", "x" * 400):
+            expected = sorted(key for key in ADVERSARIAL if key.startswith(start))
+            assert await keys(store, org, "global", starts=start) == expected
+            assert await keys(store, org, "global", starts=start, reverse=True, limit=2) == expected[::-1][:2]
 
     async def test_starts_goes_with_bounds_and_limit(self, store: Store, org: str) -> None:
         await put(store, *(entry(org, key) for key in ("a", "aa", "ab", "ac", "b")))
@@ -156,34 +168,16 @@ class Reads:
         )
         assert [item.value["n"] for item in last] == [9, 8]
 
-    @pytest.mark.parametrize(
-        ("given", "expected"),
-        [
-            ({"v": 9}, "a"), ({"v": "9"}, "c"), ({"v": {"$gt": 9}}, "b"), ({"v": {"$gt": "10"}}, "ch"),
-            ({"v": True}, "d"),
-            ({"v": 1}, ""), ({"v": None}, "e"), ({"v": {"$exists": False}}, "fij"),
-            ({"v": {"$in": [9, "9", None]}}, "ace"),
-            ({"v": {"$nin": [9, "9"]}}, "bdefghij"), ({"v": {"$ne": 9}}, "bcdefghij"), ({"w.x": 1}, "f"),
-            ({"w.x'\"%": 2}, "f"),
-            ({"v": {"$contains": "x"}}, "gh"), ({"v.0": "x"}, "g"), ({"$or": [{"v": 9}, {"v": 10}]}, "ab"),
-            ({"$and": [{"v": {"$gte": 9}}, {"v": {"$lte": 9}}]}, "a"), ({"$not": {"v": {"$exists": True}}}, "fij"),
-            ({"v": {"$not": {"$gt": 9}}}, "acdefghij"), ({"confidence": {"$lt": 1}}, "a"),
-            ({"status": "active"}, "abcdefghij"),
-            ({"key": {"$gte": "h"}}, "hij"), ({"dotted.name": 1}, "i"), ({"V": 9}, "j"), ({"x' OR 1=1 --": 1}, ""),
-        ],
-        ids=str,
-    )  # fmt: skip
-    async def test_filters_mean_the_same_on_every_store(
-        self, store: Store, org: str, given: dict[str, object], expected: str
-    ) -> None:
+    async def test_filters_mean_the_same_on_every_store(self, store: Store, org: str) -> None:
         values = {
             "a": {"v": 9}, "b": {"v": 10}, "c": {"v": "9"}, "d": {"v": True}, "e": {"v": None},
             "f": {"w": {"x": 1, "x'\"%": 2}},
             "g": {"v": ["x", 1]}, "h": {"v": "axb"}, "i": {"dotted.name": 1}, "j": {"V": 9},
         }  # fmt: skip
         await put(store, *(fact(org, k, v, confidence=0.5 if k == "a" else 1.0) for k, v in values.items()))
-        found = await store.scan(Fact, (org, "global"), now=NOW, where=parse_filter(given))
-        assert "".join(item.key for item in found) == expected
+        for given, expected in FILTERS:
+            found = await store.scan(Fact, (org, "global"), now=NOW, where=parse_filter(given))
+            assert "".join(item.key for item in found) == expected, given
 
     async def test_filters_see_metadata_fields_as_their_own(self, store: Store, org: str) -> None:
         await put(store, thread(org, "t1", metadata={"topic": "x"}), thread(org, "t2", metadata={"topic": "y"}))
