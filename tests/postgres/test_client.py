@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -100,6 +102,23 @@ def test_options_come_from_the_url_and_keywords_win() -> None:
     for wrong in ("recollect_prepare=maybe", "recollect_pool_size=0", "recollect_lock_timeout=-1", "recollect_x=1"):
         with pytest.raises(UsageError):
             PostgresStore(f"postgresql://h/db?{wrong}", runtime=BlockingRuntime())
+
+
+def test_a_missing_driver_is_told_with_the_command_to_install_it() -> None:
+    program = "import sys; sys.modules['psycopg'] = None; import recollect.stores.postgres"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 1 and "Unsupported" in ended.stderr
+    assert "pip install 'recollect[postgres]'" in ended.stderr
+
+
+def test_only_so_many_statements_are_kept_prepared(make: Any, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.stores.postgres.wire.MOST_PREPARED", 3)
+    store = make()
+    for n in range(4):
+        run_blocking(store.apply([Put(entry(org, str(n))), Put(fact(org, str(n))), Put(thread(org, str(n)))], now=NOW))
+    assert len(run_blocking(store.scan(StateEntry, (org,), now=NOW))) == 4
+    (link,) = store._session.pool._idle
+    assert len(link._names) == 3
 
 
 def test_a_held_row_lock_ends_in_a_timeout(postgres_url: str, make: Any, org: str) -> None:

@@ -85,7 +85,7 @@ class Pool:
         self._after_fork()
         with self._guard:
             idle, self._idle = self._idle, []
-            for link in self._busy:
+            for link in list(self._busy):
                 link.broken = True
         for link in idle:
             link.close()

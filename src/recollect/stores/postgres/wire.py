@@ -22,6 +22,8 @@ from ...errors import InvalidValue
 Cell = bytes | None
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = int(pq.Format.BINARY)
+MOST_PREPARED = 500
+"""Statements a link keeps prepared; there are a few dozen in ordinary use."""
 
 
 class Step(NamedTuple):
@@ -129,10 +131,10 @@ class Link:
         place, pgconn, names = 0, self.pgconn, self._names
         try:
             for sql, cells, binary in steps:
-                if not self._prepare:
+                name = names.get(sql)
+                if name is None and (not self._prepare or len(names) >= MOST_PREPARED):
                     pgconn.send_query_params(sql, cells, None, binary, _BINARY)
                 else:
-                    name = names.get(sql)
                     if name is None:
                         self._named += 1
                         name = names[sql] = b"recollect_%d" % self._named
