@@ -198,9 +198,16 @@ for i = 1, tonumber(take()) do
   results[i + 1], refused = steps[take()](i)
   if refused then return refused end
 end
+local gone = {}
 for _, e in ipairs(touched) do
   if e.new ~= e.old then
-    if e.new then write(e) else drop(e.t, e.member, e.old) end
+    if e.new then
+      write(e)
+    else
+      gone[e.t] = gone[e.t] or {}
+      table.insert(gone[e.t], e)
+    end
   end
 end
+for t, removed in pairs(gone) do drop_all(t, removed) end
 return results

@@ -3,19 +3,19 @@
 local now, counts = ARGV[1], {}
 local border = format('%.0f', tonumber(now) - 1e18 + 1000)  -- scores are rounded; the row itself decides
 for at = 2, #ARGV, 4 do
-  local t, gone = table_of(ARGV[at], ARGV[at + 1], ARGV[at + 2]), 0
+  local t, ended, collected = table_of(ARGV[at], ARGV[at + 1], ARGV[at + 2]), {}, {}
   for _, member in ipairs(call('ZRANGEBYSCORE', t.expiry, '-inf', border, 'LIMIT', 0, ARGV[at + 3])) do
     local raw = call('GET', t.rows .. member)
     local row = raw and parse(t, raw)
     if not row then
-      call('ZREM', t.order, member)
-      call('ZREM', t.expiry, member)
-      gone = gone + 1
+      collected[#collected + 1] = member
     elseif row.f[1] ~= '' and row.f[1] <= now then
-      drop(t, member, row)
-      gone = gone + 1
+      ended[#ended + 1] = { member = member, old = row }
     end
   end
-  counts[#counts + 1] = gone
+  drop_all(t, ended)
+  in_chunks('ZREM', t.order, collected)
+  in_chunks('ZREM', t.expiry, collected)
+  counts[#counts + 1] = #ended + #collected
 end
 return counts

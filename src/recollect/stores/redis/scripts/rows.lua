@@ -58,9 +58,21 @@ local function index_drop(t, ix, member)
   end
 end
 
-local function drop(t, member, row)
-  call('DEL', t.rows .. member)
-  call('ZREM', t.order, member)
-  if row.ix ~= '' then index_drop(t, row.ix, member) end
-  if row.f[1] ~= '' then call('ZREM', t.expiry, member) end
+local function in_chunks(command, key, items)
+  for from = 1, #items, 500 do
+    local to = math.min(from + 499, #items)
+    if key then call(command, key, unpack(items, from, to)) else call(command, unpack(items, from, to)) end
+  end
+end
+
+local function drop_all(t, removed)  -- each with its member and its row as it was
+  local keys, members, ending = {}, {}, {}
+  for n, e in ipairs(removed) do
+    keys[n], members[n] = t.rows .. e.member, e.member
+    if e.old.ix ~= '' then index_drop(t, e.old.ix, e.member) end
+    if e.old.f[1] ~= '' then ending[#ending + 1] = e.member end
+  end
+  in_chunks('DEL', nil, keys)
+  in_chunks('ZREM', t.order, members)
+  in_chunks('ZREM', t.expiry, ending)
 end
