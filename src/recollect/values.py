@@ -27,6 +27,8 @@ _BAD_NAME = re.compile("[\x00\ud800-\udfff]")
 
 def check_name(text: Any, what: str, error: type[UsageError] = InvalidValue) -> str:
     """An id, key or namespace part: text of 1 to 512 bytes without NUL or lone surrogates."""
+    if type(text) is str and 0 < len(text) <= MAX_NAME_BYTES and text.isascii() and "\x00" not in text:
+        return text  # the common name, on every hot path
     if not isinstance(text, str):
         raise error(f"{what} must be text, not {type(text).__name__}")
     if not text:
