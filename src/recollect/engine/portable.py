@@ -45,6 +45,7 @@ from ..records import (
 from ..stores.base import Change, Delete, Load, Put
 from ..stores.codec import codec
 from .core import Core
+from .typed import ready
 
 FORMAT = 1
 PAGE = 500
@@ -259,6 +260,7 @@ def _record(number: int, line: bytes) -> Record:
 
 
 def _decoded(number: int, data: bytes, kind: Any) -> Any:
+    ready(kind)
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:

@@ -18,6 +18,7 @@ from ..stores.base import Delete, Expect, Put
 from ..values import check_name, encode_json
 from .core import Core
 from .keyed import locks_of, pending
+from .typed import ready
 
 WORKING_TTL = timedelta(hours=24)
 MAX_ACTIONS = 20
@@ -76,6 +77,7 @@ class WorkingMemory(Generic[W]):
     def __init__(self, core: Core, template: type[W] = Working) -> None:  # type: ignore[assignment]  # the default W
         self._core = core
         self._template = template
+        ready(template)
 
     def template(self, template: type[Any]) -> WorkingMemory[Any]:
         """The same memory, typed and checked by a subclass of Working."""
