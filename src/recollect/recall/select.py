@@ -14,6 +14,8 @@ OVERLAP = 12
 """Characters that must repeat at a border before they are taken for an overlap."""
 MIN_SHARE = 0.35
 """A budget is not filled up with hits that score less than this share of the best."""
+Place = tuple[tuple[str, str, str], int]
+"""What a chunk is part of, and its place in that."""
 
 
 def distinct(ranked: Iterable[Scored], limit: int | None = None) -> tuple[list[Scored], list[Scored]]:
@@ -42,30 +44,36 @@ def _same(a: frozenset[str], b: frozenset[str]) -> bool:
 
 def merge_chunks(ranked: Sequence[Scored], *, separator: str = "\n") -> list[Scored]:
     """Chunks of one document that follow each other become one hit, at the place of the best of them."""
-    chunks = {(s.entry.thread, s.entry.seq): s for s in ranked if s.entry.kind == "chunk" and s.entry.thread}
+    chunks = {_place(s): s for s in ranked if s.entry.kind == "chunk" and s.entry.thread}
     out: list[Scored] = []
-    used: set[tuple[str, int]] = set()
+    used: set[Place] = set()
     for scored in ranked:
-        key = (scored.entry.thread, scored.entry.seq)
+        key = _place(scored)
         if key in used:
             continue
         if key not in chunks:
             out.append(scored)
             continue
         run = _run(key, chunks, used)
-        used.update((part.entry.thread, part.entry.seq) for part in run)
+        used.update(map(_place, run))
         text = _joined([part.entry.text for part in run], separator)
         out.append(msgspec.structs.replace(scored, entry=msgspec.structs.replace(scored.entry, text=text)))
     return out
 
 
-def _run(key: tuple[str, int], chunks: dict[tuple[str, int], Scored], used: set[tuple[str, int]]) -> list[Scored]:
-    thread, first = key
-    while (thread, first - 1) in chunks and (thread, first - 1) not in used:
+def _place(scored: Scored) -> Place:
+    # Documents of two namespaces may have one id, and a thread may have it too.
+    entry = scored.entry
+    return (entry.kind, entry.namespace, entry.thread), entry.seq
+
+
+def _run(key: Place, chunks: dict[Place, Scored], used: set[Place]) -> list[Scored]:
+    whole, first = key
+    while (whole, first - 1) in chunks and (whole, first - 1) not in used:
         first -= 1
     run = []
-    while (thread, first) in chunks and (thread, first) not in used:
-        run.append(chunks[thread, first])
+    while (whole, first) in chunks and (whole, first) not in used:
+        run.append(chunks[whole, first])
         first += 1
     return run
 

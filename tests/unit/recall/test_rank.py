@@ -170,6 +170,17 @@ def test_neighbouring_chunks_become_one_hit_without_repeated_words() -> None:
     assert merged[0].entry.text == "one two three four five six seven eight nine ten\neleven twelve"
 
 
+def test_chunks_are_not_merged_with_what_only_has_the_same_id() -> None:
+    things = [
+        entry("chunk", "c", "of all", thread="doc", seq=1),
+        entry("chunk", "c", "of ada", thread="doc", seq=2, namespace="user:ada"),
+        entry("chunk", "c", "also of ada", thread="doc", seq=1, namespace="user:ada"),
+        entry("message", "doc#1", "a message", thread="doc", seq=1),
+    ]
+    merged = merge_chunks([Scored(one, 1.0 - place / 10, place) for place, one in enumerate(things)])
+    assert [s.entry.text for s in merged] == ["of all", "also of ada\nof ada", "a message"]
+
+
 @pytest.mark.parametrize("size", [1, 3, 40])
 def test_the_order_of_adding_does_not_change_the_answer(size: int) -> None:
     texts = [message(str(i), f"tea number {i} from garden {i % 3}", thread=f"t{i % 5}", seq=i) for i in range(size)]

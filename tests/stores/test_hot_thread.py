@@ -1,0 +1,113 @@
+"""One hot thread and eight processes: a dense order with no gap, nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pytest
+
+from recollect import Memory
+from recollect.messages import Message
+from recollect.records import Thread
+from recollect.runtime import run_blocking
+from recollect.stores.base import Load
+from tests.stores.conftest import Place
+
+CLIENTS = 8
+EACH = 2_000 if os.environ.get("RECOLLECT_SOAK") else 60
+SERVERS = ("postgres", "redis", "redis-cluster", "redis-before-sqlite", "redis-before-postgres")
+# Spawned, as what serves clients elsewhere: nothing is inherited.
+processes = multiprocessing.get_context("spawn")
+
+Share = list[tuple[int, str]]
+
+
+def write(options: dict[str, Any], me: int, each: int, start: Any, speak: Connection) -> None:
+    """Append a share, partly in batches and partly with a key; say what numbers were given."""
+    with Memory(**options) as memory:
+        start.wait()
+        done: Share = []
+        for number in range(each):
+            texts = [f"{me}:{number}:{part}" for part in range(1 + number % 3)]
+            key = f"{me}:{number}" if number % 4 == 0 else None
+            receipts = memory.threads.append("hot", *texts, key=key)
+            if key is not None:
+                again = memory.threads.append("hot", *texts, key=key)
+                assert [one.message.seq for one in again] == [one.message.seq for one in receipts]
+            done += [(one.message.seq, one.message.text) for one in receipts]
+        speak.send(done)
+
+
+def write_naively(options: dict[str, Any], me: int, each: int, start: Any, speak: Connection) -> None:
+    """The planted bug: read the length, then write at the next place with nothing held in between."""
+    with Memory(**options) as memory:
+        start.wait()
+        store, done = memory._core.store, []
+        for number in range(each):
+            thread = run_blocking(store.get(Thread, (memory.org, "hot"), now=0))
+            assert thread is not None
+            fields = {name: getattr(thread, name) for name in thread.__struct_fields__} | {"length": thread.length + 1}
+            said = Message(
+                org=memory.org, thread="hot", seq=thread.length + 1, role="user", content=f"{me}:{number}",
+                created_at=thread.created_at,
+            )  # fmt: skip
+            run_blocking(store.apply([Load(said), Load(Thread(**fields))], now=0))
+            done.append((said.seq, f"{me}:{number}"))
+        speak.send(done)
+
+
+def at_once(target: Callable[..., None], options: dict[str, Any], each: int) -> Share:
+    """What eight clients together were told."""
+    start, pipes, started = processes.Barrier(CLIENTS), [], []
+    for me in range(CLIENTS):
+        hear, speak = processes.Pipe(duplex=False)
+        started.append(processes.Process(target=target, args=(options, me, each, start, speak), daemon=True))
+        started[-1].start()
+        speak.close()
+        pipes.append(hear)
+    told = [item for hear in pipes for item in hear.recv()]
+    for process in started:
+        process.join()
+    assert [process.exitcode for process in started] == [0] * CLIENTS
+    return sorted(told)
+
+
+def check(options: dict[str, Any], told: Share) -> None:
+    """The thread holds what was acknowledged, each once, numbered without a gap."""
+    with Memory(**options) as memory:
+        kept = [(message.seq, message.text) for message in memory.threads.messages("hot")]
+        thread = memory.threads.get("hot")
+    assert kept == told, "lost or twice"
+    assert [seq for seq, _ in kept] == list(range(1, len(kept) + 1)), "not dense"
+    assert thread is not None and thread.length == len(kept)
+
+
+@pytest.fixture
+def options(place: Place, org: str) -> Callable[[str], dict[str, Any]]:
+    """A thread on a store, and what to open that store with."""
+
+    def make(name: str) -> dict[str, Any]:
+        given = {**place(name), "org": org, "embedder": None, "counter": "estimate", "worker": False}
+        with Memory(**given) as memory:
+            memory.threads.create("global", id="hot")
+        return given
+
+    return make
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_eight_processes_on_one_thread_leave_a_dense_order(name: str, options: Callable[[str], Any]) -> None:
+    given = options(name)
+    check(given, at_once(write, given, EACH))
+
+
+@pytest.mark.parametrize("name", ["postgres", "redis"])
+def test_the_harness_sees_a_read_then_write(name: str, options: Callable[[str], Any]) -> None:
+    given = options(name)
+    told = at_once(write_naively, given, 40)
+    with pytest.raises(AssertionError, match="lost or twice"):
+        check(given, told)
