@@ -91,6 +91,34 @@ def build_conversation(messages, llm):
 """,
     ),
     Snippet(
+        "summary.field",
+        """
+class Topic:
+    async def summarize(self):
+        self.summary = await self.summarize_with_model(self.messages)
+
+    async def summarize_with_model(self, messages):
+        return await self.llm.chat(messages)
+
+    def output(self):
+        if self.summary:
+            return [self.summary]
+        else:
+            return self.messages
+""",
+        """
+class Topic:
+    async def summarize(self):
+        self.summary = await self.summarize_with_model(self.messages)
+
+    async def summarize_with_model(self, messages):
+        return await self.llm.chat(messages)
+
+    def output(self):
+        return self.messages
+""",
+    ),
+    Snippet(
         "importance.model-ranked",
         """
 class Window:

@@ -155,3 +155,36 @@ class TreeSummarize:
         return summary
 """
     assert strategies(analyzed(tmp_path, {"synth/tree.py": source, "use.py": "TreeSummarize()\n"})) == []
+
+
+def test_a_summary_kept_in_a_field_while_the_list_is_cut_is_summarisation(tmp_path: Path) -> None:
+    source = """
+class Window:
+    def apply(self, messages):
+        summary = self.llm.complete("Summarize " + str(messages))
+        self.state.summary = summary
+        self.state.history = messages[-self.keep:]
+"""
+    assert strategies(found(tmp_path, source)) == ["summarization"]
+
+
+def test_a_summary_returned_beside_the_tail_is_summarisation(tmp_path: Path) -> None:
+    source = """
+class Window:
+    def apply(self, messages):
+        summary = self.summarize(messages[:-self.keep])
+        return summary, messages[-self.keep:]
+
+    def summarize(self, old):
+        return self.llm.chat(old)
+"""
+    assert strategies(found(tmp_path, source)) == ["summarization"]
+
+
+def test_one_field_of_recent_items_is_not_a_window(tmp_path: Path) -> None:
+    source = """
+class Window:
+    def apply(self, messages):
+        return [m.screenshot for m in messages[-self.size:]]
+"""
+    assert strategies(found(tmp_path, source)) == []

@@ -97,3 +97,8 @@ def test_a_file_with_a_small_error_is_still_read() -> None:
 
 def test_bytes_that_are_not_utf8_do_not_stop_reading() -> None:
     assert statements("x = '\udcff'".encode("utf-8", "surrogateescape").decode("latin-1")) != []
+
+
+def test_a_minified_bundle_is_not_read() -> None:
+    unit = parse("x.js", "javascript", b"function f(m){return m.slice(-n)};" * 2000)
+    assert unit.errors > 0

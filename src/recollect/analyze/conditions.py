@@ -64,7 +64,10 @@ def goes_to_context(case: Case) -> bool:
     """The result is stored, returned or sent to a model, or rendered into a prompt next to a model call."""
     if goes_somewhere(case):
         return True
-    return case.effect.flow == "prompt" and case.world.model_depth.get(case.function.key, 9) <= 1
+    if case.effect.flow != "prompt":
+        return False
+    rendered_window = "message_count" in case.effect.guards and words.place_likeness(case.function.path) > 0
+    return rendered_window or case.world.model_depth.get(case.function.key, 9) <= 1
 
 
 @condition
@@ -282,6 +285,16 @@ def popped_go_to_vectors(case: Case) -> bool:
 
 
 @condition
+def stands_for_messages(case: Case) -> bool:
+    """Another method of the class shows either the summary or the messages."""
+    return any(
+        f.path == case.function.path and f.owner == case.function.owner and "chooses_summary" in f.marks
+        for f in case.world.functions_of.get(case.function.path, [])
+        if f is not case.function
+    )
+
+
+@condition
 def summary_named(case: Case) -> bool:
     """The function's own name speaks of summarising."""
     return bool(words.SUMMARY.search(case.function.name))
@@ -358,4 +371,7 @@ def aside_place(case: Case) -> bool:
 @condition
 def answers_yes_or_no(case: Case) -> bool:
     """The function returns a truth value or a number: it looks, it does not evict."""
-    return case.function.returns in ("bool", "boolean", "int", "number", "float") and case.effect.flow != "stored"
+    return case.function.returns in ("bool", "boolean", "int", "number", "float") and case.effect.flow not in (
+        "stored",
+        "replaced",
+    )

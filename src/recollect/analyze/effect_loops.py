@@ -30,6 +30,9 @@ class LoopEffects(EffectBase):
 
     def _taken(self, item: Node) -> Node | None:
         if item.kind == "call" and item.kids[0].kind == "attr":
+            found = set(words.words(item.kids[0].text))
+            if found & {"clear", "remove", "drop", "delete", "pop", "evict"} and found & words.STRONG:
+                return item.kids[0]
             name = item.kids[0].text.lower()
             if name in ("pop", "popleft", "splice", "remove", "delete", "removemessage"):
                 owner = item.kids[0].kids[0]

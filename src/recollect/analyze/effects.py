@@ -57,6 +57,7 @@ class Reader(ContentEffects, LoopEffects):
                     self._provider(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
                     self._removal(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
         self._clear_and_refill()
+        self._summary_aside()
         self._offload()
         self.found.sort(key=lambda e: (e.line, e.kind))
         return self.found
@@ -89,6 +90,8 @@ class Reader(ContentEffects, LoopEffects):
             return "copy"
         if high.kind == "none":
             if low.kind == "call" and last_name(low.kids[0]) == "len":
+                return "skip_known"
+            if low.kind == "name" and low.text in self.scope.length_names:
                 return "skip_known"
             negative = _leading_minus(low)
             if negative is not None:
@@ -185,13 +188,18 @@ class Reader(ContentEffects, LoopEffects):
     def _deque(self, node: Node) -> None:
         bound = [v for k, v in arguments(node) if k == "maxlen"]
         around = self.scope.parent(node)
+        if around is not None and "[" in around.note and words.type_likeness(around.note) == 0:
+            return  # the annotation says it holds something else
+        told = {w for b in bound for k in walk(b) if k.kind in ("name", "attr") for w in words.words(k.text)}
+        if told & {"loop", "cycle", "repeat", "stuck", "detect", "detection"}:
+            return
         if bound and bound[0].text != "None" and around is not None and around.kind == "assign":
             likeness = self.scope.likeness(around.kids[0])
             if likeness:
                 self._add("bounded_deque", node, around.kids[0], likeness, "stored")
 
     def _removal(self, node: Node, keywords: list[tuple[str, Node]]) -> None:
-        removed = [k for k, v in keywords if _REMOVED.match(k) and v.kind not in ("num", "const")]
+        removed = [k for k, v in keywords if _REMOVED.match(k) and not _is_nothing(v)]
         if removed:
             marks = (
                 ["with_summary"]
@@ -203,6 +211,7 @@ class Reader(ContentEffects, LoopEffects):
     def _assign(self, node: Node) -> None:
         target, value = node.kids[0], node.kids[1]
         self._content(node, target, value)
+        self._summary_field(node, target, value)
         if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self.marker(value) == "shortened":
             self._add("content", node, target.kids[0], 2, "stored", "shortened")
         if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self._tells(value):
@@ -227,10 +236,19 @@ class Reader(ContentEffects, LoopEffects):
             value = node.kids[0]
             likeness = self.scope.likeness(value)
             self._replacement(node, value, value, likeness, "returned")
+            if value.kind == "list" and value.text == "tuple":
+                self._returned_pair(node, value)
             if value.kind == "dict":
                 for pair in value.kids:
                     if pair.kind == "pair" and words.name_likeness(pair.text) > 0:
                         self._replacement(pair, pair, pair.kids[0], 2, "returned")
+
+    def _returned_pair(self, node: Node, value: Node) -> None:
+        """`return summary, messages[-keep:]`: the summary and what it does not stand for."""
+        told = any(self._tells_summary(k, self.summary_names) for k in value.kids)
+        kept = [k for k in value.kids if k.kind == "slice" and self.scope.likeness(k) > 1]
+        if told and kept:
+            self._add("rebuild", node, kept[0], 2, "returned", "summary_value")
 
     def _replacement(self, node: Node, target: Node, value: Node, likeness: int, flow: str) -> None:
         if value.kind == "list" and not value.kids and value.text == "list":
@@ -240,7 +258,8 @@ class Reader(ContentEffects, LoopEffects):
         parts = _parts(value)
         kept = [p for p in parts if self._is_kept(p)]
         fresh = [p for p in parts if self._is_fresh(p)]
-        persisted = target.kind in ("attr", "slice", "index") and not any(_keeps(p) for p in fresh)
+        places = ("attr", "slice", "index") if node.kind == "assign" else ()
+        persisted = target.kind in places and not any(_keeps(p) for p in fresh)
         if fresh and (kept or persisted):
             marks = ["model_value"] if any(self._from_model(p) for p in fresh) else []
             if any(self._tells_summary(p, self.summary_names) for p in parts):
@@ -292,6 +311,33 @@ class Reader(ContentEffects, LoopEffects):
             marks.append("by_role")
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
 
+    def _summary_field(self, node: Node, target: Node, value: Node) -> None:
+        """`self.summary = self.summarize(self.messages)`: whether it replaces them, other methods say."""
+        if target.kind != "attr" or not words.SUMMARY.search(target.text):
+            return
+        fed = any(self.scope.likeness(k) > 1 for k in walk(value) if k.kind in ("name", "attr"))
+        if fed and self._tells_summary(value, self.summary_names):
+            self._add("summary_field", node, target, 2, "stored", "summary_value")
+
+    def _summary_aside(self) -> None:
+        """A model's summary kept in a field of its own, while the list it stands for is cut to what is kept."""
+        told = [
+            n for n in self.scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "attr" and words.SUMMARY.search(n.kids[0].text)
+            and (self._from_model(n.kids[1]) or self._tells_summary(n.kids[1], self.summary_names))
+        ]  # fmt: skip
+        if not told:
+            return
+        for node in self.scope.nodes:
+            if node.kind != "assign" or node.text != "=" or node.kids[0].kind not in ("attr", "slice"):
+                continue
+            target, value = node.kids
+            like = max(self.scope.likeness(target), self.scope.likeness(value))
+            if like > 1 and target.kind == "attr" and not words.SUMMARY.search(target.text):
+                if any(self._is_kept(p) for p in _parts(value)):
+                    self._add("rebuild", node, target, like, "replaced", "summary_value")
+                    return
+
     def _clear_and_refill(self) -> None:
         cleared: tuple[Node, Node] | None = None
         for node in self.scope.nodes:
@@ -316,6 +362,10 @@ class Reader(ContentEffects, LoopEffects):
                     self._add("refill", cleared[0], cleared[1], 2, "stored", *marks)
                     if marks:
                         return
+
+
+def _is_nothing(value: Node) -> bool:
+    return value.kind in ("num", "const") or (value.kind == "list" and not value.kids)
 
 
 def _leading_minus(node: Node) -> Node | None:

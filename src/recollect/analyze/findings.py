@@ -60,13 +60,17 @@ def _fire(world: World, function: Function) -> list[tuple[Rule, Function, Effect
     for rule in RULES:
         if rule.strategy in best:
             continue
-        for effect in function.effects:
-            if effect.kind in rule.effects and holds(rule, Case(world, function, effect)):
-                best[rule.strategy] = (rule, function, effect)
-                if rule.strategy != "fifo_message_count":
-                    break
+        holding = [e for e in function.effects if e.kind in rule.effects and holds(rule, Case(world, function, e))]
+        if holding:
+            best[rule.strategy] = (rule, function, min(holding, key=_distance))
     beaten = {weaker for strategy in best for weaker in BEATS.get(strategy, ())}
     return [hit for strategy, hit in best.items() if strategy not in beaten]
+
+
+def _distance(effect: Effect) -> tuple[int, int]:
+    """How far an effect is from the stored messages themselves: the nearest is the one to point at."""
+    order = ("replaced", "returned", "stored", "model")
+    return (order.index(effect.flow) if effect.flow in order else len(order), effect.line)
 
 
 def holds(rule: Rule, case: Case) -> bool:

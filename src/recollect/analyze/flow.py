@@ -12,6 +12,7 @@ _KEEPING = bag(
 )
 _READING = bag("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip")
 _ADDING = bag("append extend insert unshift add push update set put")
+_SAYING = bag("content contents text message messages parts string str dict dump format render copy json body")
 _RENDERING = bag("format join render format_messages stringify dumps replace format_prompt get_buffer_string f")
 
 
@@ -34,10 +35,28 @@ class Scope:
         self.length_names: set[str] = set()
         self.elements: set[str] = set()
         self.uses: dict[str, list[Node]] = {}
+        self.listed = self._listed()
         for node in self.nodes:
             if node.kind == "name":
                 self.uses.setdefault(node.text, []).append(node)
         self._infer()
+
+    def _listed(self) -> set[str]:
+        """Names of one message that the function uses as a list: it loops over them, or adds to them."""
+        found: set[str] = set()
+        for node in self.nodes:
+            target: Node | None = None
+            if node.kind == "for":
+                target = node.kids[1]
+            elif node.kind == "comp":
+                target = node.kids[2]
+            elif node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in ("append", "unshift"):
+                target = node.kids[0].kids[0]
+            elif node.kind == "assign" and node.kids[1].kind == "list" and node.kids[1].text == "list":
+                target = node.kids[0]
+            if target is not None and target.kind == "name" and target.text[-7:].lower() == "message":
+                found.add(target.text)
+        return found
 
     def _infer(self) -> None:
         for _ in range(2):
@@ -61,8 +80,9 @@ class Scope:
             known = max(words.type_likeness(node.note), self._value_likeness(value))
             if known and known > self.typed.get(name, 0):
                 self.typed[name] = known
-            if value.kind == "call" and last_name(value.kids[0]) == "len":
-                self.length_names.add(name)
+            if value.kind == "call" and last_name(value.kids[0]) == "len" and len(value.kids) > 1:
+                if self.likeness(value.kids[1]) > 0:
+                    self.length_names.add(name)
         if self.speaks_of_tokens(value):
             self.token_names.add(name)
 
@@ -82,6 +102,8 @@ class Scope:
         match node.kind:
             case "name":
                 base = max(words.name_likeness(node.text), self.typed.get(node.text, 0))
+                if node.text in self.listed:
+                    return 2
                 if self.params.get(node.text) in ("str", "string", "int", "number", "bool"):
                     return 0
                 return base + (self.place if base == 1 else 0)
@@ -170,9 +192,9 @@ class Scope:
         if kind == "cond":
             return "read" if around.kids[0] is current else None
         if kind == "comp":
-            if current is around.kids[2]:
-                return None
-            return "read"
+            if current is not around.kids[2] or _projects(around.kids[0]):
+                return "read"
+            return None
         if kind == "assign":
             return self._assigned(current, around, depth, seen)
         if kind == "call":
@@ -235,13 +257,25 @@ class Scope:
             return "prompt"
         return f"passed:{name}"
 
+    def _carried(self, loop: Node) -> set[str]:
+        """The loop's variables and the names made from them that still say what a message says."""
+        names = {k.text for k in walk(loop.kids[0]) if k.kind == "name"}
+        for item in walk(loop.kids[2]):
+            if item.kind == "assign" and item.kids[0].kind == "name":
+                if _mentions(item.kids[1], names) and not _projects(item.kids[1]):
+                    names.add(item.kids[0].text)
+        return names
+
     def _iterated(self, loop: Node, depth: int, seen: set[str]) -> str:
         """A loop over the value keeps it only if its body gathers the elements somewhere that flows on."""
         best = "read"
+        carried = self._carried(loop)
         for item in walk(loop.kids[2]):
             target = None
             rendered = item.kind == "assign"
             if item.kind == "call" and last_name(item.kids[0]).lower() in ("append", "extend", "insert"):
+                if len(item.kids) > 1 and (_projects(item.kids[-1]) or not _mentions(item.kids[-1], carried)):
+                    continue
                 target = item.kids[0].kids[0] if item.kids[0].kind == "attr" else None
             elif item.kind == "assign" and item.text == "+=":
                 target = item.kids[0]
@@ -253,6 +287,19 @@ class Scope:
             elif target.kind == "attr":
                 best = better(best, "stored")
         return best
+
+
+def _projects(element: Node) -> bool:
+    """Does a comprehension take one field of each message that is not what the message says?"""
+    if element.kind == "cond":
+        return all(_projects(k) for k in element.kids[1:] if k.kind != "const")
+    if element.kind == "call" and len(element.kids) == 1 and element.kids[0].kind == "attr":
+        return not _SAYING & set(words.words(element.kids[0].text))
+    return element.kind == "attr" and not _SAYING & set(words.words(element.text))
+
+
+def _mentions(node: Node, names: set[str]) -> bool:
+    return any(k.kind == "name" and k.text in names for k in walk(node))
 
 
 _RANK = {"read": 0, "passed": 1, "prompt": 2, "stored": 3, "model": 4, "returned": 5, "replaced": 6}

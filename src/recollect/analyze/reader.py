@@ -146,6 +146,8 @@ def _function(
             _call(node, record, guards, marks, scope)
         elif node.kind == "handler" and node.text:
             record.exceptions.append(node.text)
+        elif node.kind in ("if", "cond") and _chooses_summary(node, scope):
+            marks.add("chooses_summary")
         elif node.kind == "slice" and any(k.kind not in ("none", "num") for k in node.kids[1:]):
             marks.add("slices")
         elif (node.kind == "return" and node.kids and _gives_messages(node.kids[0], scope)) or (
@@ -157,6 +159,14 @@ def _function(
     record.marks = frozenset(marks)
     record.shape = _shape(scope)
     file.functions.append(record)
+
+
+def _chooses_summary(node: Node, scope: Scope) -> bool:
+    """`if self.summary: … else: … self.messages …`."""
+    test = node.kids[0]
+    if test.kind not in ("attr", "name") or not words.SUMMARY.search(test.text):
+        return False
+    return any(scope.likeness(k) > 1 for branch in node.kids[1:] for k in walk(branch) if k.kind in ("attr", "name"))
 
 
 def _is_of_messages(callee: Node, scope: Scope) -> bool:

@@ -67,6 +67,15 @@ RULES: tuple[Rule, ...] = (
         "a model's summary is put into the message list that is given back",
     ),
     Rule(
+        "summary.field",
+        "summarization",
+        ("summary_field",),
+        ("model_near", "stands_for_messages"),
+        _NOISE,
+        0.7,
+        "a model's summary is kept beside the messages and shown instead of them",
+    ),
+    Rule(
         "importance.model-ranked",
         "importance_scoring",
         ("removal", "filter"),

@@ -80,7 +80,7 @@ def name_likeness(name: str) -> int:
     if not found or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
     if found[-1] in STRONG or (
-        found[-1] in ("list", "array", "queue", "buffer", "store", "log")
+        found[-1] in ("list", "array", "buffer", "store", "log")
         and set(found[:-1]) & {"message", "msg", "chat", "conversation", "history"}
     ):
         return 2
@@ -124,7 +124,7 @@ _MODEL_STRONG = bag(
     "astructured_predict chat_with_tools achat_with_tools createmessage text_completion apredict predict_messages "
     "ainvoke_llm invoke_llm call_llm acall_llm llm_call get_llm_response ask_llm query_llm generate_response "
     "chat_completion_stream stream_completion astream_completion streamcompletion streamchat llm_completion "
-    "get_chat_completion run_llm generatejson generate_json send_completion request_model_response"
+    "generate_structured_output get_chat_completion run_llm generatejson generate_json send_completion request_model_response"
 )
 _MODEL_VERBS = bag(
     "chat complete invoke ainvoke call acall generate agenerate predict apredict stream astream run arun run_sync step "

@@ -24,6 +24,7 @@ class World:
     def __init__(self, files: list[File]) -> None:
         self.files = files
         self.functions: list[Function] = [f for file in files for f in file.functions]
+        self.functions_of: dict[str, list[Function]] = {f.path: f.functions for f in files}
         self.by_name: dict[str, list[Function]] = defaultdict(list)
         self.by_class: dict[tuple[str, str], list[Function]] = defaultdict(list)
         self.classes: dict[str, list[Class]] = defaultdict(list)
