@@ -208,6 +208,8 @@ class Deriver:
             if item.key not in now_known:
                 now_known[item.key] = await self._core.get(Fact, ns, item.key)
                 held = now_known[item.key]
+                if held is not None and _said_since(held, message):
+                    continue
                 changes.append(Expect(Fact, made.row_key, held.version if held else 0))
             made = _joined(now_known[item.key], made)
             now_known[item.key] = made
@@ -255,6 +257,12 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> lis
         if row not in taken:
             kept.append(change)
     return kept
+
+
+def _said_since(held: Fact, message: Message) -> bool:
+    """Whether what is known was said later in the same thread: a message read again must not overrule it."""
+    thread, _, seq = (held.source or "").rpartition("#")
+    return held.actor == "processor" and thread == message.thread and seq.isdecimal() and int(seq) > message.seq
 
 
 def _joined(old: Fact | None, new: Fact) -> Fact:

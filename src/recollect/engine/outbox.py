@@ -152,8 +152,8 @@ class Outbox:
                 Expect(Job, held.row_key, held.version),
                 Put(msgspec.structs.replace(held, **fields)),
             ]
-            if fields["status"] == "dead" and job.queue == "derive":
-                changes += await mark_failed(core, job.item, True)
+            if fields["status"] == "dead":
+                changes += await _told(core, job, given_up=True)
             try:
                 await core.apply(*changes)
             except Conflict:
@@ -161,12 +161,17 @@ class Outbox:
             return
 
 
-async def mark_failed(core: Core, item: str, stuck: bool) -> list[Change]:
-    """What tells receipts that a thread's derivation was given up, or is tried again."""
-    mark = await core.get(Mark, "derive", item)
-    made = mark or Mark(org=core.org, name="derive", item=item, updated_at=core.at())
-    detail = {name: value for name, value in (made.detail or {}).items() if name != "stuck"}
-    detail |= {"stuck": True} if stuck else {}
+async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
+    """What tells receipts that a derivation was given up, or that it is tried again."""
+    if job.queue == "index":
+        return []
+    mark = await core.get(Mark, "derive", job.item)
+    made = mark or Mark(org=core.org, name="derive", item=job.item, updated_at=core.at())
+    detail = {name: value for name, value in (made.detail or {}).items() if name == "failed"}
+    if job.queue == "derive":
+        detail |= {"stuck": True} if given_up else {}
+    elif not given_up:
+        detail |= {"again": True}
     return [
         Expect(Mark, made.row_key, mark.version if mark else 0),
         Put(msgspec.structs.replace(made, detail=detail or None, updated_at=core.at())),
@@ -208,11 +213,9 @@ class Jobs:
         for job in await self.dead():
             at = core.at()
             fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, error=None, updated_at=at)
-            changes: list[Change] = [Expect(Job, job.row_key, job.version), Put(fresh)]
-            if job.queue == "derive":
-                changes += await mark_failed(core, job.item, False)
+            told = await _told(core, job, given_up=False)
             try:
-                await core.apply(*changes)
+                await core.apply(Expect(Job, job.row_key, job.version), Put(fresh), *told)
             except Conflict:
                 continue  # it went with its thread, or someone else revived it
             revived += _letters(job)

@@ -353,14 +353,14 @@ async def receipt_states(core: Core, thread: str) -> Any:
     item = f"thread:{thread}"
     index, derive = await core.get_many(Mark, [("index", item), ("derive", item)])
     detail: Mapping[str, Any] = (derive.detail if derive is not None else None) or {}
-    unread, stuck = frozenset(detail.get("failed", ())), bool(detail.get("stuck"))
+    unread, stuck, again = frozenset(detail.get("failed", ())), detail.get("stuck"), detail.get("again")
 
     def state(seq: int) -> tuple[bool, Literal["none", "pending", "done", "failed"]]:
         indexed = index is not None and index.position >= seq
         if not core.shared.derives and derive is None:
             return indexed, "none"
         if derive is not None and derive.position >= seq:
-            return indexed, "failed" if seq in unread else "done"
+            return indexed, "done" if seq not in unread else "pending" if again else "failed"
         return indexed, "failed" if stuck else "pending"
 
     return state

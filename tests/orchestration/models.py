@@ -1,0 +1,108 @@
+"""Language models that answer what a test says: an object over a script, and answers that break in every way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from recollect import ModelError
+from recollect.models import Completion
+from recollect.models.base import parse_json
+
+Answer = str | Exception | Callable[[str], str]
+
+
+class Scripted:
+    """Gives one answer after the other, the last of them for ever; raises those that are errors."""
+
+    name = "scripted"
+
+    def __init__(self, blocking: bool, *answers: Answer) -> None:
+        self.blocking = blocking
+        self.asked: list[str] = []
+        self._answers = list(answers)
+
+    async def complete(
+        self,
+        messages: Any,
+        *,
+        system: str | None = None,
+        max_tokens: int,
+        schema: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Completion:
+        self.asked.append(str(messages[-1]["content"]))
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        text = answer if isinstance(answer, str) else answer(self.asked[-1])
+        return Completion(text, parse_json(text) if schema is not None else None, model=self.name)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def item(key: str, value: Any, evidence: str, **more: Any) -> dict[str, Any]:
+    """One extracted item, as the schema wants it."""
+    made = {
+        "kind": "fact", "key": key, "value": value, "type": None, "confidence": 0.8, "evidence": evidence,
+        "correction": False, "rejected": None, "valid_at": None,
+    }  # fmt: skip
+    return {**made, **more}
+
+
+def items(*found: dict[str, Any]) -> str:
+    """An extraction's answer."""
+    return json.dumps({"items": list(found)})
+
+
+def down(number: int) -> ModelError:
+    """A server that refuses, each time in another way."""
+    status = (None, 429, 500, 502, 503, 504, 529)[number % 7]
+    return ModelError("the model is down", retryable=True, status=status, reason=f"status {status}", model="scripted")
+
+
+def slow(number: int) -> ModelError:
+    """An answer that did not come in time."""
+    return ModelError(f"no answer within {number + 1} s", retryable=True, reason="timeout", model="scripted")
+
+
+def lying(number: int) -> str:
+    """JSON that is not what was asked for, or that says what the message does not."""
+    lies: list[Any] = [
+        items(item("location", "Atlantis", "I live in Atlantis")),
+        items(item("salary.secret", 9, "I live in Lisbon")),
+        items(item("location", {"city": "Lisbon"}, "I live in Lisbon")),
+        items({"kind": "fact"}),
+        items(item("location", "Lisbon", "I live in Lisbon", confidence=7)),
+        items(item("location", "Lisbon", "I live in Lisbon", valid_at="soon")),
+        items(item("location", "Lisbon", "I live in Lisbon", kind="order")),
+        items(item("location", "Lisbon", "I live in Lisbon", note="x" * number)),
+        '{"items": "none"}',
+        "[1, 2, 3]",
+        '"yes"',
+        "null",
+        "Sure! The user lives in Lisbon.",
+        '{"items": [',
+        "```json\n{broken}\n```",
+        '{"facts": []}',
+        "[" * 2000,
+    ]
+    return str(lies[number % len(lies)])
+
+
+def over_long(number: int) -> str:
+    """Far more than was asked for."""
+    many = [item(f"tool.t{i}", "x" * 400, "I live in Lisbon") for i in range(21 + number)]
+    return items(*many) if number % 2 else "Lisbon is lovely. " * (2000 * (number + 1))
+
+
+def empty(number: int) -> str:
+    """Nothing, in several ways."""
+    return ("", " ", "\n\n", "\t", "\u200b", "```\n```", "{}")[number % 7]
+
+
+BROKEN: dict[str, Callable[[int], Answer]] = {
+    "down": down, "slow": slow, "lying": lying, "over_long": over_long, "empty": empty,
+}  # fmt: skip

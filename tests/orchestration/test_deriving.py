@@ -1,0 +1,171 @@
+"""Facts and learnings out of what users say: surer, superseded, rejected, corrected, and never from anyone else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Message
+from recollect.engine.outbox import Outbox
+from recollect.records import Fact, Learning
+from recollect.runtime import Runtime
+from recollect.testing.plugin import Run
+
+from .conftest import OpenMemory, do
+from .models import Scripted, item, items
+
+DATA = Path(__file__).parents[1] / "data"
+SPOKEN = [
+    row
+    for row in map(json.loads, (DATA / "extraction.jsonl").read_text("utf-8").splitlines())
+    if row["role"] != "user" or row["trust"] != "user"
+]
+INJECTIONS = [json.loads(line) for line in (DATA / "injections.jsonl").read_text("utf-8").splitlines()]
+
+
+async def tell(memory: Any, *messages: Any, ns: str = "user:ada", thread: str | None = None) -> str:
+    """Say it in a thread and work until it is derived."""
+    if thread is None:
+        thread = (await do(memory.threads.create(ns))).id
+    await do(memory.threads.append(thread, *messages))
+    await Outbox(memory._core.shared, memory.org).drain()
+    assert thread is not None
+    return thread
+
+
+async def fact(memory: Any, key: str = "location") -> Any:
+    return await do(memory.facts.get("user:ada", key))
+
+
+async def test_a_fact_names_its_message_and_its_maker(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Lisbon.")
+    found = await fact(memory)
+    assert (found.value, found.sources, found.actor, found.trust) == ("Lisbon", (f"{thread}#1",), "processor", "user")
+    traced = await do(memory.why(found))
+    assert [message.text for message in traced.messages] == ["I live in Lisbon."]
+
+
+async def test_the_same_again_makes_it_surer(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Lisbon.")
+    first = await fact(memory)
+    await tell(memory, "As I said, I live in Lisbon.", thread=thread)
+    second = await fact(memory)
+    assert first.confidence < second.confidence < 1
+    assert second.sources == (f"{thread}#1", f"{thread}#2")
+
+
+async def test_a_contradiction_takes_its_place_and_history_keeps_both(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Lisbon.")
+    await tell(memory, "I moved to Porto.", thread=thread)
+    assert [one.value for one in await do(memory.facts.history("user:ada", "location"))] == ["Lisbon", "Porto"]
+    assert (await fact(memory)).sources == (f"{thread}#2",)
+
+
+async def test_a_rejected_value_stays_rejected(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Lisbon.")
+    await do(memory.facts.reject("user:ada", "location", reason="a joke"))
+    await tell(memory, "I live in Lisbon.", thread=thread)
+    assert await fact(memory) is None
+    await tell(memory, "I live in Porto.", thread=thread)
+    assert (await fact(memory)).value == "Porto"
+
+
+async def test_a_correction_finds_what_it_corrects_in_the_turn_before(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Lisbon.")
+    await tell(memory, "No, I meant Porto.", thread=thread)
+    assert ((await fact(memory)).value, (await fact(memory)).reason) == ("Porto", "correction")
+
+
+async def test_a_learning_said_twice_is_kept_once_and_surer(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I prefer short answers.")
+    (first,) = await do(memory.learnings.list(user="ada", min_confidence=0))
+    await tell(memory, "I prefer short answers.", thread=thread)
+    (second,) = await do(memory.learnings.list(user="ada", min_confidence=0))
+    assert second.id == first.id and second.confidence > first.confidence
+    assert (second.sources, second.trust, second.actor) == ((f"{thread}#1", f"{thread}#2"), "user", "processor")
+
+
+async def test_passing_messages_leave_nothing(memory: Any, run: Run) -> None:
+    await tell(memory, {"role": "user", "content": "I live in Lisbon.", "metadata": {"recollect.passing": True}})
+    assert await fact(memory) is None
+
+
+async def test_what_a_user_quotes_from_the_web_is_not_their_word(memory: Any, run: Run) -> None:
+    await tell(memory, Message(role="user", content="I live in Lisbon.", trust="web"))
+    assert await memory._core.scan(Fact) == []
+
+
+async def test_facts_of_an_agents_thread_belong_to_the_user_it_is_with(memory: Any, run: Run) -> None:
+    made = await do(memory.threads.create("agent:helper", metadata={"user": "ada"}))
+    await tell(memory, "I live in Lisbon.", thread=made.id)
+    assert (await fact(memory)).value == "Lisbon"
+
+
+async def test_assistants_and_tools_tell_no_facts(memory: Any, run: Run) -> None:
+    assert len(SPOKEN) == 40
+    messages = [Message(role=row["role"], content=row["text"], trust=row["trust"]) for row in SPOKEN]
+    await tell(memory, *messages)
+    assert await memory._core.scan(Fact) == []
+    assert await memory._core.scan(Learning) == []
+
+
+async def test_a_forgotten_source_yields_nothing_again(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Lisbon.", "Fine weather.")
+    await do(memory.forget(message=f"{thread}#1"))
+    assert await fact(memory) is None
+    await tell(memory, "Yes.", thread=thread)
+    assert await fact(memory) is None
+
+
+async def test_a_model_is_asked_for_users_alone(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
+    model = Scripted(runtime.blocking, items(item("location", "Lisbon", "I live in Lisbon")))
+    memory = open_memory(model=model)
+    injected = [Message(role=row["role"], content=row["text"], trust=row["trust"]) for row in INJECTIONS[:20]]
+    thread = await tell(memory, *injected, {"role": "assistant", "content": "I live in Paris."}, "I live in Lisbon.")
+    assert len(model.asked) == 1 and "Lisbon" in model.asked[0]
+    found = await fact(memory)
+    assert (found.value, found.sources) == ("Lisbon", (f"{thread}#22",))
+
+
+async def test_a_model_may_repair_its_answer_once(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
+    model = Scripted(runtime.blocking, '{"items": [', items(item("location", "Lisbon", "I live in Lisbon")))
+    memory = open_memory(model=model)
+    await tell(memory, "I live in Lisbon.")
+    assert (await fact(memory)).value == "Lisbon"
+    assert len(model.asked) == 2 and await do(memory.jobs.dead()) == []
+
+
+async def test_a_model_that_invents_is_a_dead_letter(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
+    model = Scripted(runtime.blocking, items(item("location", "Atlantis", "I live in Atlantis")))
+    memory = open_memory(model=model)
+    await tell(memory, "I live in Lisbon.")
+    assert await fact(memory) is None
+    (dead,) = await do(memory.jobs.dead())
+    assert "evidence is not in the message" in dead.error and "Atlantis" not in dead.error
+
+
+async def test_a_plain_function_is_a_model(open_memory: OpenMemory, run: Run) -> None:
+    def answer(prompt: str) -> str:
+        return items(item("location", "Lisbon", "I live in Lisbon")) if "Lisbon" in prompt else items()
+
+    memory = open_memory(model=answer)
+    await tell(memory, "I live in Lisbon.")
+    assert (await fact(memory)).value == "Lisbon"
+
+
+async def test_rules_can_be_asked_for_beside_a_model(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
+    model = Scripted(runtime.blocking, "never asked")
+    memory = open_memory(model=model, extract="rules")
+    await tell(memory, "I live in Lisbon.")
+    assert (await fact(memory)).value == "Lisbon" and model.asked == []
+
+
+@pytest.mark.parametrize("batch", range(4))
+async def test_no_injection_becomes_a_fact_or_a_learning(memory: Any, run: Run, batch: int) -> None:
+    rows = INJECTIONS[50 * batch : 50 * batch + 50]
+    await tell(memory, *(Message(role=row["role"], content=row["text"], trust=row["trust"]) for row in rows))
+    assert await memory._core.scan(Fact) == []
+    assert await memory._core.scan(Learning) == []

@@ -1,0 +1,253 @@
+"""Jobs: in the transaction of their evidence, at least once, each result once, and visible when they fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect import Conflict, ModelError
+from recollect.engine.core import Core
+from recollect.engine.derive import Deriver, permanent
+from recollect.engine.facts import index_job
+from recollect.engine.outbox import ATTEMPTS, Outbox
+from recollect.engine.threads import Threads
+from recollect.records import Fact, Job, Thread
+from recollect.runtime import Runtime
+from recollect.stores.base import Expect, Put
+from recollect.testing import FakeClock
+from recollect.testing.plugin import Run, Together
+
+from .conftest import OpenMemory, do
+from .models import Scripted, down, item, items
+
+LISBON = items(item("location", "Lisbon", "I live in Lisbon"))
+
+
+async def said(memory: Any, *texts: str, ns: str = "user:ada") -> Any:
+    """A thread in which a user said this, and its receipts."""
+    thread = await do(memory.threads.create(ns))
+    return thread, await do(memory.threads.append(thread.id, *texts))
+
+
+def outbox(memory: Any, **options: Any) -> Outbox:
+    return Outbox(memory._core.shared, memory.org, **options)
+
+
+async def location(memory: Any) -> Any:
+    return await do(memory.facts.get("user:ada", "location"))
+
+
+async def test_a_job_is_committed_with_its_evidence(memory: Any, run: Run) -> None:
+    thread, receipts = await said(memory, "I live in Lisbon.")
+    assert [(one.durable, one.indexed, one.derived) for one in receipts] == [(True, False, "pending")]
+    assert [job.item for job in await memory._core.scan(Job, "index")] == [f"thread:{thread.id}"]
+
+
+async def test_a_refused_append_leaves_no_job(memory: Any, run: Run) -> None:
+    thread, _ = await said(memory, "one")
+    await outbox(memory).drain()
+    batch = Core(memory._core.shared, memory._core.scope, [])
+    await Threads(batch).append(thread.id, "two")
+    await batch.apply(Expect(Thread, (memory.org, "no such thread"), 7))
+    with pytest.raises(Conflict):
+        await memory._core.commit(batch)
+    assert await memory._core.scan(Job, "index") == []
+    assert len(await do(memory.threads.recent(thread.id))) == 1
+
+
+async def test_wait_works_until_a_message_is_indexed_and_derived(memory: Any, run: Run) -> None:
+    _, receipts = await said(memory, "I live in Lisbon.", "Thanks!")
+    done = await do(memory.wait(receipts))
+    assert [(one.indexed, one.derived) for one in done] == [(True, "done"), (True, "done")]
+    assert (await location(memory)).value == "Lisbon"
+    await outbox(memory).drain()  # the fact itself waits to be indexed
+    assert [(one.waiting, one.dead) for one in await do(memory.jobs.backlog())] == [(0, 0), (0, 0)]
+
+
+async def test_without_extraction_nothing_is_pending(open_memory: OpenMemory, run: Run) -> None:
+    memory = open_memory(extract=None)
+    _, receipts = await said(memory, "I live in Lisbon.")
+    assert [one.derived for one in await do(memory.wait(receipts))] == ["none"]
+    assert await location(memory) is None
+
+
+async def test_a_failed_job_comes_back_later_and_later(
+    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
+) -> None:
+    memory = open_memory(model=Scripted(runtime.blocking, down(2), down(3), LISBON))
+    await said(memory, "I live in Lisbon.")
+    work = outbox(memory)
+    assert await work.drain() == 2
+    (queue,) = [one for one in await do(memory.jobs.backlog()) if one.queue == "derive"]
+    assert (queue.waiting, queue.failing, queue.dead) == (1, 1, 0)
+    assert queue.reasons == ("ModelError: status 500",)
+    assert await work.drain() == 0
+    clock.advance(1.5)
+    assert await work.drain() == 1
+    clock.advance(1.5)
+    assert await work.drain() == 0
+    clock.advance(4)
+    assert await work.drain() == 2  # and the fact's own index job
+    assert (await location(memory)).value == "Lisbon"
+    assert await memory._core.scan(Job, "derive") == []
+
+
+async def test_five_failures_make_a_dead_letter_that_receipts_and_doctor_show(
+    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
+) -> None:
+    model = Scripted(runtime.blocking, *(down(4) for _ in range(ATTEMPTS)), LISBON)
+    memory = open_memory(model=model)
+    _, receipts = await said(memory, "I live in Lisbon.")
+    for _ in range(ATTEMPTS + 2):
+        await outbox(memory).drain()
+        clock.advance(500)
+    assert len(model.asked) == ATTEMPTS
+    (dead,) = await do(memory.jobs.dead())
+    assert (dead.queue, dead.error) == ("derive", "ModelError: status 503")
+    assert [one.derived for one in await do(memory.wait(receipts, timeout=0))] == ["failed"]
+    problems = (await do(memory.doctor()))["problems"]
+    assert any("1 dead letters in derive" in problem and "status 503" in problem for problem in problems)
+    assert await do(memory.jobs.retry_dead()) == 1
+    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
+    assert (await location(memory)).value == "Lisbon"
+    assert not [one for one in (await do(memory.doctor()))["problems"] if "dead" in one]
+
+
+async def test_a_bad_answer_is_a_dead_letter_at_once_and_the_thread_goes_on(
+    open_memory: OpenMemory, runtime: Runtime, run: Run
+) -> None:
+    porto = items(item("location", "Porto", "I moved to Porto"))
+    model = Scripted(runtime.blocking, "no JSON", "still none", porto, LISBON, items())
+    memory = open_memory(model=model)
+    thread, receipts = await said(memory, "I live in Lisbon.", "I moved to Porto.")
+    done = await do(memory.wait(receipts))
+    assert [one.derived for one in done] == ["failed", "done"]
+    assert (await location(memory)).value == "Porto"
+    (dead,) = await do(memory.jobs.dead())
+    assert dead.error.startswith("ModelError: invalid: not JSON")
+    assert [one.dead for one in await do(memory.jobs.backlog())] == [0, 1]
+    assert await do(memory.jobs.retry_dead()) == 1
+    assert [one.derived for one in await do(memory.wait(receipts))] == ["done", "done"]
+    assert await do(memory.jobs.dead()) == []
+    assert (await location(memory)).value == "Porto", "what was said later still holds"
+    again = await do(memory.threads.append(thread.id, "Bye."))
+    assert [one.derived for one in await do(memory.wait(again))] == ["done"]
+
+
+async def test_a_job_whose_workers_keep_dying_is_poison(memory: Any, clock: FakeClock, run: Run) -> None:
+    await said(memory, "I live in Lisbon.")
+    await outbox(memory).drain(("index",))
+    for _ in range(ATTEMPTS):
+        claimed = await memory._core.store.claim(
+            "derive", owner="killed", now=memory._core.now(), lease=1_000_000, org=memory.org
+        )
+        assert len(claimed) == 1
+        clock.advance(2)
+    await outbox(memory).drain()
+    (dead,) = await do(memory.jobs.dead())
+    assert dead.error.startswith("poison")
+    assert await location(memory) is None
+
+
+async def test_a_leased_job_is_left_alone_until_its_lease_ends(memory: Any, clock: FakeClock, run: Run) -> None:
+    await said(memory, "I live in Lisbon.")
+    await memory._core.store.claim("index", owner="other", now=memory._core.now(), lease=60_000_000, org=memory.org)
+    assert await outbox(memory).drain() == 0
+    clock.advance(61)
+    assert await outbox(memory).drain() == 3
+    assert (await location(memory)).value == "Lisbon"
+
+
+async def test_progress_extends_the_lease_and_forgives_failures(
+    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
+) -> None:
+    def slowly(_: str) -> str:
+        clock.advance(40)  # two messages take longer than one lease
+        return items()
+
+    memory = open_memory(model=Scripted(runtime.blocking, slowly))
+    _, receipts = await said(memory, "I live in Lisbon.", "And in Porto.", "And in Faro.")
+    await outbox(memory).drain()
+    assert [one.derived for one in await do(memory.wait(receipts, timeout=0))] == ["done", "done", "done"]
+    assert await memory._core.scan(Job, "derive") == []
+
+
+async def test_a_worker_that_lost_its_lease_writes_nothing(memory: Any, clock: FakeClock, run: Run) -> None:
+    _, receipts = await said(memory, "I live in Lisbon.")
+    await outbox(memory).drain(("index",))
+    (job,) = await memory._core.store.claim(
+        "derive", owner="stale", now=memory._core.now(), lease=60_000_000, org=memory.org
+    )
+    clock.advance(100)
+    await outbox(memory).drain()
+    with pytest.raises(Conflict):
+        await Deriver(memory._core).run(job)
+    assert (await location(memory)).version == 1
+    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
+
+
+async def test_many_workers_at_once_derive_each_fact_once(memory: Any, together: Together, run: Run) -> None:
+    thread = await do(memory.threads.create("user:ada"))
+    for number in range(6):
+        await do(memory.threads.append(thread.id, f"My favourite number is {number}."))
+    others = [await said(memory, "I live in Lisbon.", ns=f"user:u{number}") for number in range(6)]
+    await together([lambda: outbox(memory).drain() for _ in range(4)])
+    await outbox(memory).drain()
+    for number in range(len(others)):
+        fact = await do(memory.facts.get(f"user:u{number}", "location"))
+        assert (fact.value, fact.version, len(fact.sources)) == ("Lisbon", 1, 1)
+    assert [(one.waiting, one.dead) for one in await do(memory.jobs.backlog())] == [(0, 0), (0, 0)]
+
+
+async def test_a_thread_deleted_meanwhile_ends_its_jobs(memory: Any, run: Run) -> None:
+    thread, receipts = await said(memory, "I live in Lisbon.")
+    await outbox(memory).drain(("index",))
+    await do(memory.threads.delete(thread.id))
+    await outbox(memory).drain()
+    assert await memory._core.scan(Job, "derive") == []
+    assert await location(memory) is None
+    assert [one.derived for one in await do(memory.wait(receipts, timeout=0))] == ["pending"]
+
+
+async def test_a_handle_of_one_user_sees_only_their_jobs(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
+    memory = open_memory(model=Scripted(runtime.blocking, "no JSON"))
+    await said(memory, "I live in Lisbon.")
+    await outbox(memory).drain()
+    other, own = memory.scope(user="bob"), memory.scope(user="ada")
+    assert await do(other.jobs.dead()) == []
+    assert [one.dead for one in await do(other.jobs.backlog())] == [0, 0]
+    assert await do(other.jobs.retry_dead()) == 0
+    assert len(await do(own.jobs.dead())) == 1
+
+
+async def test_an_unexpected_error_is_kept_by_kind_alone(
+    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
+) -> None:
+    secret = "I live in Lisbon"
+    memory = open_memory(model=Scripted(runtime.blocking, KeyError(secret)))
+    await said(memory, f"{secret}.")
+    for _ in range(ATTEMPTS + 1):
+        await outbox(memory).drain()
+        clock.advance(500)
+    (dead,) = await do(memory.jobs.dead())
+    assert dead.error == "KeyError (unexpected)"
+    assert secret not in str(await do(memory.doctor()))
+
+
+async def test_deriving_twice_changes_nothing(memory: Any, run: Run) -> None:
+    thread, receipts = await said(memory, "I live in Lisbon.", "I prefer short answers.")
+    await do(memory.wait(receipts))
+    before = await memory._core.scan(Fact)
+    learned = await do(memory.learnings.list(user="ada", min_confidence=0))
+    # A job written again by a replayed or late indexer finds the mark at the end.
+    await memory._core.apply(Put(index_job(memory.org, "user:ada", f"thread:{thread.id}", memory._core.at(), "derive")))
+    await outbox(memory).drain()
+    assert await memory._core.scan(Fact) == before
+    assert await do(memory.learnings.list(user="ada", min_confidence=0)) == learned
+
+
+def test_permanent_errors_are_told_from_passing_ones() -> None:
+    assert permanent(ModelError("bad", retryable=False))
+    assert not permanent(ModelError("down", retryable=True))
+    assert not permanent(ValueError("other"))

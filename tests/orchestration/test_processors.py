@@ -1,0 +1,216 @@
+"""Processors: each does its work once, costs little when nothing is new, and may run twice or side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect import (
+    Archiver,
+    Deduplicator,
+    Embedder,
+    FactExtractor,
+    LearningExtractor,
+    Report,
+    Summarizer,
+    TokenLimiter,
+    TtlGarbageCollector,
+    UsageError,
+)
+from recollect.records import Entry
+from recollect.runtime import Runtime
+from recollect.testing import FakeClock
+from recollect.testing.plugin import Run, Together
+
+from .conftest import OpenMemory, do
+from .models import Scripted, item, items
+from .test_session import sentence
+
+
+class Counting:
+    """An embedder whose vectors hold its letter counts, and which counts its texts."""
+
+    def __init__(self, name: str, first: str) -> None:
+        self.name, self.dimensions, self.first, self.seen = name, 8, first, 0
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        self.seen += len(texts)
+        return [[1.0 + text.count(chr(ord(self.first) + i)) for i in range(8)] for text in texts]
+
+
+async def long_thread(memory: Any, turns: int = 30) -> str:
+    thread = await do(memory.threads.create("user:ada"))
+    for number in range(turns):
+        await do(memory.threads.append(thread.id, sentence(number), {"role": "assistant", "content": "Noted."}))
+    found: str = thread.id
+    return found
+
+
+async def test_the_collector_removes_what_expired(memory: Any, clock: FakeClock, run: Run) -> None:
+    for number in range(5):
+        await do(memory.facts.set("user:ada", f"k{number}", number, ttl=10 if number else None))
+    clock.advance(11)
+    (report,) = await do(memory.process(TtlGarbageCollector()))
+    assert report.processor == "gc" and report.changed >= 4
+    (again,) = await do(memory.process(TtlGarbageCollector()))
+    assert "facts" not in again.counts
+    assert (await do(memory.facts.get("user:ada", "k0"))).value == 0
+
+
+@pytest.mark.parametrize("kind", [FactExtractor, LearningExtractor])
+async def test_extraction_works_through_what_is_new(memory: Any, kind: Any, run: Run) -> None:
+    thread = await do(memory.threads.create("user:ada"))
+    await do(memory.threads.append(thread.id, "I live in Lisbon and I prefer short answers."))
+    (report,) = await do(memory.process(kind()))
+    assert report.seen == 1
+    assert (await do(memory.facts.get("user:ada", "location"))).value == "Lisbon"
+    assert len(await do(memory.learnings.list(user="ada", min_confidence=0))) == 1
+    (again,) = await do(memory.process(kind()))
+    assert (again.seen, again.changed) == (0, 0)
+
+
+async def test_extraction_may_have_a_model_of_its_own(memory: Any, runtime: Runtime, run: Run) -> None:
+    model = Scripted(runtime.blocking, items(item("location", "Porto", "the city of wine")))
+    thread = await do(memory.threads.create("user:ada"))
+    await do(memory.threads.append(thread.id, "I come from the city of wine."))
+    await do(memory.process(FactExtractor(model)))
+    assert (await do(memory.facts.get("user:ada", "location"))).value == "Porto"
+    assert memory._core.shared.model is None, "the memory itself still has no model"
+
+
+async def test_summarizer_and_limiter_fold_what_outgrew_its_room(memory: Any, run: Run) -> None:
+    thread = await long_thread(memory)
+    reports = await do(memory.process(Summarizer(max_tokens=50_000), TokenLimiter(400)))
+    assert [(one.processor, one.seen, one.changed) for one in reports] == [("summarizer", 1, 0), ("limiter", 1, 1)]
+    (summary,) = await do(memory.threads.summaries(thread))
+    left = [m.tokens for m in await do(memory.threads.messages(thread, after=summary.last))]
+    assert sum(left) + summary.tokens <= 400
+    (again,) = await do(memory.process(TokenLimiter(400)))
+    assert (again.seen, again.changed) == (0, 0)
+
+
+async def test_a_summarizers_own_model_writes_the_summary(memory: Any, runtime: Runtime, run: Run) -> None:
+    thread = await long_thread(memory)
+    model = Scripted(runtime.blocking, "The crew mended nets near the pier at noon.")
+    await do(memory.process(Summarizer(model, max_tokens=400)))
+    (summary,) = await do(memory.threads.summaries(thread))
+    assert (summary.method, summary.text) == ("model", "The crew mended nets near the pier at noon.")
+
+
+async def test_the_archiver_folds_threads_that_rest(memory: Any, clock: FakeClock, run: Run) -> None:
+    thread = await long_thread(memory)
+    (early,) = await do(memory.process(Archiver(after="30d")))
+    assert (early.seen, early.changed) == (0, 0)
+    clock.advance(31 * 86400)
+    (report,) = await do(memory.process(Archiver(after="30d")))
+    assert (report.seen, report.changed) == (1, 1)
+    assert len(await do(memory.threads.summaries(thread))) == 1
+    assert len(await do(memory.threads.messages(thread))) == 60
+    (again,) = await do(memory.process(Archiver(after="30d")))
+    assert (again.seen, again.changed) == (0, 0)
+
+
+async def test_duplicates_are_merged_and_the_surer_stays(memory: Any, run: Run) -> None:
+    await do(memory.facts.set("user:ada", "Home City", "lisbon", confidence=0.4))
+    await do(memory.facts.set("user:ada", "home_city", "Lisbon", confidence=0.9))
+    await do(memory.facts.set("user:ada", "homecity", "Porto"))
+    await do(memory.process("embedder"))
+    (report,) = await do(memory.process(Deduplicator()))
+    assert report.changed == 1
+    assert sorted(fact.key for fact in await do(memory.facts.list("user:ada"))) == ["home_city", "homecity"]
+    (again,) = await do(memory.process("dedup"))
+    assert (again.seen, again.changed) == (0, 0)
+
+
+async def test_another_embedder_is_noticed_and_everything_embedded_anew(open_memory: OpenMemory, run: Run) -> None:
+    old, new = Counting("old", "a"), Counting("new", "h")
+    first = open_memory(embedder=old)
+    thread = await do(first.threads.create("user:ada"))
+    await do(first.threads.append(thread.id, *(sentence(number) for number in range(12))))
+    await do(first.facts.set("user:ada", "city", "Lisbon"))
+    await do(first.documents.add("user:ada", "Nets are mended at noon.", title="Nets"))
+    await do(first.process("embedder"))
+    second = open_memory(embedder=new)
+    assert any("process embedder" in problem for problem in (await do(second.doctor()))["problems"])
+    (report,) = await do(second.process(Embedder()))
+    entries = await second._core.scan(Entry, "user:ada")
+    assert {entry.embedder for entry in entries} == {"new"} and report.changed == len(entries) == 14
+    assert not any("process embedder" in problem for problem in (await do(second.doctor()))["problems"])
+    seen = new.seen
+    (again,) = await do(second.process(Embedder()))
+    assert (again.changed, new.seen) == (0, seen)
+
+
+async def test_an_interrupted_embedding_goes_on_where_it_stopped(
+    open_memory: OpenMemory, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect import ModelError
+    from recollect.engine import processors
+
+    monkeypatch.setattr(processors, "PAGE", 4)
+    first = open_memory(embedder=Counting("old", "a"))
+    thread = await do(first.threads.create("user:ada"))
+    for number in range(12):
+        await do(first.threads.append(thread.id, sentence(number)))
+        await do(first.recall("net"))
+    new = Counting("new", "h")
+
+    def stops(texts: list[str]) -> list[list[float]]:
+        if new.seen >= 8:
+            raise ModelError("down", retryable=True)
+        return new(texts)
+
+    stops.name = "new"  # type: ignore[attr-defined]
+    stops.dimensions = 8  # type: ignore[attr-defined]
+    with pytest.raises(ModelError):
+        await do(open_memory(embedder=stops).process("embedder"))
+    done = [entry.embedder for entry in await first._core.scan(Entry, "user:ada")].count("new")
+    assert done == 8
+    new.seen = 0
+    second = open_memory(embedder=new)
+    await do(second.process("embedder"))
+    assert {entry.embedder for entry in await second._core.scan(Entry, "user:ada")} == {"new"}
+    assert new.seen == 4
+
+
+async def test_they_may_run_side_by_side(memory: Any, together: Together, run: Run) -> None:
+    thread = await long_thread(memory)
+    await together([lambda: do(memory.process("gc", "facts", TokenLimiter(400), "dedup")) for _ in range(3)])
+    assert len(await do(memory.threads.summaries(thread))) == 1
+    assert len(await do(memory.threads.messages(thread))) == 60
+    reports = await do(memory.process("facts", TokenLimiter(400), "dedup"))
+    assert [(one.seen, one.changed) for one in reports] == [(0, 0), (0, 0), (0, 0)]
+
+
+async def test_any_object_with_process_is_a_processor(memory: Any, runtime: Runtime, run: Run) -> None:
+    class Blocking:
+        def process(self, given: Any) -> Report:
+            given.facts.set("global", "seen", True)
+            return Report("mine", 1, 1)
+
+    class Awaiting:
+        async def process(self, given: Any) -> Report:
+            await given.facts.set("global", "seen", True)
+            return Report("mine", 1, 1)
+
+    mine: Any = Blocking() if runtime.blocking else Awaiting()
+    assert [one.processor for one in await do(memory.process(mine, "gc"))] == ["mine", "gc"]
+    assert (await do(memory.facts.get("global", "seen"))).value is True
+    assert isinstance(await do(TtlGarbageCollector().process(memory)), Report)
+    for wrong in ("nothing", object()):
+        with pytest.raises(UsageError):
+            await do(memory.process(wrong))
+
+
+async def test_progress_is_told(memory: Any, run: Run) -> None:
+    await long_thread(memory)
+    told: list[tuple[str, int]] = []
+    await do(memory.process("facts", TokenLimiter(400), progress=lambda name, count: told.append((name, count))))
+    assert ("limiter", 1) in told and any(name == "facts" for name, _ in told)
+
+
+@pytest.mark.parametrize("age", ["30", "x", "-3d", "3 y"])
+def test_an_age_is_a_number_with_a_unit(age: str) -> None:
+    with pytest.raises(UsageError):
+        Archiver(after=age)

@@ -1,0 +1,170 @@
+"""The worker beside the caller: started by the first append, alive after forks and new loops, drained on close."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from recollect import AsyncMemory, Memory, StoreUnavailable
+from recollect.engine import outbox
+from recollect.engine.outbox import Outbox
+from recollect.runtime import Runtime
+from recollect.testing.plugin import Run
+
+from .conftest import OpenMemory, do
+from .models import Scripted, down, item, items
+
+LISBON = items(item("location", "Lisbon", "I live in Lisbon"))
+
+
+def until(holds: Any, seconds: float = 20.0) -> None:
+    """Wait for the worker."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "the worker did not get there"
+        time.sleep(0.02)
+
+
+def workers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "recollect-worker"]
+
+
+def said(memory: Memory, text: str = "I live in Lisbon.") -> str:
+    thread = memory.threads.create("user:ada")
+    memory.threads.append(thread.id, text)
+    return thread.id
+
+
+def test_the_first_append_starts_it_and_close_ends_it(tmp_path: Path) -> None:
+    before = len(workers())
+    memory = Memory(tmp_path / "m.db", embedder=None)
+    memory.facts.set("user:ada", "x", 1)
+    assert len(workers()) == before
+    said(memory)
+    assert len(workers()) == before + 1
+    until(lambda: memory.facts.get("user:ada", "location") is not None)
+    memory.close()
+    assert len(workers()) == before
+
+
+def test_close_drains_what_is_left(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        said(memory)
+    with Memory(tmp_path / "m.db", embedder=None, worker=False) as memory:
+        assert memory.facts.get("user:ada", "location").value == "Lisbon"  # type: ignore[union-attr]
+        assert [one.waiting for one in memory.jobs.backlog()] == [0, 0]
+
+
+async def test_an_awaited_memory_has_a_task(open_memory: OpenMemory, runtime: Runtime, run: Run) -> None:
+    memory = open_memory(worker=True)
+    thread = await do(memory.threads.create("user:ada"))
+    await do(memory.threads.append(thread.id, "I live in Lisbon."))
+    end = time.monotonic() + 30
+    while await do(memory.facts.get("user:ada", "location")) is None:
+        assert time.monotonic() < end
+        await runtime.sleep(0.05)
+    await do(memory.close())
+
+
+def test_a_job_that_failed_is_tried_again_without_another_append(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(outbox, "FIRST_DELAY", 1000)
+    with Memory(tmp_path / "m.db", embedder=None, model=Scripted(True, down(1), down(2), LISBON)) as memory:
+        said(memory)
+        until(lambda: memory.facts.get("user:ada", "location") is not None)
+
+
+def test_a_failing_store_is_noted_and_the_worker_goes_on(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(outbox, "AGAIN_SECONDS", 0.05)
+    failures: list[Exception] = [StoreUnavailable("gone for a moment"), RuntimeError("a bug with content")]
+    step = Outbox.step
+
+    async def failing(self: Outbox, *given: Any, **options: Any) -> int:
+        if failures:
+            raise failures.pop(0)
+        return await step(self, *given, **options)
+
+    monkeypatch.setattr(Outbox, "step", failing)
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        said(memory)
+        until(lambda: len(failures) < 2)
+        until(lambda: memory.facts.get("user:ada", "location") is not None)
+        until(lambda: "worker" not in memory._core.shared.problems)
+
+
+def test_what_went_wrong_with_the_worker_is_in_doctor(tmp_path: Path, monkeypatch: Any) -> None:
+    async def broken(self: Outbox, *given: Any, **options: Any) -> int:
+        raise RuntimeError("content of a message")
+
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        monkeypatch.setattr(Outbox, "step", broken)
+        said(memory)
+        until(lambda: "worker" in memory._core.shared.problems)
+        assert "worker: RuntimeError" in memory.doctor()["problems"]
+        monkeypatch.undo()
+
+
+def _child(memory: Memory, thread: str) -> None:
+    memory.threads.append(thread, "I work as a nurse.")
+    memory.close()
+    os._exit(0)
+
+
+def test_a_forked_child_has_a_worker_of_its_own(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "m.db", embedder=None)
+    thread = said(memory)
+    child = multiprocessing.get_context("fork").Process(target=_child, args=(memory, thread))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert memory.facts.get("user:ada", "role").value == "nurse"  # type: ignore[union-attr]
+    memory.close()
+
+
+def test_a_memory_moves_to_a_new_loop_and_closes_there(tmp_path: Path) -> None:
+    memory = AsyncMemory(tmp_path / "m.db", embedder=None)
+
+    async def first() -> str:
+        thread = await memory.threads.create("user:ada")
+        await memory.threads.append(thread.id, "I live in Lisbon.")
+        return thread.id
+
+    async def second(thread: str) -> None:
+        await memory.threads.append(thread, "I work as a nurse.")
+        while await memory.facts.get("user:ada", "role") is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        await memory.close()
+
+    asyncio.run(asyncio.wait_for(second(asyncio.run(first())), 30))
+
+
+def test_closing_from_a_new_loop_does_not_hang(tmp_path: Path) -> None:
+    memory = AsyncMemory(tmp_path / "m.db", embedder=None)
+    loop = asyncio.new_event_loop()
+
+    async def first() -> None:
+        thread = await memory.threads.create("user:ada")
+        await memory.threads.append(thread.id, "I live in Lisbon.")
+
+    loop.run_until_complete(first())
+    # The old loop is left as it is, its worker half-way.
+    asyncio.run(asyncio.wait_for(memory.close(), 10))
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    with Memory(tmp_path / "m.db", embedder=None, worker=False) as again:
+        assert again.facts.get("user:ada", "location") is not None
+
+
+def test_closing_with_a_model_that_is_down_ends(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "m.db", embedder=None, model=Scripted(True, down(1)))
+    said(memory)
+    memory.close()
+    with Memory(tmp_path / "m.db", embedder=None, worker=False) as again:
+        assert [one.failing for one in again.jobs.backlog()] == [0, 1]
+        assert any("will be tried again" in problem for problem in again.doctor()["problems"])
