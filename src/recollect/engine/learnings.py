@@ -153,6 +153,9 @@ class Learnings:
     # -- parts
 
     def _ns(self, user: str | None) -> str:
+        """A user's namespace; a handle of no user keeps what was learned of everyone, in `global`."""
+        if user is None and self._core.scope.user is None:
+            return "global"
         return f"user:{self._core.scope.subject(user)}"
 
     def _new(self, content: str, type: str, confidence: float, source: str | None, ns: str) -> Learning:

@@ -155,7 +155,9 @@ class WorkingMemory(Generic[W]):
     def _key(self, user: str | None, session: str | None) -> tuple[str, str, str]:
         if session is not None:
             check_name(session, "session")
-        return (self._core.org, self._core.scope.subject(user), session or "")
+        # A handle of no user has a document of the whole org.
+        nobody = user is None and self._core.scope.user is None
+        return (self._core.org, "" if nobody else self._core.scope.subject(user), session or "")
 
     async def _write(
         self, user: str | None, session: str | None, change: Callable[[dict[str, Any]], dict[str, Any]]

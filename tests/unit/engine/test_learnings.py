@@ -119,7 +119,13 @@ async def test_a_batch_sees_its_own_learnings(core: Core, ada: Core) -> None:
     assert stored is not None and stored.confidence == pytest.approx(0.6)
 
 
-async def test_bad_learnings_are_refused(core: Core, ada: Core) -> None:
+async def test_a_handle_of_no_user_keeps_learnings_of_everyone(core: Core, ada: Core) -> None:
+    made = await Learnings(core).add("Answers should cite their sources")
+    assert made.ns == "global"
+    assert await Learnings(ada).list(min_confidence=0) == []
+
+
+async def test_bad_learnings_are_refused(ada: Core) -> None:
     learnings = Learnings(ada)
     with pytest.raises(InvalidValue, match="type must be one of"):
         await learnings.add("x", type="guess")
@@ -129,8 +135,6 @@ async def test_bad_learnings_are_refused(core: Core, ada: Core) -> None:
         await learnings.add(" \n")
     with pytest.raises(NotFound):
         await learnings.reinforce("nothing")
-    with pytest.raises(UsageError, match="which user"):
-        await Learnings(core).add("x")
     with pytest.raises(UsageError, match="another user"):
         await learnings.add("x", user="bob")
 

@@ -51,8 +51,9 @@ async def test_sessions_and_users_have_documents_of_their_own(core: Core, ada: C
     working = WorkingMemory(core)
     pads = [await working.get("ada"), await working.get("ada", "s1"), await working.get("bob")]
     assert [pad and pad.scratchpad for pad in pads] == ["ada", "ada in s1", "bob"]
-    with pytest.raises(UsageError, match="which user"):
-        await working.get()
+    await working.update(scratchpad="everyone's")
+    pads = [await working.get(), await working.get("ada")]
+    assert [pad and pad.scratchpad for pad in pads] == ["everyone's", "ada"]
 
 
 async def test_it_lasts_a_day_from_the_last_write(ada: Core, clock: FakeClock) -> None:
