@@ -15,20 +15,21 @@ import msgspec
 from recollect import LeaseLost, Memory, Working
 
 ITEMS = [f"item-{number:03d}" for number in range(100)]
-LEASE = 0.3
+LEASE = 0.5
+"""Seconds a killed worker's lease still lasts; on a busy machine a living one may lose it too, and is run again."""
 
 
 def _open(url: str, durability: Any = "full") -> Memory:
     return Memory(url, embedder=None, counter="estimate", durability=durability)
 
 
-def run_task(url: str, stop_at: int | None, speak: Connection) -> None:
+def run_task(url: str, lease: float, stop_at: int | None, speak: Connection) -> None:
     """Do what is left of the task, each step with its effects in one commit; say each step, then how it ended.
 
     It stops itself where asked: stopped from outside it may hold the lock of the file, and then nobody can write.
     """
     try:
-        with _open(url).tasks.run("import", lease=LEASE, wait=30, state={"log": []}) as task:
+        with _open(url).tasks.run("import", lease=lease, wait=30, state={"log": []}) as task:
             for number, item in enumerate(task.remaining(ITEMS)):
                 batch = task.batch()
                 batch.threads.append("effects", item)
@@ -48,7 +49,7 @@ def run_task(url: str, stop_at: int | None, speak: Connection) -> None:
 def run_task_naively(url: str, die_after_effect: int, speak: Connection) -> None:
     """The planted bug: the effect first, the checkpoint after it; dies between the two."""
     memory = _open(url)
-    with memory.tasks.run("import", lease=LEASE, wait=30) as task:
+    with memory.tasks.run("import", lease=2, wait=30) as task:
         for number, item in enumerate(task.remaining(ITEMS)):
             memory.threads.append("effects", item)
             if number == die_after_effect:
@@ -57,13 +58,16 @@ def run_task_naively(url: str, die_after_effect: int, speak: Connection) -> None
     speak.send("done")
 
 
-def run_task_unfenced(url: str, speak: Connection) -> None:
+def run_task_unfenced(url: str, stop_at: int | None, speak: Connection) -> None:
     """The planted bug: goes on from what it knew, and never asks whether the task is still its own."""
     memory = _open(url)
     found = memory.tasks.resume("import")
     done = set(found.completed_subtasks if found else ())
-    for item in ITEMS:
+    for number, item in enumerate(ITEMS):
         if item not in done:
+            if number == stop_at:
+                speak.send("stopped")
+                os.kill(os.getpid(), signal.SIGSTOP)
             memory.threads.append("effects", item)
             done.add(item)
             memory.tasks.save({"task_id": "import", "completed_subtasks": sorted(done)})
