@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recollect import AsyncMemory, Working
+from recollect import AsyncMemory, LeaseLost, Working
 from recollect.records import CachedEntity, Task
 from tests.faults.clients import SOAK
 
@@ -99,10 +100,11 @@ def test_a_task_whose_start_was_cancelled_can_be_run(tmp_path: Path) -> None:
 
 def test_a_cancelled_step_is_whole_or_absent(tmp_path: Path) -> None:
     async def work(memory: AsyncMemory, place: int) -> Any:
-        async with memory.tasks.run(f"t{place}", lease=0.05) as task:
-            for item in ("a", "b", "c"):
-                await task.batch().facts.set("global", f"{place}.{item}", 1)
-                await task.complete(item)
+        with suppress(LeaseLost):  # the machine was too busy for so short a lease: a step not taken is fine as well
+            async with memory.tasks.run(f"t{place}", lease=0.05) as task:
+                for item in ("a", "b", "c"):
+                    await task.batch().facts.set("global", f"{place}.{item}", 1)
+                    await task.complete(item)
 
     async def check(memory: AsyncMemory, place: int) -> None:
         found = await memory.tasks.resume(f"t{place}")
