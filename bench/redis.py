@@ -3,7 +3,8 @@
     python bench/redis.py [--messages 20000] [--url redis://…] [--write]
 
 Starts a server of its own (append-only file off, then always) unless --url is given. The floor is redis-py with hiredis
-sending arguments that were encoded beforehand and looking at nothing that comes back. `--write` writes bench/redis.md.
+sending arguments that were encoded beforehand and looking at nothing that comes back. The background worker is off.
+`--write` writes bench/redis.md.
 """
 
 # The script's own folder would hide the driver, whose name it has.
@@ -139,7 +140,7 @@ def measure(url: str, count: int) -> list[tuple[str, float, float, float]]:
     floor.prepare(count)
     store = RedisStore(url, runtime=BlockingRuntime(), on_risk="ignore")
     run_blocking(store.open())
-    memory = Memory(store, org=ORG, embedder=None)
+    memory = Memory(store, org=ORG, embedder=None, worker=False)
     memory.threads.create("global", id="ours")
     memory.threads.create("global", id="store")
 
@@ -182,12 +183,12 @@ async def measure_async(url: str, count: int) -> tuple[float, float]:
 
     bare = Floor(url)
     store = RedisStore(url, runtime=BlockingRuntime(), on_risk="ignore")
-    with Memory(store, org=ORG, embedder=None) as memory:
+    with Memory(store, org=ORG, embedder=None, worker=False) as memory:
         memory.threads.create("global", id="like")
         bare.prepare_like(sent_by(store, lambda: memory.threads.append("like", TEXT[:300])), count)
     client = driver.Redis.from_url(url)
     mine, floor = [], []
-    async with AsyncMemory(url, org=ORG, embedder=None) as ours:
+    async with AsyncMemory(url, org=ORG, embedder=None, worker=False) as ours:
         await ours.threads.create("global", id="async")
         for number in range(count):
             begun = time.perf_counter_ns()
@@ -218,7 +219,7 @@ def main() -> None:
     texts = []
     for title, aof, count in (
         ("Append-only file off", "no", given.messages),
-        ("appendfsync always", "always", given.messages // 10),
+        ("appendfsync always", "always", given.messages // 40),
     ):
         server = None if given.url else start_redis(aof=aof)
         url = given.url or server.url  # type: ignore[union-attr]
