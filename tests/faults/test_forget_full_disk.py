@@ -7,13 +7,10 @@ import pytest
 from recollect import Memory, StoreError
 from recollect.records import Job
 from recollect.runtime import run_blocking
+from tests.faults.test_full_disk import _open
 from tests.faults.test_full_disk import small_disk as small_disk
 
 MARK = "canary-on-a-full-disk"
-
-
-def _open(path: Path) -> Memory:
-    return Memory(path, embedder=None, counter="estimate")
 
 
 def _fill(memory: Memory) -> None:
