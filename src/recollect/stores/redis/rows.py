@@ -15,7 +15,7 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...records import Key, Record
-from ..codec import Codec, codec, decoded
+from ..codec import Codec, codec
 from .keys import AFTER_ALL, encode_key, encode_number, encode_text, stamp, unstamp
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -47,7 +47,7 @@ class Layout:
         self.history = (table.history or "").encode()
         self.indexes = {name: _without_org(columns) for name, columns in table.indexes.items()}
         self.index_numbers = {name: number for number, name in enumerate(self.indexes, 1)}
-        self._encode_row = made.encode
+        self._encode_row, self._decode_row = made.encode, made.decode
         # A field of a column that this table does not have stays empty.
         fields = [_field(made, name) for name in names]
         key = tuple(made.place[name] for name in table.key[1:])
@@ -74,13 +74,13 @@ class Layout:
                 raw = body
             parts = raw.split(b";", self.width + 1)
             row = self._join(parts, _unpack(parts[-1][int(parts[-2]) :]))
-        except (ValueError, IndexError, TypeError, msgspec.MsgspecError) as cause:
+            if now is not None and self.expires is not None:
+                ends = row[self.expires]
+                if ends is not None and ends <= now:
+                    return None
+            return self._decode_row(row)
+        except (ValueError, IndexError, TypeError, OverflowError, msgspec.MsgspecError) as cause:
             raise self.damaged() from cause
-        if now is not None and self.expires is not None:
-            ends = row[self.expires]
-            if ends is not None and ends <= now:
-                return None
-        return decoded(self.kind, row)
 
     def damaged(self) -> CorruptRecord:
         """What a row raises that is not what was written."""
