@@ -14,7 +14,7 @@ from .engine.audit import Audit
 from .engine.core import Core, Shared
 from .engine.documents import Documents
 from .engine.entities import Entities
-from .engine.events import Hook
+from .engine.events import Listens
 from .engine.facts import Facts
 from .engine.forget import Erasure, Forgetting
 from .engine.health import Health
@@ -55,7 +55,7 @@ def _open(
     return Core(shared, scope)
 
 
-class AsyncMemory:
+class AsyncMemory(Listens):
     """Memory and context for agents, awaited."""
 
     def __init__(
@@ -203,14 +203,6 @@ class AsyncMemory:
         """Gives a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
         return self._injection.task(recall=recall, remember=remember, thread=thread)
 
-    def on(self, event: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when something happens (message, fact, fold, forget, …); what comes back takes it off again."""
-        return self._core.shared.events.on(event, hook)
-
-    def trace(self) -> None:
-        """Count events in OpenTelemetry (extra `otel`)."""
-        self._core.shared.events.trace()
-
     async def stats(self) -> dict[str, Any]:
         """What is remembered here, by kind, and how far it is indexed."""
         return await self._health.stats()
@@ -282,7 +274,7 @@ class AsyncBatch:
             await self._memory._core.commit(self._inner._core)
 
 
-class Memory:
+class Memory(Listens):
     """Memory and context for agents, blocking. Works in threads, inside a running loop and after a fork."""
 
     def __init__(
@@ -429,14 +421,6 @@ class Memory:
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Gives a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
         return stepped(self._twin._injection.task(recall=recall, remember=remember, thread=thread))
-
-    def on(self, event: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when something happens (message, fact, fold, forget, …); what comes back takes it off again."""
-        return self._core.shared.events.on(event, hook)
-
-    def trace(self) -> None:
-        """Count events in OpenTelemetry (extra `otel`)."""
-        self._core.shared.events.trace()
 
     def stats(self) -> dict[str, Any]:
         """What is remembered here, by kind, and how far it is indexed."""

@@ -79,3 +79,50 @@ class Events:
 
 
 _NO_SPAN = nullcontext()
+
+
+class Listens:
+    """What both facades have for those who want to be told."""
+
+    _core: Any
+
+    def on(self, event: str, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when something happens (message, fact, fold, forget, …); what comes back takes it off again."""
+        events: Events = self._core.shared.events
+        return events.on(event, hook)
+
+    def trace(self) -> None:
+        """Count events and time units of work in OpenTelemetry (extra `otel`)."""
+        self._core.shared.events.trace()
+
+    def on_message(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each append."""
+        return self.on("message", hook)
+
+    def on_fact(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when a fact is written, derived, corrected, rejected or deleted."""
+        return self.on("fact", hook)
+
+    def on_learning(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when a learning is added, moved or deleted."""
+        return self.on("learning", hook)
+
+    def on_fold(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when a thread's older part is folded into a summary."""
+        return self.on("fold", hook)
+
+    def on_forget(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` when something was forgotten."""
+        return self.on("forget", hook)
+
+    def on_recall(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each recall."""
+        return self.on("recall", hook)
+
+    def on_context(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each context."""
+        return self.on("context", hook)
+
+    def on_job(self, hook: Hook) -> Callable[[], None]:
+        """Call `hook` for each job of the outbox, done or failed."""
+        return self.on("job", hook)

@@ -223,14 +223,17 @@ class Session:
             )
 
     async def _archive(self) -> Summary | None:
-        """Everything but the last turns into one summary, where there is enough to say."""
+        """The older half of the talk into a summary, where there is enough to say; else the last one there is."""
         thread = await Threads(self._core).get(self.thread)
         if thread is None or thread.tokens < 200:
             return None
-        return await Folding(self._core).fold(
-            self.thread, room_tokens=max(thread.tokens // 2, 100), compact_at=0.5, compact_to=0.4,
-            model=self._core.shared.model,
-        )  # fmt: skip
+        folded = await Folding(self._core).fold(
+            self.thread, room_tokens=thread.tokens, compact_at=0.5, compact_to=0.45, model=self._core.shared.model
+        )
+        if folded is not None:
+            return folded
+        past = await self._core.scan(Summary, self.thread, reverse=True, limit=1)
+        return past[0] if past else None
 
     async def _count(self) -> None:
         """The session's turns, added to those counted before; `stats` shows them."""

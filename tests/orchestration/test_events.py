@@ -1,0 +1,126 @@
+"""Hooks and OpenTelemetry hear of everything that happens: ids and sizes, never content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from recollect import UsageError
+from recollect.engine.events import EVENTS
+from recollect.engine.outbox import Outbox
+from recollect.testing.plugin import Run
+
+from .conftest import do
+from .test_session import sentence
+
+CANARY = "Zanzibar"
+
+
+async def everything(memory: Any) -> None:
+    """Make each event happen once or more."""
+    own = memory.scope(user="ada")
+    talk = memory.session(user="ada", budget=400)
+    await do(talk.add(f"I live in {CANARY} and I prefer short answers about {CANARY}.", f"{CANARY} it is."))
+    for number in range(14):
+        await do(talk.context(f"{CANARY}: {sentence(number)}"))
+        await do(talk.add(f"{CANARY}: {sentence(number)}", "Noted."))
+    await Outbox(memory._core.shared, memory.org).drain()
+    await do(own.facts.set("user:ada", "note", CANARY))
+    await do(memory.recall(CANARY))
+    await do(memory.forget(thread=talk.thread))
+
+
+async def test_each_event_is_told_with_ids_and_sizes_only(memory: Any, run: Run) -> None:
+    told: list[Any] = []
+    for name in EVENTS:
+        memory.on(name, told.append)
+    await everything(memory)
+    assert {event.name for event in told} == set(EVENTS)
+    assert {event.org for event in told} == {memory.org}
+    for event in told:
+        assert CANARY not in str(event.data)
+        assert all(isinstance(value, str | int | float | bool | None) for value in event.data.values())
+    first = next(event for event in told if event.name == "message")
+    assert first.data["first"] == 1 and first.data["count"] == 2 and first.data["characters"] > 0
+    assert {event.data["action"] for event in told if event.name == "fact"} >= {"derive", "set"}
+
+
+async def test_what_was_not_committed_is_not_told(memory: Any, run: Run) -> None:
+    told: list[Any] = []
+    thread = await do(memory.threads.create("user:ada"))
+    await do(memory.threads.append(thread.id, "one", key="k"))
+    memory.on("message", told.append)
+    await do(memory.threads.append(thread.id, "one", key="k"))
+    with pytest.raises(UsageError):
+        await do(memory.threads.append(thread.id, {"role": "nobody", "content": "x"}))
+    assert told == []
+
+
+async def test_a_hook_comes_off_and_a_failing_one_stops_nothing(memory: Any, run: Run, caplog: Any) -> None:
+    told: list[Any] = []
+
+    def broken(event: Any) -> None:
+        raise ValueError(CANARY)
+
+    off, off_broken = memory.on("fact", told.append), memory.on("fact", broken)
+    await do(memory.facts.set("user:ada", "a", 1))
+    assert len(told) == 1 and "a hook on fact failed: ValueError" in caplog.text and CANARY not in caplog.text
+    off()
+    off()
+    off_broken()
+    assert memory._core.shared.events.listening is False
+    await do(memory.facts.set("user:ada", "a", 2))
+    assert len(told) == 1
+
+
+async def test_there_is_a_method_for_each_event(memory: Any, run: Run) -> None:
+    told: list[str] = []
+    for name in EVENTS:
+        getattr(memory, f"on_{name}")(lambda event: told.append(event.name))
+    await do(memory.facts.set("user:ada", "a", 1))
+    assert told == ["fact"]
+
+
+def test_wrong_hooks_are_refused(tmp_path: Any) -> None:
+    from recollect import Memory
+
+    async def awaits(event: Any) -> None: ...
+
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        for name, hook in (("nothing", print), ("fact", awaits), ("fact", None)):
+            with pytest.raises(UsageError):
+                memory.on(name, hook)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def exported() -> tuple[InMemorySpanExporter, InMemoryMetricReader]:
+    """OpenTelemetry takes one provider per process."""
+    spans, reader = InMemorySpanExporter(), InMemoryMetricReader()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    trace.set_tracer_provider(provider)
+    metrics.set_meter_provider(MeterProvider([reader]))
+    return spans, reader
+
+
+async def test_opentelemetry_counts_events_and_times_work(
+    exported: tuple[InMemorySpanExporter, InMemoryMetricReader], memory: Any, run: Run
+) -> None:
+    spans, reader = exported
+    spans.clear()
+    memory.trace()
+    await everything(memory)
+    await do(memory.process("gc"))
+    names = {span.name for span in spans.get_finished_spans()}
+    assert names >= {f"recollect.{name}" for name in ("job", "recall", "context", "fold", "process")}
+    told = reader.get_metrics_data().to_json()
+    for name in ("message", "fact", "fold", "forget", "recall", "context"):
+        assert f'"event": "{name}"' in told
+    assert CANARY not in told and CANARY not in str([span.to_json() for span in spans.get_finished_spans()])

@@ -1,0 +1,88 @@
+"""Two hundred injection attempts in tool and web text: quoted as data, labelled, and never an instruction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect import Message
+from recollect.engine.outbox import Outbox
+from recollect.records import Fact, Learning
+from recollect.testing.plugin import Run
+
+from .conftest import do
+from .test_deriving import INJECTIONS
+
+SYSTEM = "You are a careful assistant."
+INSTRUCTING = ("system", "developer")
+
+
+async def stored(memory: Any) -> str:
+    thread = await do(memory.threads.create("user:ada"))
+    await do(memory.threads.append(thread.id, "Please read these pages for me."))
+    found = [Message(role=row["role"], content=row["text"], trust=row["trust"]) for row in INJECTIONS]
+    for start in range(0, len(found), 50):
+        await do(memory.threads.append(thread.id, *found[start : start + 50]))
+    id: str = thread.id
+    return id
+
+
+async def test_none_reaches_an_instruction_slot_a_learning_or_a_fact(memory: Any, run: Run) -> None:
+    assert len(INJECTIONS) == 200
+    thread = await stored(memory)
+    await Outbox(memory._core.shared, memory.org).drain()
+    assert await memory._core.scan(Fact) == []
+    assert await memory._core.scan(Learning) == []
+    own = memory.scope(user="ada")
+    for row in INJECTIONS[::4]:
+        for layout, where in (("standard", None), ("cached", thread)):
+            context = await do(own.context(row["text"][:200], thread=where, system=SYSTEM, layout=layout, budget=6000))
+            for message in context.messages():
+                if message["role"] in INSTRUCTING:
+                    assert message["content"] == SYSTEM
+            assert context.anthropic()["system"] in (SYSTEM, [{"type": "text", "text": SYSTEM}]) or all(
+                row["text"] not in str(context.anthropic()["system"]) for row in INJECTIONS
+            )
+            check_fence(context)
+
+
+def check_fence(context: Any) -> None:
+    """What was recalled stands in items that say whom to trust, and no text gets out of its item."""
+    for message in context.messages():
+        text = message["content"] if isinstance(message["content"], str) else ""
+        if "<item" in text:
+            assert text.count("<item ") == text.count("</item>")
+    for item in context.memory_items:
+        assert item.trust in ("user", "tool", "web", "document", "assistant")
+
+
+async def test_recalled_ones_carry_their_trust(memory: Any, run: Run) -> None:
+    await stored(memory)
+    labels = {row["text"]: row["trust"] for row in INJECTIONS}
+    found = 0
+    for row in INJECTIONS[::10]:
+        for hit in await do(memory.recall(row["text"][:300], top_k=5)):
+            if hit.text in labels:
+                found += 1
+                assert hit.trust == labels[hit.text]
+    assert found > 20
+
+
+async def test_a_session_that_folds_them_keeps_them_out_of_the_system_slot(memory: Any, run: Run) -> None:
+    thread = await stored(memory)
+    talk = memory.session(thread, user="ada", budget=1500, system=SYSTEM)
+    context = await do(talk.context("What did the pages say?"))
+    assert (await do(talk.state())).folded_to > 0
+    assert [m["content"] for m in context.messages() if m["role"] in INSTRUCTING] == [SYSTEM]
+
+
+async def test_forgetting_a_source_rolls_back_what_came_from_it(memory: Any, run: Run) -> None:
+    await do(
+        memory.documents.add("user:ada", "The harbour closes at noon.", title="Page", source="https://evil.example")
+    )
+    await do(memory.facts.set("user:ada", "harbour", "closes at noon", source="https://evil.example"))
+    await do(memory.facts.set("user:ada", "city", "Lisbon"))
+    assert await do(memory.recall("harbour closes"))
+    erased = await do(memory.forget(source="https://evil.example"))
+    assert erased.total > 0
+    assert [fact.key for fact in await do(memory.facts.list("user:ada"))] == ["city"]
+    assert all("harbour" not in hit.text for hit in await do(memory.recall("harbour closes")))
