@@ -50,6 +50,6 @@ $(VENV)/.test: $(VENV)/.pip pyproject.toml scripts/install-system
 	$(PIP) install -e '.[all]' --group test --group lint
 	touch $@
 
-$(VENV)/.bench: $(VENV)/.bench
+$(VENV)/.bench: $(VENV)/.run pyproject.toml
 	$(PIP) install --group bench
 	touch $@

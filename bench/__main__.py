@@ -34,7 +34,8 @@ def main() -> int:
     else:
         sizes = {"most": 100_000, "count": 4_000} if asked.quick else {}
         sections, name = ground.run(where=asked.on, **sizes), "ground" if not asked.on else "ground-ram"
-    text = "".join(report(title, figures) for title, figures in sections)
+    beside = "peer" if asked.peers else "floor"
+    text = "".join(report(title, figures, beside) for title, figures in sections)
     print(text)
     short = [figure.name for _, figures in sections for figure in figures if figure.short]
     print("falls short: " + "; ".join(short) if short else "nothing falls short")

@@ -30,9 +30,9 @@ class Figure:
         return f"| {self.name} | {self.ours} | {self.floor} | {ratio} | {limit} | {verdict} |"
 
 
-def report(title: str, figures: Sequence[Figure]) -> str:
-    """A Markdown table."""
-    head = ["", f"### {title}", "", "| what | ours | floor | × | limit | |", "|---|---|---|---|---|---|"]
+def report(title: str, figures: Sequence[Figure], beside: str = "floor") -> str:
+    """A Markdown table; `beside` is what ours stands beside."""
+    head = ["", f"### {title}", "", f"| what | ours | {beside} | × | limit | |", "|---|---|---|---|---|---|"]
     return "\n".join([*head, *(figure.row() for figure in figures), ""])
 
 
