@@ -44,6 +44,9 @@ def command(
     """
     from recollect.errors import RecollectError
 
+    # `recollect --json analyze …` means the same as `recollect analyze … --json`.
+    if form is None and getattr(click.get_current_context().obj, "as_json", False):
+        form = "json"
     try:
         if list_rules:
             click.echo(_rules())
