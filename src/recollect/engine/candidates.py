@@ -7,17 +7,19 @@ from typing import Any
 
 import msgspec
 
-from ..filters import Filter, matches
-from ..ports import to_micros
+from ..filters import Filter, matches, parse_filter
+from ..ports import to_datetime, to_micros
 from ..records import Entry, Key, Mark
 from .core import Core
 
 KINDS = ("message", "fact", "learning", "summary", "document")
-NEIGHBOURS_OF = 12
+NEIGHBOURS_OF = 8
 """Turns around the best so many of each arm are looked at too: what follows a mention is often the answer."""
 NEAR = (-2, -1, 1, 2, 3)
-DATED = 60
+DATED = 40
 """The nearest of what was said at a time that the question names."""
+READABLE = 5_000
+"""Up to so many entries a namespace is read from end to end for a date."""
 PAGE = 5_000
 SAMPLE = 512
 _COUNTED_AGAIN = 1.1
@@ -102,6 +104,8 @@ class Candidates:
             scoped = await self._scoped(ns, mark)
             worded = await self._by_words(scoped, mark, count, found)
             near = await self._by_meaning(scoped, count, found)
+            if self._query.dates and (scoped.vectors is None or not len(scoped.vectors)):
+                await self._at_dates(ns, mark, found)
             found.full = found.full or max(len(worded), len(near)) >= count
             best = [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]]
             beside.update((key, None) for key in _neighbours(ns, best) if key not in found.entries)
@@ -173,6 +177,14 @@ class Candidates:
         missing = [key for key in wanted if (scoped.ns, *key) not in found.entries]
         found.add(await self._living(scoped, missing))
         return keys
+
+    async def _at_dates(self, ns: str, mark: Mark, found: Found) -> None:
+        """What was said at the times that the question names, where no vectors in RAM tell; small namespaces only."""
+        if mark.detail.get("entries", 0) > READABLE:
+            return
+        for start, end in self._query.dates:
+            within = parse_filter({"created_at": {"$gte": to_datetime(start), "$lt": to_datetime(end)}})
+            found.add(await self._core.scan(Entry, ns, where=within, limit=DATED))
 
     async def _living(self, scoped: Scoped, keys: Sequence[Key]) -> list[Entry]:
         """Entries that are still there; those that are not leave the index of this process too."""

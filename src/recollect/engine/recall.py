@@ -20,7 +20,7 @@ from .core import Core
 from .indexing import Indexer, fact_text
 
 Spaces = Sequence[str | Namespace] | str | Namespace | None
-CANDIDATES = 120
+CANDIDATES = 64
 MOST_CANDIDATES = 5_000
 TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
 
@@ -118,7 +118,9 @@ class Recalling:
 
         if not entries:
             return []
-        most = 4 * top_k if max_tokens is not None else 2 * top_k
+        most = 4 * top_k if max_tokens is not None else top_k + 4
+        if any(entry.kind == "document" for entry in entries):
+            most = max(most, 2 * top_k)  # chunks may melt into one
         kept, repeats = distinct(_in_order(entries, ranking, min_score), most)
         pool = (kept if len(kept) >= top_k else kept + repeats)[:most]
         pool = await self._with_texts(pool)

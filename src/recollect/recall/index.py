@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,13 +16,13 @@ from recollect.recall.signals import NAMES
 from recollect.recall.vectors import VectorIndex
 from recollect.recall.weights import TABLE
 
-CANDIDATES = 120
+CANDIDATES = 64
 """From each arm; more are taken when more hits are wanted."""
-NEIGHBOURS_OF = 12
+NEIGHBOURS_OF = 8
 NEAR = (-2, -1, 1, 2, 3)
 """Turns around the best of each arm are looked at too: what follows a mention is often the answer."""
-DATED = 120
-"""Entries from the time a question names that are looked at whatever they say."""
+DATED = 40
+"""The nearest of what was said at a time that the question names."""
 STANDING = 16
 """Newest standing instructions that are always looked at."""
 _STANDING_BYTE = NAMES.index("standing")
@@ -42,9 +41,6 @@ class ScopeIndex:
         self._assistant = 0
         self._standing: dict[Key, int] = {}
         self._place: dict[tuple[str, int], Key] = {}
-        self._times: list[tuple[int, Key]] = []
-        """By time; sorted when next needed, since most adds come in order."""
-        self._sorted = True
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -59,8 +55,6 @@ class ScopeIndex:
             self._count(entry, 1)
             if entry.thread:
                 self._place[entry.thread, entry.seq] = key
-            self._sorted = self._sorted and (not self._times or self._times[-1][0] <= entry.created_at)
-            self._times.append((entry.created_at, key))
             if entry.signals[_STANDING_BYTE : _STANDING_BYTE + 1] == b"\xff" or entry.kind == "learning":
                 self._standing[key] = entry.created_at
         if vectors is not None and self.vectors is not None:
@@ -120,9 +114,11 @@ class ScopeIndex:
             mask = None if allowed is None else self.vectors.positions(allowed)
             nearest = self.vectors.search(vector, take, mask=mask)
         close: list[Key] = nearest.keys if nearest is not None else []
+        dated = self._dated(query, None if nearest is None else vector)
         beside = self.neighbours([*worded[:NEIGHBOURS_OF], *close[:NEIGHBOURS_OF]])
         lane = self._lane(query)
-        keys = list(dict.fromkeys([*worded, *close, *(k for k in beside + lane if allowed is None or k in allowed)]))
+        more = [key for key in beside + dated + lane if allowed is None or key in allowed]
+        keys = list(dict.fromkeys([*worded, *close, *more]))
         if nearest is None or self.vectors is None:
             return keys, None
         cosine = self.vectors.cosines(vector, keys, missing=nearest.mean).astype(np.float64)
@@ -138,20 +134,21 @@ class ScopeIndex:
                 found += [other for other in around if other is not None]
         return found
 
-    def _lane(self, query: Query) -> list[Key]:
-        """Entries a question calls for by its date or its kind, not by its words."""
-        found = [key for start, end in query.dates for key in self._between(start, end)[:DATED]]
-        if query.kind == "request":
-            found += sorted(self._standing, key=lambda key: -self._standing[key])[:STANDING]
+    def _dated(self, query: Query, vector: Any) -> list[Key]:
+        """Of what was said at the times that a question names, the nearest, or the first where there are no vectors."""
+        found: list[Key] = []
+        for start, end in query.dates:
+            within = [key for key, entry in self.entries.items() if start <= entry.created_at < end]
+            if vector is not None and self.vectors is not None:
+                within = self.vectors.search(vector, DATED, mask=self.vectors.positions(within)).keys
+            found += within[:DATED]
         return found
 
-    def _between(self, start: int, end: int) -> list[Key]:
-        if not self._sorted or len(self._times) > 2 * len(self.entries) + 64:
-            self._times = sorted((entry.created_at, key) for key, entry in self.entries.items())
-            self._sorted = True
-        low = bisect_left(self._times, start, key=lambda item: item[0])
-        high = bisect_left(self._times, end, key=lambda item: item[0])
-        return [key for _, key in self._times[low:high] if key in self.entries]
+    def _lane(self, query: Query) -> list[Key]:
+        """Standing wishes, where something is asked for."""
+        if query.kind != "request":
+            return []
+        return sorted(self._standing, key=lambda key: -self._standing[key])[:STANDING]
 
     def _count(self, entry: Entry, by: int) -> None:
         if is_assistant(entry.role, entry.speaker):
