@@ -8,15 +8,18 @@ import time
 import click
 import msgspec
 
-from ..errors import UsageError
-from .session import Session, plain, progress, session_of
+from ..errors import StoreError, UsageError
+from .session import Session, cell, plain, progress, session_of
 
 
 @click.command()
 @click.argument("names", nargs=-1)
 @session_of
 def process(session: Session, names: tuple[str, ...]) -> None:
-    """Run processors by name: gc, facts, embedder, summarizer, limiter, archiver, dedup; none: gc, facts, embedder."""
+    """Run processors by name: gc, facts, learnings, embedder, summarizer, limiter, archiver, dedup.
+
+    With no name: gc, facts, embedder.
+    """
     with session.memory(worker=False) as memory, progress("processing") as tick:
         reports = memory.process(*names, progress=tick)
     session.show(
@@ -26,31 +29,49 @@ def process(session: Session, names: tuple[str, ...]) -> None:
 
 @click.command()
 @click.option("--once", is_flag=True, help="Work until nothing is ready, then stop.")
+@click.option(
+    "--lease",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Seconds until another worker takes over from a dead one.",
+)
 @click.option("--every", type=float, default=300.0, show_default=True, help="Seconds between maintenance runs.")
 @click.option(
     "--process", "names", multiple=True, default=("gc",), show_default=True, help="Processors on that schedule."
 )
 @session_of
-def worker(session: Session, once: bool, every: float, names: tuple[str, ...]) -> None:
-    """Work through the outbox; start as many as wanted, on as many machines."""
+def worker(session: Session, once: bool, lease: float, every: float, names: tuple[str, ...]) -> None:
+    """Work through the outbox of all orgs, or of the one --org names; start as many as wanted, on as many machines."""
     from ..engine.outbox import Outbox
     from ..runtime import run_blocking
 
+    if lease <= 0 or every <= 0:
+        raise UsageError("--lease and --every are seconds, above 0")
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: stop.append(got))
     done, last = 0, 0.0
     with session.memory(create=True, worker=False) as memory, progress("jobs") as tick:
-        outbox = Outbox(memory._core.shared)
+        org = None if memory.org == "default" else memory.org
+        outbox = Outbox(memory._core.shared, org, lease=int(lease * 1e6))
         while not stop:
-            claimed = run_blocking(outbox.step())
+            try:
+                claimed = run_blocking(outbox.step())
+                if time.monotonic() - last > every and not once:
+                    memory.process(*names)
+                    last = time.monotonic()
+            except StoreError as problem:
+                if once:
+                    raise
+                # A store that is away comes back; a worker that gave up would not.
+                click.echo(f"recollect: {cell(str(problem))}; trying again", err=True)
+                claimed = 0
+                time.sleep(1)
             done += claimed
             tick(claimed)
             if not claimed and once:
                 break
-            if time.monotonic() - last > every and not once:
-                memory.process(*names)
-                last = time.monotonic()
             if not claimed:
                 time.sleep(0.2)
     session.done({"jobs": done}, f"{done} jobs done")
@@ -104,7 +125,7 @@ def why(session: Session, item: str) -> None:
     if session.as_json:
         session.print_json(msgspec.to_builtins(found))
         return
-    click.echo(f"{found.kind} {found.item} by {found.actor or 'unknown'}")
+    click.echo(cell(f"{found.kind} {found.item} by {found.actor or 'unknown'}"))
     rows = [{**plain(step), "text": step.message.text if step.message is not None else ""} for step in found.sources]
     session.show(rows, ("depth", "kind", "id", "actor", "trust", "text"), empty="no sources: it was written directly")
 

@@ -30,10 +30,17 @@ def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | 
     with session.memory(create=True) as memory:
         rows = []
         for path in files:
-            text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
+            text = sys.stdin.read() if str(path) == "-" else _read(path)
             made = memory.documents.add(namespace, text, title=title or path.name, source=source or str(path))
             rows.append({"id": made.id, "title": made.title, "chunks": made.chunks, "source": made.source})
         session.show(rows, ("id", "title", "chunks", "source"))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as cause:
+        raise click.UsageError(f"{path} is not UTF-8 text") from cause
 
 
 @documents.command("list")

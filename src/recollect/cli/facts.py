@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .session import Session, read_json, session_of
+from .session import Session, read_filter, read_json, session_of
 
 COLUMNS = ("key", "value", "confidence", "actor", "sources", "version", "updated_at", "expires_at")
 
@@ -31,9 +31,7 @@ def list_(
 ) -> None:
     """Facts of a namespace, such as user:ada, agent:reviewer or global."""
     with session.memory() as opened:
-        found = opened.facts.list(
-            namespace, prefix=prefix, where=read_json(where) if where else None, limit=limit, after=after
-        )
+        found = opened.facts.list(namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after)
         session.show(found, COLUMNS, empty=f"no facts in {namespace}")
 
 

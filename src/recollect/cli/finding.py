@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from .session import Session, read_json, session_of
+from .session import Session, cell, read_filter, session_of
 
 
 @click.command()
@@ -37,7 +37,7 @@ def recall(
             kinds=list(kinds) or None,
             top_k=top_k,
             max_tokens=max_tokens,
-            where=read_json(where) if where else None,
+            where=read_filter(where),
             min_score=min_score,
         )
     rows = [
@@ -84,7 +84,7 @@ def context(
         session.print_json({**manifest, "messages": made.messages()} if messages else manifest)
         return
     click.echo(made.bar())
-    click.echo(made.explain())
+    click.echo(cell(made.explain()))
     if messages:
         for message in made.messages():
-            click.echo(f"\n[{message['role']}]\n{message.get('content') or ''}")
+            click.echo(f"\n[{message['role']}]\n{cell(message.get('content') or '')}")

@@ -11,7 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import NotFound, RecollectError, UsageError
-from .session import Session
+from .session import Session, cell
 
 _COMMANDS = {
     "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject."),
@@ -91,15 +91,18 @@ def main(args: Sequence[str] | None = None) -> None:
         click.echo("stopped", err=True)
         sys.exit(130)
     except NotFound as problem:
-        click.echo(f"recollect: {problem}", err=True)
+        click.echo(f"recollect: {cell(str(problem))}", err=True)
         sys.exit(1)
     except UsageError as problem:
-        click.echo(f"recollect: {problem}", err=True)
+        click.echo(f"recollect: {cell(str(problem))}", err=True)
         sys.exit(2)
     except RecollectError as problem:
-        click.echo(f"recollect: {problem}", err=True)
+        click.echo(f"recollect: {cell(str(problem))}", err=True)
         sys.exit(1)
-    except BrokenPipeError:
+    except OSError as problem:
+        if not isinstance(problem, BrokenPipeError):
+            click.echo(f"recollect: {cell(str(problem))}", err=True)
+            sys.exit(1)
         # The reader went away (as `| head` does); keep the interpreter from complaining about it at exit.
         sys.stderr.close()
         sys.exit(0)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 import click
 import msgspec
@@ -36,7 +37,8 @@ class Session:
     def memory(self, *, create: bool = False, **options: Any) -> Iterator[Memory]:
         """The memory, closed (and its outbox drained) at the end; reading commands do not create a file."""
         url = self.url
-        if not create and "://" not in url and not os.path.exists(url):
+        path = _file(url)
+        if not create and path is not None and not os.path.exists(path):
             raise NotFound(f"there is no memory at {url!r}; name one with --url or RECOLLECT_URL")
         options.setdefault("worker", create)
         with Memory(url, hot=self._hot, org=self._org, user=self._user, **options) as memory:
@@ -48,14 +50,14 @@ class Session:
         if self.as_json:
             self.print_json(dicts)
         elif not dicts:
-            click.echo(empty, err=True)
+            click.echo(cell(empty), err=True)
         else:
             table(dicts, columns)
 
     def one(self, record: Any, *, missing: str) -> int:
         """A record as its fields, or as JSON; exit status 1 where there is none."""
         if record is None:
-            click.echo(f"recollect: {missing}", err=True)
+            click.echo(f"recollect: {cell(missing)}", err=True)
             return 1
         fields = record if isinstance(record, dict) else plain(record)
         if self.as_json:
@@ -69,12 +71,21 @@ class Session:
         if self.as_json:
             self.print_json(fact)
         else:
-            click.echo(said)
+            click.echo(cell(said))
 
     @staticmethod
     def print_json(value: Any) -> None:
         """JSON on one line."""
         click.echo(msgspec.json.encode(value, enc_hook=str).decode())
+
+
+def _file(url: str) -> str | None:
+    """The path of a memory that is a file; None for servers."""
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return url
+    # sqlite:///relative.db and sqlite:////absolute.db, as in Memory(url).
+    return unquote(rest).removeprefix("/") if scheme in ("sqlite", "file") else None
 
 
 def plain(record: Any) -> dict[str, Any]:
@@ -157,6 +168,16 @@ def read_json(text: str) -> Any:
         return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError:
         return text
+
+
+def read_filter(text: str | None) -> dict[str, Any] | None:
+    """A filter as typed; anything but a JSON object is refused with an example."""
+    if text is None:
+        return None
+    found = read_json(text)
+    if not isinstance(found, dict):
+        raise click.UsageError("""a filter is a JSON object, such as '{"age": {"$gte": 18}}'""")
+    return found
 
 
 session_of = click.make_pass_decorator(Session)

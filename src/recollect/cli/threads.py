@@ -69,13 +69,21 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
     if text is not None:
         given: list[dict[str, object]] = [{"role": role, "content": text}]
     else:
-        given = [read_json(line) for line in sys.stdin if line.strip()]
+        given = [_message(line, role) for line in sys.stdin if line.strip()]
+        if not given:
+            raise click.UsageError("nothing to append: give TEXT, or JSON lines on standard input")
     if name:
         given = [{**message, "name": name} for message in given]
     with session.memory(create=True) as memory:
         receipts = memory.threads.append(thread, *given, key=key)
         ids = [receipt.message.id for receipt in receipts]
         session.done({"ids": ids, "replayed": any(r.replayed for r in receipts)}, "\n".join(ids))
+
+
+def _message(line: str, role: str) -> dict[str, object]:
+    """A line of standard input: a message in JSON, or plain text."""
+    found = read_json(line.rstrip("\n"))
+    return found if isinstance(found, dict) else {"role": role, "content": line.rstrip("\n")}
 
 
 @threads.command()

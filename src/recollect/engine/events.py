@@ -6,11 +6,14 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from .core import Core
 
 EVENTS = ("message", "fact", "learning", "fold", "forget", "recall", "context", "job")
 log = logging.getLogger("recollect")
@@ -84,12 +87,11 @@ _NO_SPAN = nullcontext()
 class Listens:
     """What both facades have for those who want to be told."""
 
-    _core: Any
+    _core: Core
 
     def on(self, event: str, hook: Hook) -> Callable[[], None]:
         """Call `hook` when something happens (message, fact, fold, forget, …); what comes back takes it off again."""
-        events: Events = self._core.shared.events
-        return events.on(event, hook)
+        return self._core.shared.events.on(event, hook)
 
     def trace(self) -> None:
         """Count events and time units of work in OpenTelemetry (extra `otel`)."""
