@@ -43,7 +43,7 @@ from .core import Core, R
 from .documents import removal
 from .facts import Facts, index_job
 from .filtered import same
-from .indexing import _grown as statistics
+from .indexing import statistics
 from .lineage import namespaced
 
 ATTACHED = "recollect.context"

@@ -117,7 +117,10 @@ class Indexer:
             Expect(Mark, (core.org, "index", job.item), mark.version if mark else 0),
             Put(Mark(org=core.org, name="index", item=job.item, position=position, updated_at=core.at())),
         ]
-        if not more:
+        if more:
+            # A thread forgotten meanwhile took its job along: nothing of it may be written any more.
+            plan.changes.append(Expect(Job, job.row_key, job.version))
+        else:
             # An append since we looked keeps the job alive.
             plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
             plan.changes += _later(thread, job.item, self._core.shared.derives)
@@ -184,7 +187,7 @@ class Indexer:
         entries = await self._finished(plan.drafts, stamp)
         changes: list[Change] = [Expect(Mark, (core.org, "scope", ns), scope.version if scope else 0)]
         if entries:
-            detail = _grown(scope.detail if scope else None, entries)
+            detail = statistics(scope.detail if scope else None, entries)
             changes.append(
                 Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=core.at()))
             )
@@ -268,7 +271,7 @@ def _entry(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Entry
     return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)
 
 
-def _grown(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
+def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
     """The statistics of a namespace with these entries added."""
     from ..recall.entry import is_assistant
     from ..recall.signals import NAMES

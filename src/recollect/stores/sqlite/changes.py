@@ -154,11 +154,8 @@ def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> in
 
 def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
     kind = change.kind
-    row = cursor.execute(statements(kind).get, change.key).fetchone()
-    place = codec(kind).place
-    if row is not None and "expires_at" in place and not live(row[place["expires_at"]], now):
-        row = None
-    actual = 0 if row is None else row[place["version"]]
+    held: Any = cursor.execute(statements(kind).state, change.key).fetchone()
+    actual = held[0] if held is not None and live(held[1], now) else 0
     if actual != change.version:
         raise Conflict(
             f"a row of {kind.table.name} has version {actual}, expected {change.version}; read it again",

@@ -16,6 +16,7 @@ class Statements(NamedTuple):
     insert: str
     upsert: str
     there: str
+    state: str
     old: str
     to_history: str
     last_version: str
@@ -38,6 +39,8 @@ def statements(kind: type[Record]) -> Statements:
         upsert=f"{insert} ON CONFLICT ({key}) DO UPDATE SET {changed}"
         if changed
         else f"{insert} ON CONFLICT DO NOTHING",
+        state=f"SELECT {'version' if 'version' in place else '0'}, "
+        f"{'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         there=f"SELECT {'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(kept)} FROM {table.name} WHERE {match}" if kept else "",
         to_history=(
