@@ -458,6 +458,19 @@ class RecallStore:
 """,
     ),
     Snippet(
+        "vector.recalled",
+        """
+class Window:
+    def found(self, old_messages, query):
+        return [old_messages[place] for place in most_similar(query, old_messages, self.k)]
+""",
+        """
+class Window:
+    def found(self, old_messages, places):
+        return [old_messages[place] for place in sorted(places)]
+""",
+    ),
+    Snippet(
         "elision.content",
         """
 class Window:

@@ -26,7 +26,8 @@ class ContentEffects(EffectBase):
         owner = target.kids[0] if target.kids else target
         root = dotted(owner).split(".")[0]
         if target.kind == "name" and target.text in ("result", "output", "observation", "content"):
-            if node.text == "=" and value.kind in ("str", "fstr") and _HIDDEN.search(value.text):
+            told = value.kind in ("str", "fstr") and _HIDDEN.search(value.text)
+            if node.text == "=" and (told or (value.kind == "name" and value.text == "marker")):
                 self._add("content", node, target, 2, "stored", "marker")
             return
         if field not in ("content", "text", "output", "result", "parts", "value", "response", "data"):

@@ -55,7 +55,7 @@ class LoopEffects(EffectBase):
         for item in walk(body):
             if (
                 item.kind == "assign"
-                and item.text == "+="
+                and item.text in ("+=", "-=")
                 and (
                     self.scope.speaks_of_tokens(item)
                     or (item.kids[0].kind == "name" and item.kids[0].text in self.scope.token_names)

@@ -7,6 +7,7 @@ import re
 from recollect.analyze import words
 from recollect.analyze.effect_content import ContentEffects
 from recollect.analyze.effect_loops import LoopEffects
+from recollect.analyze.flow import unwrapped
 from recollect.analyze.records import Effect
 from recollect.analyze.syntax import Node, arguments, dotted, last_name, walk
 from recollect.analyze.words import bag
@@ -237,18 +238,34 @@ class Reader(ContentEffects, LoopEffects):
             likeness = self.scope.likeness(value)
             self._replacement(node, value, value, likeness, "returned")
             if value.kind == "list" and value.text == "tuple":
-                self._returned_pair(node, value)
+                self._returned_pair(node, value.kids)
+            elif value.kind == "call" and last_name(value.kids[0])[:1].isupper():
+                self._returned_pair(node, [v for _, v in arguments(value)])
             if value.kind == "dict":
                 for pair in value.kids:
                     if pair.kind == "pair" and words.name_likeness(pair.text) > 0:
                         self._replacement(pair, pair, pair.kids[0], 2, "returned")
 
-    def _returned_pair(self, node: Node, value: Node) -> None:
+    def _returned_pair(self, node: Node, values: list[Node]) -> None:
         """`return summary, messages[-keep:]`: the summary and what it does not stand for."""
-        told = any(self._tells_summary(k, self.summary_names) for k in value.kids)
-        kept = [k for k in value.kids if k.kind == "slice" and self.scope.likeness(k) > 1]
+        told = any(self._tells_summary(k, self.summary_names) for k in values if k.kind != "call")
+        kept = [k for k in values if self._is_cut(k)]
         if told and kept:
             self._add("rebuild", node, kept[0], 2, "returned", "summary_value")
+
+    def _is_cut(self, value: Node) -> bool:
+        """A part of a message list, here or where a name was given its value."""
+        if value.kind == "slice":
+            return self.scope.likeness(value) > 1
+        if value.kind != "name":
+            return False
+        return any(
+            (k.kind == "slice" or (k.kind == "comp" and any(c.kind == "cond_filter" for c in k.kids[3:])))
+            and self.scope.likeness(k) > 1
+            for n in self.scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == value.text
+            for k in walk(n.kids[1])
+        )
 
     def _replacement(self, node: Node, target: Node, value: Node, likeness: int, flow: str) -> None:
         if value.kind == "list" and not value.kids and value.text == "list":
@@ -300,6 +317,7 @@ class Reader(ContentEffects, LoopEffects):
             self._add("score_sort", node, owner, self.scope.likeness(owner), self.scope.flow(node), "scored")
 
     def _filter(self, node: Node) -> None:
+        self._indexed(node)
         likeness = self.scope.likeness(node.kids[2])
         if likeness < 2 or not any(k.kind == "cond_filter" for k in node.kids[3:]) or node.text != "list":
             return
@@ -310,6 +328,24 @@ class Reader(ContentEffects, LoopEffects):
         if names & {"role", "type", "tool", "isinstance"}:
             marks.append("by_role")
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
+
+    def _indexed(self, node: Node) -> None:
+        """`[m for i, m in enumerate(messages) if i >= cut]` is a tail; `[old[i] for i in search(…, old)]` a recall."""
+        inner = unwrapped(node.kids[2])
+        if inner is not node.kids[2] and node.kids[1].kind == "list" and node.kids[1].kids:
+            index, likeness = node.kids[1].kids[0].text, self.scope.likeness(inner)
+            later = any(
+                k.kind == "cmp" and k.text in (">=", ">") and k.kids[0].text == index and k.kids[1].kind != "num"
+                for c in node.kids[3:] for k in walk(c)
+            )  # fmt: skip
+            if likeness > 1 and later:
+                self._add("slice", node, inner, likeness, self.scope.flow(node), "tail")
+        element = node.kids[0]
+        if element.kind == "index" and inner.kind == "call" and self.scope.likeness(element.kids[0]) > 0:
+            found = set(words.words(last_name(inner.kids[0])))
+            fed = any(dotted(k) == dotted(element.kids[0]) for k in inner.kids[1:])
+            if fed and found & {"search", "similar", "similarity", "retrieve", "nearest", "relevant"}:
+                self._add("recalled", node, element.kids[0], 2, self.scope.flow(node))
 
     def _summary_field(self, node: Node, target: Node, value: Node) -> None:
         """`self.summary = self.summarize(self.messages)`: whether it replaces them, other methods say."""
@@ -333,10 +369,10 @@ class Reader(ContentEffects, LoopEffects):
                 continue
             target, value = node.kids
             like = max(self.scope.likeness(target), self.scope.likeness(value))
-            if like > 1 and target.kind == "attr" and not words.SUMMARY.search(target.text):
-                if any(self._is_kept(p) for p in _parts(value)):
-                    self._add("rebuild", node, target, like, "replaced", "summary_value")
-                    return
+            stands = like > 1 and target.kind == "attr" and not words.SUMMARY.search(target.text)
+            if stands and any(self._is_kept(p) for p in _parts(value)):
+                self._add("rebuild", node, target, like, "replaced", "summary_value")
+                return
 
     def _clear_and_refill(self) -> None:
         cleared: tuple[Node, Node] | None = None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from recollect.analyze import words
 from recollect.analyze.syntax import Node, dotted, last_name, walk
 from recollect.analyze.words import bag
 
+_IDENTIFIER = re.compile(r"\w+")
 # Calls that hand a list on as a list.
 _KEEPING = bag(
     "list tuple copy deepcopy reversed sorted array from set_messages structuredclone slice cast filter values"
@@ -19,7 +22,15 @@ _RENDERING = bag("format join render format_messages stringify dumps replace for
 class Scope:
     """The names of one function and what is known about them."""
 
-    def __init__(self, body: Node, path: str, params: dict[str, str], fields: dict[str, str]) -> None:
+    def __init__(
+        self,
+        body: Node,
+        path: str,
+        params: dict[str, str],
+        fields: dict[str, str],
+        carriers: frozenset[str] = frozenset(),
+    ) -> None:
+        self.carriers = carriers
         self.body = body
         self.path = path
         self.place = words.place_likeness(path)
@@ -29,7 +40,7 @@ class Scope:
             for kid in node.kids:
                 self.parents[id(kid)] = node
         self.fields = fields
-        self.typed: dict[str, int] = {n: words.type_likeness(a) for n, a in params.items()}
+        self.typed: dict[str, int] = {n: self.type_likeness(a) for n, a in params.items()}
         self.params = params
         self.token_names: set[str] = set()
         self.length_names: set[str] = set()
@@ -77,12 +88,12 @@ class Scope:
             return
         name = target.text
         if target.kind == "name":
-            known = max(words.type_likeness(node.note), self._value_likeness(value))
+            known = max(self.type_likeness(node.note), self._value_likeness(value))
             if known and known > self.typed.get(name, 0):
                 self.typed[name] = known
-            if value.kind == "call" and last_name(value.kids[0]) == "len" and len(value.kids) > 1:
-                if self.likeness(value.kids[1]) > 0:
-                    self.length_names.add(name)
+            measured = value.kids[1:] if value.kind == "call" and last_name(value.kids[0]) == "len" else []
+            if measured and self.likeness(measured[0]) > 0:
+                self.length_names.add(name)
         if self.speaks_of_tokens(value):
             self.token_names.add(name)
 
@@ -108,7 +119,7 @@ class Scope:
                     return 0
                 return base + (self.place if base == 1 else 0)
             case "attr":
-                base = max(words.name_likeness(node.text), words.type_likeness(self.fields.get(node.text, "")))
+                base = max(words.name_likeness(node.text), self.type_likeness(self.fields.get(node.text, "")))
                 return base + (self.place if base == 1 else 0)
             case "slice" | "index" if node.kind == "slice":
                 return self.likeness(node.kids[0])
@@ -121,7 +132,7 @@ class Scope:
             case "bool":
                 return max((self.likeness(k) for k in node.kids), default=0) if node.text == "or" else 0
             case "comp":
-                return self.likeness(node.kids[2]) if node.text in ("list", "generator") else 0
+                return self.likeness(unwrapped(node.kids[2])) if node.text in ("list", "generator") else 0
             case "list":
                 return max((self.likeness(k.kids[0]) for k in node.kids if k.kind == "spread"), default=0)
             case "spread":
@@ -131,6 +142,13 @@ class Scope:
                 return words.name_likeness(key.text) if key.kind == "str" else 0
             case _:
                 return 0
+
+    def type_likeness(self, annotation: str) -> int:
+        """How much an annotation says "list of messages", known carriers of messages included."""
+        listed = self.carriers and words.LIST_TYPES.search(annotation)
+        if listed and self.carriers & set(_IDENTIFIER.findall(annotation)):
+            return 2
+        return words.type_likeness(annotation)
 
     def _call_likeness(self, node: Node) -> int:
         name = last_name(node.kids[0])
@@ -261,9 +279,9 @@ class Scope:
         """The loop's variables and the names made from them that still say what a message says."""
         names = {k.text for k in walk(loop.kids[0]) if k.kind == "name"}
         for item in walk(loop.kids[2]):
-            if item.kind == "assign" and item.kids[0].kind == "name":
-                if _mentions(item.kids[1], names) and not _projects(item.kids[1]):
-                    names.add(item.kids[0].text)
+            made = item.kind == "assign" and item.kids[0].kind == "name"
+            if made and _mentions(item.kids[1], names) and not _projects(item.kids[1]):
+                names.add(item.kids[0].text)
         return names
 
     def _iterated(self, loop: Node, depth: int, seen: set[str]) -> str:
@@ -296,6 +314,13 @@ def _projects(element: Node) -> bool:
     if element.kind == "call" and len(element.kids) == 1 and element.kids[0].kind == "attr":
         return not _SAYING & set(words.words(element.kids[0].text))
     return element.kind == "attr" and not _SAYING & set(words.words(element.text))
+
+
+def unwrapped(node: Node) -> Node:
+    """What `enumerate` or `reversed` goes over."""
+    while node.kind == "call" and last_name(node.kids[0]) in ("enumerate", "reversed") and len(node.kids) > 1:
+        node = node.kids[1]
+    return node
 
 
 def _mentions(node: Node, names: set[str]) -> bool:

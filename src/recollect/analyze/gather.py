@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from recollect.analyze.carriers import carriers
 from recollect.analyze.discover import Checkout, Source
 from recollect.analyze.parse import parse
 from recollect.analyze.reader import read
@@ -26,7 +27,8 @@ def gather(checkout: Checkout, *, processes: int | None = None, time_limit: floa
     started = time.monotonic()
     files: list[File] = []
     done = 0
-    for batch, result in zip(batches, _run(checkout.root, batches, processes), strict=True):
+    known = carriers(checkout.root, checkout.sources)
+    for batch, result in zip(batches, _run(checkout.root, batches, processes, known), strict=True):
         done += len(batch)
         files.extend(result)
         if progress is not None:
@@ -52,25 +54,25 @@ def _batches(sources: list[Source]) -> Iterator[list[Source]]:
         yield batch
 
 
-def _run(root: Path, batches: list[list[Source]], processes: int | None) -> Iterator[list[File]]:
+def _run(root: Path, batches: list[list[Source]], processes: int | None, known: frozenset[str]) -> Iterator[list[File]]:
     count = processes or min(4, os.cpu_count() or 1)
     if count == 1 or sum(s.size for b in batches for s in b) < _POOL_FROM_BYTES:
         for batch in batches:
-            yield read_batch(root, batch)
+            yield read_batch(root, batch, known)
         return
     with ProcessPoolExecutor(max_workers=count) as pool:
         # `map` yields in the order given, so the merge does not depend on which worker was faster.
-        yield from pool.map(read_batch, [root] * len(batches), batches)
+        yield from pool.map(read_batch, [root] * len(batches), batches, [known] * len(batches))
 
 
-def read_batch(root: Path, batch: list[Source]) -> list[File]:
+def read_batch(root: Path, batch: list[Source], known: frozenset[str]) -> list[File]:
     """Read a few files; one that cannot be read says why."""
-    return [_read_one(root, source) for source in batch]
+    return [_read_one(root, source, known) for source in batch]
 
 
-def _read_one(root: Path, source: Source) -> File:
+def _read_one(root: Path, source: Source, known: frozenset[str]) -> File:
     try:
         data = (root / source.path).read_bytes()
-        return read(parse(source.path, source.language, data), source.package)
+        return read(parse(source.path, source.language, data), source.package, known)
     except (OSError, RecursionError) as error:
         return File(source.path, source.language, 0, source.package, f"{type(error).__name__}")

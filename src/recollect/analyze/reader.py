@@ -29,9 +29,9 @@ _PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
 _RANKING = re.compile(r"important|relevan|rank|priorit", re.I)
 
 
-def read(unit: Unit, package: str) -> File:
+def read(unit: Unit, package: str, carriers: frozenset[str] = frozenset()) -> File:
     """All facts of one file."""
-    file = File(unit.path, unit.language, unit.lines, package)
+    file = File(unit.path, unit.language, unit.lines, package, carriers=carriers)
     if unit.errors:
         file.broken = f"{unit.errors} of {unit.lines} lines unreadable"
         return file
@@ -132,7 +132,7 @@ def _function(
     strings: dict[str, str],
     line: int = 1,
 ) -> None:
-    scope = Scope(body, file.path, {p.name: p.annotation for p in head.params}, fields)
+    scope = Scope(body, file.path, {p.name: p.annotation for p in head.params}, fields, file.carriers)
     guards = Guards(body, scope)
     record = Function(
         file.path, symbol, head.name, owner, line, head.end_line, head.params, head.returns, head.decorators
@@ -245,6 +245,8 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
         marks.add("binary_search")
     if any(scope.likeness(Node("name", 1, p.name)) > 1 for p in record.params):
         marks.add("takes_messages")
+    if any(scope.carriers & set(_IDENTIFIER.findall(p.annotation)) for p in record.params):
+        marks.add("minds_tools")  # units that carry messages keep a call and its results together
     if {"logger", "log", "telemetry"} & name_words:
         marks.add("logging")
 

@@ -109,3 +109,4 @@ class File:
     storage: list[Evidence] = field(default_factory=list)
     budget: list[Evidence] = field(default_factory=list)
     constants: dict[str, tuple[str, int]] = field(default_factory=dict)
+    carriers: frozenset[str] = frozenset()

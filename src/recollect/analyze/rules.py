@@ -238,6 +238,15 @@ RULES: tuple[Rule, ...] = (
         "messages popped from the context are saved where a vector store is written",
     ),
     Rule(
+        "vector.recalled",
+        "vector_swap",
+        ("recalled",),
+        ("goes_somewhere",),
+        _NOISE,
+        0.6,
+        "older messages left out of the window are brought back by similarity to the input",
+    ),
+    Rule(
         "elision.content",
         "content_elision",
         ("content",),

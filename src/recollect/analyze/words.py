@@ -124,7 +124,8 @@ _MODEL_STRONG = bag(
     "astructured_predict chat_with_tools achat_with_tools createmessage text_completion apredict predict_messages "
     "ainvoke_llm invoke_llm call_llm acall_llm llm_call get_llm_response ask_llm query_llm generate_response "
     "chat_completion_stream stream_completion astream_completion streamcompletion streamchat llm_completion "
-    "generate_structured_output get_chat_completion run_llm generatejson generate_json send_completion request_model_response"
+    "generate_structured_output get_chat_completion run_llm generatejson generate_json send_completion "
+    "request_model_response"
 )
 _MODEL_VERBS = bag(
     "chat complete invoke ainvoke call acall generate agenerate predict apredict stream astream run arun run_sync step "

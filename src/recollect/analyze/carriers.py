@@ -1,0 +1,42 @@
+"""Element types that carry messages: found by a quick look at every file before any is read in full."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from recollect.analyze.discover import Source
+
+_CLASS = re.compile(rb"^(?:export\s+)?(?:abstract\s+)?(?:class|interface)\s+(\w+)")
+_FIELD = re.compile(rb"^\s{1,8}(?:readonly\s+|public\s+|private\s+)?(messages|tokens)\??\s*:")
+
+
+def carriers(root: Path, sources: list[Source]) -> frozenset[str]:
+    """Names of classes that hold both `messages` and their `tokens`: a list of these is a list of messages."""
+    found: set[str] = set()
+    for source in sources:
+        try:
+            data = (root / source.path).read_bytes()
+        except OSError:
+            continue  # the full reading reports files that cannot be read
+        if b"messages" in data and b"tokens" in data:
+            found |= _in_file(data)
+    return frozenset(found)
+
+
+def _in_file(data: bytes) -> set[str]:
+    found: set[str] = set()
+    name = ""
+    fields: set[bytes] = set()
+    for line in data.split(b"\n"):
+        opened = _CLASS.match(line)
+        if opened:
+            name, fields = opened[1].decode(), set()
+        elif line[:1].strip():
+            name = "" if not line.startswith((b")", b"}")) else name
+        field = _FIELD.match(line)
+        if field and name:
+            fields.add(field[1])
+            if len(fields) == 2:
+                found.add(name)
+    return found
