@@ -122,7 +122,7 @@ def test_only_so_many_statements_are_kept_prepared(make: Any, org: str, monkeypa
 
 
 def test_a_held_row_lock_ends_in_a_timeout(postgres_url: str, make: Any, org: str) -> None:
-    store = make(lock_timeout=0.2)
+    store = make(lock_timeout=0.5)
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     with psycopg.connect(postgres_url) as other:
         other.execute("SELECT 1 FROM recollect.threads WHERE org = %s FOR UPDATE", (org,))
@@ -132,7 +132,7 @@ def test_a_held_row_lock_ends_in_a_timeout(postgres_url: str, make: Any, org: st
 
 
 def test_a_slow_statement_ends_in_a_timeout(postgres_url: str, make: Any, org: str) -> None:
-    store = make(lock_timeout=5, statement_timeout=0.2)
+    store = make(lock_timeout=20, statement_timeout=1.5)
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     with psycopg.connect(postgres_url) as other:
         other.execute("SELECT 1 FROM recollect.threads WHERE org = %s FOR UPDATE", (org,))

@@ -99,9 +99,7 @@ def test_each_migration_is_recorded_once(postgres_url: str) -> None:
 def test_many_open_a_new_database_at_once(new_database: Callable[[], str]) -> None:
     url = new_database()
     with ThreadPoolExecutor(8) as threads:
-        stores = list(threads.map(opened, [url] * 8))
-    for store in stores:
-        run_blocking(store.close())
+        list(threads.map(lambda _: run_blocking(opened(url).close()), range(8)))
     assert rows(url, "SELECT count(*) FROM recollect.migrations") == [(len(migrations()),)]
 
 

@@ -95,6 +95,9 @@ async def look(session: Session) -> Server:
 async def prepare(session: Session, *, migrate: bool = True) -> Server:
     """Check the server, bring its schema up to date, and take on the application's role."""
     server = await look(session)
+    if server.tables and not server.recorded:
+        # Someone may have migrated between the first and the second look-up of that one statement.
+        server = await look(session)
     _refuse(server)
     latest = migrations()[-1].number
     if server.schema > latest:
