@@ -114,6 +114,8 @@ class Dice:
 
     def _delete_range(self) -> Change:
         kind, prefix, bound = self._range()
+        while kind is Thread:
+            kind, prefix, bound = self._range()
         return DeleteRange(kind, prefix, **self._one(({}, {"after": (bound,)}, {"before": (bound,)})))
 
     def _expect(self) -> Change:
