@@ -33,16 +33,18 @@ async def test_none_reaches_an_instruction_slot_a_learning_or_a_fact(memory: Any
     assert await memory._core.scan(Fact) == []
     assert await memory._core.scan(Learning) == []
     own = memory.scope(user="ada")
-    for row in INJECTIONS[::4]:
+    # The whole thread in one request, then requests that recall some of them.
+    whole = await do(own.context("What did they say?", thread=thread, system=SYSTEM, budget=200_000, recall=False))
+    assert whole.account.kept and len(whole.messages()) > 200
+    contexts = [whole]
+    for row in INJECTIONS[::20]:
         for layout, where in (("standard", None), ("cached", thread)):
-            context = await do(own.context(row["text"][:200], thread=where, system=SYSTEM, layout=layout, budget=6000))
-            for message in context.messages():
-                if message["role"] in INSTRUCTING:
-                    assert message["content"] == SYSTEM
-            assert context.anthropic()["system"] in (SYSTEM, [{"type": "text", "text": SYSTEM}]) or all(
-                row["text"] not in str(context.anthropic()["system"]) for row in INJECTIONS
-            )
-            check_fence(context)
+            asked = row["text"][:200]
+            contexts.append(await do(own.context(asked, thread=where, system=SYSTEM, layout=layout, budget=3000)))
+    for context in contexts:
+        assert [one["content"] for one in context.messages() if one["role"] in INSTRUCTING] == [SYSTEM]
+        assert all(row["text"] not in str(context.anthropic()["system"]) for row in INJECTIONS)
+        check_fence(context)
 
 
 def check_fence(context: Any) -> None:
@@ -59,12 +61,12 @@ async def test_recalled_ones_carry_their_trust(memory: Any, run: Run) -> None:
     await stored(memory)
     labels = {row["text"]: row["trust"] for row in INJECTIONS}
     found = 0
-    for row in INJECTIONS[::10]:
+    for row in INJECTIONS[::20]:
         for hit in await do(memory.recall(row["text"][:300], top_k=5)):
             if hit.text in labels:
                 found += 1
                 assert hit.trust == labels[hit.text]
-    assert found > 20
+    assert found >= 10
 
 
 async def test_a_session_that_folds_them_keeps_them_out_of_the_system_slot(memory: Any, run: Run) -> None:

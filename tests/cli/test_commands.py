@@ -1,0 +1,241 @@
+"""Every command, for people and for programs: what it prints and how it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from recollect import Memory
+
+from .conftest import Recollect
+
+
+def test_facts_are_set_read_listed_corrected_and_deleted(recollect: Recollect) -> None:
+    assert recollect("facts", "set", "user:ada", "city", "Lisbon").out == "user:ada/city version 1\n"
+    assert recollect("facts", "set", "user:ada", "age", "41").code == 0
+    found = recollect("--json", "facts", "get", "user:ada", "age").json()
+    assert (found["value"], found["version"], found["key"]) == (41, 1, "age")
+    assert "Lisbon" in recollect("facts", "get", "user:ada", "city").out
+    where = '{"value": {"$gt": 9}}'
+    assert [row["key"] for row in recollect("--json", "facts", "list", "user:ada").json()] == ["age", "city"]
+    assert recollect("facts", "list", "user:ada", "--where", where).code == 0
+    assert recollect("memory", "list", "user:ada").out == recollect("facts", "list", "user:ada").out
+    assert recollect("facts", "correct", "user:ada", "city", "Porto", "--reason", "moved").code == 0
+    assert [row["value"] for row in recollect("--json", "facts", "history", "user:ada", "city").json()] == [
+        "Lisbon",
+        "Porto",
+    ]
+    assert recollect("facts", "reject", "user:ada", "city").code == 0
+    assert recollect("facts", "get", "user:ada", "city").code == 1
+    assert recollect("facts", "delete", "user:ada", "age").code == 0
+    gone = recollect("facts", "delete", "user:ada", "age")
+    assert (gone.code, gone.err) == (1, "recollect: no fact 'age' in user:ada\n")
+    assert recollect("facts", "history", "user:ada", "nothing").code == 1
+
+
+def test_facts_can_be_written_over_one_version_only(recollect: Recollect) -> None:
+    assert recollect("facts", "set", "global", "k", "1", "--expect", "0").code == 0
+    assert recollect("facts", "set", "global", "k", "2", "--expect", "0").code == 1
+    assert recollect("facts", "set", "global", "k", '{"a": [1, 2]}', "--expect", "1").code == 0
+    assert recollect("--json", "facts", "get", "global", "k").json()["value"] == {"a": [1, 2]}
+
+
+def test_threads_from_making_to_deleting(recollect: Recollect) -> None:
+    assert recollect("threads", "create", "user:ada", "--id", "t", "--title", "Plans").out == "t\n"
+    assert recollect("threads", "append", "t", "I live in Lisbon.").out == "t#1\n"
+    lines = '{"role": "assistant", "content": "Noted."}\nplain words\n'
+    assert recollect("threads", "append", "t", "--name", "Ada", input=lines).out == "t#2\nt#3\n"
+    first = recollect("--json", "threads", "append", "t", "once", "--key", "k").json()
+    again = recollect("--json", "threads", "append", "t", "once", "--key", "k").json()
+    assert (first["ids"], first["replayed"], again["ids"], again["replayed"]) == (["t#4"], False, ["t#4"], True)
+    shown = recollect("--json", "threads", "show", "t", "--all").json()
+    assert [row["text"] for row in shown] == ["I live in Lisbon.", "Noted.", "plain words", "once"]
+    assert len(recollect("--json", "threads", "show", "t", "--last", "2").json()) == 2
+    assert "Plans" in recollect("threads", "list", "user:ada").out
+    assert recollect("--json", "threads", "summaries", "t").json() == []
+    assert recollect("threads", "delete", "t").code == 0
+    assert recollect("threads", "delete", "t").code == 1
+    assert recollect("threads", "show", "t").code == 1
+    assert recollect("threads", "append", "t", "lost").code == 1
+
+
+def test_writing_commands_derive_before_they_end(recollect: Recollect) -> None:
+    recollect("threads", "create", "user:ada", "--id", "t")
+    recollect("threads", "append", "t", "I live in Lisbon and I prefer short answers.")
+    profile = recollect("--json", "profile", "show", "ada").json()
+    assert profile["facts"] == {"location": "Lisbon"} and len(profile["learnings"]) == 1
+    assert "Lisbon" in recollect("profile", "show", "ada").out
+    assert recollect("why", "user:ada/location").out.count("I live in Lisbon") == 1
+    assert recollect("--json", "why", "user:ada/location").json()["kind"] == "fact"
+
+
+def test_learnings_are_added_listed_and_deleted(recollect: Recollect) -> None:
+    made = recollect("--json", "learnings", "add", "--user", "ada", "likes tables").json()
+    assert [row["content"] for row in recollect("--json", "learnings", "list", "--user", "ada").json()] == [
+        "likes tables"
+    ]
+    assert "likes tables" in recollect("learnings", "list", "--user", "ada").out
+    assert recollect("learnings", "delete", "--user", "ada", made["id"]).code == 0
+    assert recollect("learnings", "delete", "--user", "ada", made["id"]).code == 1
+
+
+def test_state_keys_and_counters(recollect: Recollect) -> None:
+    assert recollect("state", "set", "theme", "dark").code == 0
+    assert recollect("--json", "state", "get", "theme").json()["value"] == "dark"
+    assert recollect("state", "increment", "visits").out == "1\n"
+    assert recollect("--json", "state", "increment", "visits", "--by", "4").json() == {"key": "visits", "value": 5}
+    assert recollect("state", "delete", "theme").code == 0
+    assert recollect("state", "delete", "theme").code == 1
+    assert recollect("state", "get", "theme").code == 1
+
+
+def test_tasks_are_listed_shown_and_deleted(recollect: Recollect, tmp_path: Path) -> None:
+    with (
+        Memory(tmp_path / "recollect.db", embedder=None) as memory,
+        memory.tasks.run("import", state={}) as task,
+    ):
+        task.complete("one")
+    assert [row["task_id"] for row in recollect("--json", "tasks", "list").json()] == ["import"]
+    assert "import" in recollect("tasks", "list").out
+    assert recollect("--json", "tasks", "show", "import").json()["task_id"] == "import"
+    assert recollect("tasks", "delete", "import").code == 0
+    assert recollect("tasks", "delete", "import").code == 1
+    assert recollect("tasks", "show", "import").code == 1
+
+
+def test_documents_come_from_files_and_standard_input(recollect: Recollect, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# Harbour\n\nIt closes at noon.", "utf-8")
+    made = recollect("--json", "documents", "add", "global", "notes.md").json()
+    assert made[0]["title"] == "notes.md"
+    assert recollect("documents", "add", "global", "-", "--title", "Typed", input="Boats leave at dawn.").code == 0
+    assert {row["title"] for row in recollect("--json", "documents", "list", "global").json()} == {"notes.md", "Typed"}
+    assert "Typed" in recollect("documents", "list", "global").out
+    assert recollect("documents", "delete", "global", made[0]["id"]).code == 0
+    assert recollect("documents", "delete", "global", made[0]["id"]).code == 1
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\xfa")
+    assert recollect("documents", "add", "global", "bytes").code == 2
+
+
+def test_recall_says_what_it_found_and_why(recollect: Recollect) -> None:
+    recollect("facts", "set", "user:ada", "city", "Lisbon")
+    found = recollect("--json", "recall", "which city").json()
+    assert found[0]["id"] == "user:ada/city" and found[0]["reasons"]
+    assert "Lisbon" in recollect("recall", "which city", "--in", "user:ada", "--kind", "fact", "--top", "1").out
+    assert recollect("recall", "which city", "--kind", "document").code == 1
+
+
+def test_context_shows_a_bar_and_the_request(recollect: Recollect) -> None:
+    recollect("threads", "create", "user:ada", "--id", "t")
+    recollect("threads", "append", "t", "I live in Lisbon.")
+    shown = recollect("context", "t", "And now?", "--budget", "500", "--system", "Be brief.", "--messages")
+    assert shown.code == 0 and "[system]" in shown.out and "And now?" in shown.out
+    manifest = recollect("--json", "context", "t", "And now?", "--budget", "500", "--messages").json()
+    assert manifest["tokens"] <= 500 and manifest["messages"][-1]["content"].endswith("And now?")
+    assert recollect("context", "t", "And now?", "--budget", "3").code == 1
+    assert recollect("context", "nothing", "And now?").code == 1
+
+
+def test_processors_by_name(recollect: Recollect) -> None:
+    recollect("facts", "set", "user:ada", "city", "Lisbon")
+    usual = recollect("--json", "process").json()
+    assert [row["processor"] for row in usual] == ["gc", "facts", "embedder"]
+    every = ["gc", "facts", "learnings", "embedder", "summarizer", "limiter", "archiver", "dedup"]
+    assert [row["processor"] for row in recollect("--json", "process", *every).json()] == every
+    assert "archiver" in recollect("process", "archiver").out
+    assert recollect("process", "nothing").code == 2
+
+
+def test_a_worker_works_until_nothing_is_left(recollect: Recollect, tmp_path: Path) -> None:
+    with Memory(tmp_path / "recollect.db", embedder=None, worker=False) as memory:
+        thread = memory.threads.create("user:ada")
+        memory.threads.append(thread.id, "I live in Lisbon.")
+    assert recollect("--json", "worker", "--once").json()["jobs"] == 3
+    assert recollect("worker", "--once").out == "0 jobs done\n"
+    assert recollect("--json", "facts", "get", "user:ada", "location").json()["value"] == "Lisbon"
+    assert recollect("worker", "--once", "--lease", "0").code == 2
+
+
+def test_forgetting_asks_first_and_reports(recollect: Recollect) -> None:
+    recollect("threads", "create", "user:ada", "--id", "t")
+    recollect("threads", "append", "t", "I live in Lisbon.")
+    assert recollect("forget", "--user", "ada", input="n\n").code == 130
+    assert recollect("--json", "facts", "get", "user:ada", "location").code == 0
+    erased = recollect("--json", "forget", "--message", "t#1", "--physical").json()
+    assert erased["verified"] is True and erased["counts"]["facts"] == 1
+    assert recollect("forget", "--user", "ada", "--yes", "--physical").out.endswith("no trace left in the files\n")
+    assert recollect("facts", "get", "user:ada", "location").code == 1
+    assert recollect("forget", "--yes").code == 2
+    assert recollect("forget", "--user", "a", "--thread", "b", "--yes").code == 2
+    assert recollect("forget", "--thread", "nothing", "--yes").code == 1
+
+
+def test_audit_names_who_did_what(recollect: Recollect) -> None:
+    recollect("facts", "set", "user:ada", "city", "Lisbon")
+    (event,) = recollect("--json", "audit", "--subject", "user:ada/city").json()
+    assert (event["action"], event["kind"], event["actor"]) == ("set", "fact", "user")
+    assert "Lisbon" not in recollect("audit").out and "user:ada/city" in recollect("audit", "--limit", "5").out
+
+
+def test_an_export_comes_back_the_same(recollect: Recollect, tmp_path: Path) -> None:
+    recollect("threads", "create", "user:ada", "--id", "t")
+    recollect("threads", "append", "t", "I live in Lisbon.")
+    assert recollect("--json", "export", "all.jsonl").json()["rows"] > 3
+    assert recollect("--url", "copy.db", "import", "all.jsonl").code == 0
+    assert recollect("--url", "copy.db", "import", "all.jsonl").code == 0
+    assert recollect("--url", "copy.db", "--json", "threads", "show", "t").json() == (
+        recollect("--json", "threads", "show", "t").json()
+    )
+    (tmp_path / "bad.jsonl").write_text('{"not": "ours"}\n', "utf-8")
+    refused = recollect("--url", "copy.db", "import", "bad.jsonl")
+    assert refused.code in (1, 2) and "line 1" in refused.err
+
+
+def test_stats_doctor_and_migrate(recollect: Recollect, tmp_path: Path) -> None:
+    recollect("threads", "create", "user:ada", "--id", "t")
+    recollect("threads", "append", "t", "I live in Lisbon.")
+    stats = recollect("--json", "stats").json()
+    assert (stats["threads"], stats["messages"], stats["facts"]) == (1, 1, 1)
+    assert "messages" in recollect("stats").out
+    doctor = recollect("--json", "doctor", "--deep")
+    assert doctor.code == (1 if doctor.json()["problems"] else 0)
+    assert {"store", "durability", "schema", "queues"} <= set(doctor.json())
+    assert "queues" in recollect("doctor").out
+    assert recollect("--json", "migrate").json()["store"] == "sqlite"
+
+
+def test_dead_letters_are_shown_and_revived(recollect: Recollect, tmp_path: Path) -> None:
+    with Memory(tmp_path / "recollect.db", embedder=None, model=lambda prompt: "no JSON") as memory:
+        thread = memory.threads.create("user:ada")
+        memory.threads.append(thread.id, "I live in Lisbon.")
+    sick = recollect("doctor")
+    assert sick.code == 1 and "1 dead letters in derive: ModelError: invalid: not JSON" in sick.out
+    assert recollect("--json", "doctor", "--retry-dead").json()["revived"] == 1
+    recollect("worker", "--once")
+    assert recollect("--json", "facts", "get", "user:ada", "location").json()["value"] == "Lisbon"
+
+
+def test_completion_scripts(recollect: Recollect) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "_RECOLLECT_COMPLETE" in recollect("completion", shell).out
+    assert recollect("completion", "cmd").code == 2
+
+
+def test_help_and_version(recollect: Recollect) -> None:
+    shown = recollect("--help")
+    assert shown.code == 0 and "doctor" in shown.out
+    assert recollect("--version").out.startswith("recollect")
+    assert recollect("facts", "list", "--help").code == 0
+
+
+def test_a_handle_of_one_user_sees_their_own(recollect: Recollect) -> None:
+    recollect("facts", "set", "user:ada", "city", "Lisbon")
+    assert recollect("--user", "bob", "facts", "list", "user:ada").code == 2
+    assert recollect("--user", "ada", "facts", "get", "user:ada", "city").code == 0
+    assert recollect("--org", "other", "facts", "get", "user:ada", "city").code == 1
+
+
+def test_json_is_json_even_when_there_is_nothing(recollect: Recollect) -> None:
+    recollect("state", "set", "x", "1")
+    for command in (("facts", "list", "global"), ("threads", "list", "global"), ("tasks", "list"), ("recall", "x")):
+        assert msgspec.json.decode(recollect("--json", *command).out) == []

@@ -1,0 +1,163 @@
+"""How the command line behaves: helpful errors, no files from reading, no escapes from content, servers by URL."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Recollect
+
+READING = (
+    ("facts", "list", "global"),
+    ("facts", "get", "global", "k"),
+    ("memory", "list", "global"),
+    ("threads", "show", "t"),
+    ("profile", "show", "ada"),
+    ("recall", "x"),
+    ("context", "t", "x"),
+    ("process",),
+    ("why", "user:ada/city"),
+    ("audit",),
+    ("export", "out.jsonl"),
+    ("stats",),
+    ("doctor",),
+    ("forget", "--user", "ada", "--yes"),
+)
+
+
+@pytest.mark.parametrize("url", [None, "sqlite:///other.db", "sub/none.db"])
+@pytest.mark.parametrize("command", READING)
+def test_reading_makes_no_file(recollect: Recollect, tmp_path: Path, command: tuple[str, ...], url: str | None) -> None:
+    ran = recollect(*(("--url", url) if url else ()), *command)
+    assert ran.code == 1 and "there is no memory at" in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        (("--url", "ftp://x/y", "stats"), 2, "no store for ftp://"),
+        (("facts", "set", "nowhere", "k", "1"), 2, "namespace"),
+        (("facts", "set", "user:", "k", "1"), 2, "namespace"),
+        (("facts", "list", "global", "--where", "{bad"), 2, "a filter is a JSON object"),
+        (("facts", "list", "global", "--where", '{"a": {"$regex": "x"}}'), 2, "$regex"),
+        (("recall", "x", "--where", "[1]"), 2, "a filter is a JSON object"),
+        (("facts", "set", "global", "k", '{"a": 1, "a": 2}'), 2, "the same key twice"),
+        (("facts", "set", "global", "k", "1", "--confidence", "7"), 2, "confidence"),
+        (("threads", "append", "t"), 2, "nothing to append"),
+        (("nothing",), 2, "No such command"),
+        (("facts", "get", "global"), 2, "Missing argument"),
+        (("--url", "postgresql://nobody@127.0.0.1:1/x", "stats"), 1, "recollect:"),
+        (("--url", "redis://127.0.0.1:1/0", "stats"), 1, "recollect:"),
+        (("import", "missing.jsonl"), 2, "does not exist"),
+    ],
+)
+def test_errors_say_what_to_do(recollect: Recollect, args: tuple[str, ...], code: int, says: str) -> None:
+    recollect("state", "set", "x", "1")
+    ran = recollect(*args)
+    assert ran.code == code and says in ran.err
+    assert "Traceback" not in ran.err and len(ran.err) < 1000
+
+
+def test_a_file_that_is_not_ours_is_refused_and_left_alone(recollect: Recollect, tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear Ada", "utf-8")
+    ran = recollect("--url", "letter.txt", "stats")
+    assert ran.code == 1 and (tmp_path / "letter.txt").read_text("utf-8") == "dear Ada"
+
+
+def test_a_missing_extra_names_the_install_command(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['redis'] = None; from recollect.cli.main import main;"
+        "main(['--url', 'redis://127.0.0.1/0', 'stats'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2 and "recollect[redis]" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_escapes_in_content_stay_text(recollect: Recollect) -> None:
+    evil = "\x1b[31mred\x1b]0;title\x07\x9b2J\x08"
+    recollect("facts", "set", "user:ada", "note", evil)
+    recollect("threads", "create", "user:ada", "--id", "t", "--title", evil)
+    recollect("threads", "append", "t", evil)
+    for command in (
+        ("facts", "list", "user:ada"),
+        ("facts", "get", "user:ada", "note"),
+        ("threads", "show", "t"),
+        ("threads", "list", "user:ada"),
+        ("recall", "red title"),
+        ("context", "t", "red?", "--messages"),
+        ("profile", "show", "ada"),
+    ):
+        ran = recollect(*command)
+        assert ran.code == 0 and not set(ran.out) & set("\x1b\x07\x9b\x08")
+        assert "\\x1b[31mred" in ran.out or command[0] == "context"
+    assert recollect("--json", "facts", "get", "user:ada", "note").json()["value"] == evil
+
+
+def run_on_terminal(*args: str, cwd: Path) -> bytes:
+    """The same command with its output on a terminal."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "recollect.cli.main", *args]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    with subprocess.Popen(command, stdout=follower, stderr=follower, stdin=follower, cwd=cwd, env=environment) as ran:
+        os.close(follower)
+        out = b""
+        while True:
+            try:
+                piece = os.read(leader, 65536)
+            except OSError:  # Linux says so when the last writer is gone
+                break
+            if not piece:
+                break
+            out += piece
+    os.close(leader)
+    assert ran.returncode == 0
+    return out
+
+
+def test_colours_come_on_a_terminal_and_escapes_do_not(recollect: Recollect, tmp_path: Path) -> None:
+    recollect("facts", "set", "user:ada", "note", "\x1b[2Jgone")
+    shown = run_on_terminal("facts", "list", "user:ada", cwd=tmp_path)
+    assert b"\x1b[1m" in shown and b"\x1b[2J" not in shown and b"\\x1b[2Jgone" in shown
+
+
+def test_the_program_runs_and_a_closed_pipe_is_no_error(recollect: Recollect, tmp_path: Path) -> None:
+    recollect("state", "set", "k", "1")
+    command = f"{sys.executable} -m recollect.cli.main --json stats | head -c 1"
+    ran = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("{", "", 0)
+
+
+@pytest.mark.parametrize("server", ["postgres_server", "redis_server", "redis_cluster"])
+def test_servers_are_named_by_url(recollect: Recollect, request: pytest.FixtureRequest, server: str, org: str) -> None:
+    at = ("--url", request.getfixturevalue(server).url, "--org", org)
+    assert recollect(*at, "facts", "set", "user:ada", "city", "Lisbon").code == 0
+    assert recollect(*at, "--json", "facts", "get", "user:ada", "city").json()["value"] == "Lisbon"
+    assert recollect(*at, "--json", "stats").json()["facts"] == 1
+    doctor = recollect(*at, "--json", "doctor")
+    found = doctor.json()
+    assert doctor.code == (1 if found["problems"] else 0) and found["store"] in ("postgres", "redis")
+    assert recollect(*at, "migrate").code == 0
+    assert recollect(*at, "forget", "--user", "ada", "--yes").code == 0
+
+
+def test_two_tiers(recollect: Recollect, redis_server: Any, org: str) -> None:
+    at = ("--hot", redis_server.url, "--org", org)
+    assert recollect(*at, "state", "set", "theme", "dark").code == 0
+    assert recollect(*at, "--json", "state", "get", "theme").json()["value"] == "dark"
+    assert "sqlite" in recollect(*at, "--json", "doctor").json()["store"]
+
+
+def test_the_environment_names_the_memory(
+    recollect: Recollect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RECOLLECT_URL", str(tmp_path / "named.db"))
+    recollect("state", "set", "x", "1")
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".db"] == ["named.db"]
+    assert oct((tmp_path / "named.db").stat().st_mode)[-3:] == "600"
