@@ -53,10 +53,11 @@ class TestHotStoreAway(StoreConformance):
         return on_nothing
 
 
-class TestRedisBeforeSqliteProperties(StoreProperties):
+class TestRedisBeforeRamProperties(StoreProperties):
     @pytest.fixture
-    def make_store(self, on_redis: MakeStore) -> MakeStore:
-        return on_redis
+    def make_store(self, hot_server: RedisServer) -> MakeStore:
+        hot_server.flush()
+        return lambda runtime: TieredStore(MemoryStore(), RedisStore(hot_server.url, runtime=runtime))
 
 
 class TestRamBeforeRamProperties(StoreProperties):

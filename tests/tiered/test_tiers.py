@@ -21,6 +21,7 @@ from recollect.stores.base import Change, Claims, Delete, DeleteRange, Diagnoses
 from recollect.stores.hotplans import WINDOW
 from recollect.stores.memory import MemoryStore
 from recollect.stores.redis import RedisStore
+from recollect.stores.redis.keys import base_of
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.tiered import TieredStore
 from recollect.testing.plugin import Run
@@ -401,6 +402,16 @@ def test_a_copy_is_trusted_for_a_minute_at_most(store: TieredStore, durable: Cou
     run(store.get(StateEntry, (org, *K), now=NOW))
     run(durable.apply([Put(entry(org, value="behind"))], now=NOW))
     assert run(store.get(StateEntry, (org, *K), now=NOW + 61 * SECOND)).value == "behind"
+
+
+def test_copies_of_keys_that_are_never_seen_again_do_not_pile_up(
+    store: TieredStore, run: Run, org: str, hot_server: RedisServer
+) -> None:
+    for number in range(400):
+        run(store.apply([Put(entry(org, f"k{number}"))], now=NOW + number * SECOND))
+    with hot_server.client() as client:
+        assert client.zcard(base_of(org) + b"@state") < 200
+    assert len(run(store.scan(StateEntry, (org, "global"), now=NOW))) == 400
 
 
 def test_powers_of_the_durable_store_show_through(store: TieredStore, run: Run, org: str) -> None:

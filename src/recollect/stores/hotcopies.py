@@ -24,6 +24,7 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 WRITING_MICROS = 10_000_000
+TIDY_EVERY = 64
 _random = random.SystemRandom()
 
 
@@ -60,6 +61,7 @@ class HotSide:
         self._dirty: set[str] = set()
         self._incarnation: str | None = None
         self._connections = -1
+        self._marks = 0
 
     @property
     def up(self) -> bool:
@@ -161,7 +163,9 @@ class HotSide:
 
         async def work() -> tuple[int | None, list[Any]]:
             await self._prepare(org)
-            return self._generations.get(org), await self.store.apply(changes, now=now)
+            done = await self.store.apply(changes, now=now)
+            await self._tidy(org, now)
+            return self._generations.get(org), done
 
         try:
             return await self.guarded(work)
@@ -180,6 +184,13 @@ class HotSide:
             await self.guarded(lambda: self._rotate(org))
         except HotDown:
             self.distrust(org)
+
+    async def _tidy(self, org: str, now: int) -> None:
+        """Copies end by themselves; their places in the hot store's indexes are cleared as new ones come."""
+        self._marks += 1
+        tidy = getattr(self.store, "tidy", None)
+        if tidy is not None and self._marks % TIDY_EVERY == 0:
+            await tidy(org, now=now)
 
     # -- trust
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from ...errors import SchemaError, StoreUnavailable, UnknownOutcome, UsageError
@@ -20,6 +21,7 @@ from .scripts import APPLY, CLAIM, PURGE, SCAN
 
 SCHEMA = 1
 PAGE_ROWS = 1000
+TIDY_ROWS = 500
 PAGE_BYTES = 8 * 1024 * 1024
 # The server collects a row this long after its end, so that no clock of a client, a day ahead or behind, loses one.
 SLACK_MS = 2 * 24 * 3600 * 1000
@@ -165,19 +167,16 @@ class RedisStore:
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows for good."""
         counts: dict[str, int] = {}
-        left = {kind.table.name: limit for kind in kinds() if layout(kind).expires is not None}
-        specs = [layout(kind).spec for kind in kinds() if kind.table.name in left]
-        for org in await self._holders(b"!", [spec[0] for spec in specs]):
-            args: list[Any] = [stamp(now)]
-            for spec in specs:
-                args += [*spec, left[spec[0].decode()]]
-            reply = await self._client.script(PURGE, self._base(org), args, write=False)
-            for spec, gone in zip(specs, reply, strict=True):
-                name = spec[0].decode()
+        left = dict.fromkeys(_ending_tables(), limit)
+        for org in await self._holders(b"!", list(left)):
+            for name, gone in (await self._purge(org, now, left)).items():
                 left[name] -= gone
-                if gone:
-                    counts[name] = counts.get(name, 0) + gone
+                counts[name.decode()] = counts.get(name.decode(), 0) + gone
         return counts
+
+    async def tidy(self, org: str, *, now: int) -> None:
+        """Remove some expired rows of one org; what a hot store does now and then, as nobody else may."""
+        await self._purge(org, now, dict.fromkeys(_ending_tables(), TIDY_ROWS))
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
@@ -253,6 +252,13 @@ class RedisStore:
                 continue
         raise unknown
 
+    async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> dict[bytes, int]:
+        args: list[Any] = [stamp(now)]
+        for name, limit in limits.items():
+            args += [*_ending_tables()[name], limit]
+        reply = await self._client.script(PURGE, self._base(org), args, write=False)
+        return {name: gone for name, gone in zip(limits, reply, strict=True) if gone}
+
     async def _holders(self, mark: bytes, tables: Sequence[bytes]) -> list[str]:
         """The orgs that have any of these keys."""
         members = await self._client.command(ORGS_KEY, b"SMEMBERS", ORGS_KEY)
@@ -318,6 +324,12 @@ class RedisStore:
                 self._bases.clear()
             base = self._bases[org] = base_of(org)
         return base
+
+
+@cache
+def _ending_tables() -> dict[bytes, tuple[bytes, bytes, bytes]]:
+    """How the tables are kept whose rows may end, by name."""
+    return {layout(kind).spec[0]: layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
 
 
 def _merged(
