@@ -121,6 +121,20 @@ def test_only_so_many_statements_are_kept_prepared(make: Any, org: str, monkeypa
     assert len(link._names) == 3
 
 
+def test_a_table_changed_under_prepared_statements_is_met_with_new_ones(
+    new_database: Callable[[], str], make: Any, org: str
+) -> None:
+    url = new_database()
+    store = make(url)
+    run_blocking(store.apply([Put(entry(org))], now=NOW))
+    for _ in range(3):
+        run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE recollect.state ALTER COLUMN version TYPE integer")
+    assert run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW)) is not None
+    assert run_blocking(store.apply([Put(entry(org))], now=NOW))[0].version == 2
+
+
 def test_a_held_row_lock_ends_in_a_timeout(postgres_url: str, make: Any, org: str) -> None:
     store = make(lock_timeout=0.5)
     run_blocking(store.apply([Put(thread(org))], now=NOW))

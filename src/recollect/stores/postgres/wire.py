@@ -22,6 +22,8 @@ from ...errors import InvalidValue
 Cell = bytes | None
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = int(pq.Format.BINARY)
+STALE = ("0A000", "26000", "42P05")
+"""A prepared statement that changed its type, is not there, or is there already."""
 MOST_PREPARED = 500
 """Statements a link keeps prepared; there are a few dozen in ordinary use."""
 
@@ -108,9 +110,15 @@ class Link:
         self.broken = True
         preparing = self._send(steps)
         results = yield from self._receive(len(steps) + len(preparing), patience)
-        self.broken = False
         self.used_at = time.monotonic()
-        return self._sorted(results, preparing)
+        try:
+            replies = self._sorted(results, preparing)
+        except Failed as failed:
+            # A link whose prepared statements no longer fit the tables is not worth keeping.
+            self.broken = failed.state in STALE
+            raise
+        self.broken = False
+        return replies
 
     def script(self, sql: bytes, patience: float) -> PQGen[None]:
         """Run a text of several statements in a transaction of their own; raises Failed or Lost."""
