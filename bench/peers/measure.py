@@ -85,10 +85,7 @@ async def facts(peer: Facts, count: int) -> dict[str, Any]:
 
 async def write(peer: Peer, each: int, me: str) -> dict[str, Any]:
     """One writer of several, who begin when all have opened; what was refused is counted, and not tried again."""
-    folder = Path(sys.argv[2])
-    (folder / f"ready{me}").touch()
-    while not (folder / "go").exists():
-        await asyncio.sleep(0.005)
+    await asyncio.to_thread(_line_up, Path(sys.argv[2]), me)
     refused: list[str] = []
     for number in range(each):
         try:
@@ -96,6 +93,13 @@ async def write(peer: Peer, each: int, me: str) -> dict[str, Any]:
         except Exception as error:
             refused.append(type(error).__name__)
     return {"acknowledged": each - len(refused), "refused": len(refused), "errors": sorted(set(refused))}
+
+
+def _line_up(folder: Path, me: str) -> None:
+    """Until the one who started all writers says go."""
+    (folder / f"ready{me}").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.005)
 
 
 async def kept(peer: Peer, most: int) -> dict[str, Any]:

@@ -19,15 +19,17 @@ from tests.stores import program
 from tests.stores.conftest import STORES, OpenOn
 
 
-@pytest.fixture
-def exported(open_on: OpenOn, org: str, clock: FakeClock, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An org with something of every kind in it, and a row of each kind with every field set and with none."""
-    memory = open_on("memory", org=org)
-    program.run(memory, clock, tmp_path / "some.jsonl")
-    rows: list[Record] = [make(kind, org) for kind in kinds() for make in (full, bare)]
-    run_blocking(memory._core.store.apply([Load(row) for row in rows], now=clock.micros))
-    assert set(memory.export(tmp_path / "first.jsonl").counts) == {kind.table.name for kind in kinds()}
-    return tmp_path / "first.jsonl"
+    folder, clock = tmp_path_factory.mktemp("exported"), FakeClock()
+    rows: list[Record] = [make(kind, "source") for kind in kinds() for make in (full, bare)]
+    store = MemoryStore()
+    with Memory(store, org="source", clock=clock, worker=False, counter="estimate") as memory:  # type: ignore[arg-type]
+        program.run(memory, clock, folder / "some.jsonl")
+        run_blocking(store.apply([Load(row) for row in rows], now=clock.micros))
+        assert set(memory.export(folder / "first.jsonl").counts) == {kind.table.name for kind in kinds()}
+    return folder / "first.jsonl"
 
 
 @pytest.mark.parametrize("there", STORES)
