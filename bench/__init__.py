@@ -1,1 +1,1 @@
-"""Benchmarks: our code beside the raw floor (the bare driver doing the same durable work) and beside peers, as ratios."""
+"""Benchmarks: ours beside the raw floor (the bare driver doing the same durable work) and beside peers, as ratios."""

@@ -18,9 +18,9 @@ from .floor import BareSqlite
 
 THREAD = "thread-000000000001"
 WORDS = (
-    "the launch budget was agreed by everyone in the meeting on Monday because our customer asked for an invoice that lists "
-    "each delivery with its date and price while the team in Lisbon prepares a report about storage cost and latency for "
-    "next quarter and someone still has to call the supplier"
+    "the launch budget was agreed by everyone in the meeting on Monday because our customer asked for an invoice "
+    "that lists each delivery with its date and price while the team in Lisbon prepares a report about storage cost "
+    "and latency for next quarter and someone still has to call the supplier"
 ).split()
 
 

@@ -1,4 +1,4 @@
-"""Every code block of the docs runs, every command is documented, every link leads somewhere, every example ends well."""
+"""Every code block of the docs runs, commands are documented, links lead somewhere, examples end well."""
 
 from __future__ import annotations
 
