@@ -1,23 +1,26 @@
-"""How fast and how large: synthetic memories in one scope, with the default embedder.
+"""How fast and how large, through the public API on SQLite: made-up memories, lexical and vector, default embedder.
 
-python bench/recall/speed.py 10000 100000 [--vectors-only]
+    python bench/recall/speed.py 10000 100000 [--scopes 100] [--keep FOLDER]
+
+Memories are appended in bulk; the first recall indexes them, which gives the indexing rate. Times are wall time and CPU
+time: on a shared machine only the second says what recall itself costs.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import resource
+import tempfile
 import time
-import tracemalloc
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from recollect.embed.wordllama import WordLlamaEmbedder
-from recollect.recall.entry import Entry, entry
-from recollect.recall.index import ScopeIndex
-from recollect.recall.query import analyse
-from recollect.recall.select import distinct
-from recollect.recall.vectors import VectorIndex
+from recollect import Memory
 
 _SEED = 7
 _SYLLABLES = [c + v for c in "bdklmnr" for v in "aeiou"]
@@ -25,17 +28,15 @@ _EVERYDAY = (
     "went house garden dinner meeting project train paint music weekend friend sister budget recipe doctor travel book "
     "film match school office holiday birthday coffee report client deadline kitchen bicycle river mountain camera"
 ).split()
-
-
-def vocabulary(size: int, rng: random.Random) -> list[str]:
-    """Everyday words first, then rare made-up ones."""
-    made = {"".join(rng.choices(_SYLLABLES, k=rng.randint(2, 4))) for _ in range(size)}
-    return [*_EVERYDAY, *sorted(made)]
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+_THREAD = 200
+ROUNDS = 200
 
 
 def sentences(count: int, rng: random.Random) -> list[str]:
-    """Texts of 8 to 30 words, their frequencies falling as in a language."""
-    words = vocabulary(20_000, rng)
+    """Texts of 8 to 30 words, their frequencies falling as in a language: everyday words, then rare made-up ones."""
+    made = {"".join(rng.choices(_SYLLABLES, k=rng.randint(2, 4))) for _ in range(20_000)}
+    words = [*_EVERYDAY, *sorted(made)]
     weights = np.cumsum(1 / np.arange(4, len(words) + 4))
     picks = np.random.default_rng(_SEED)
     out = []
@@ -45,92 +46,111 @@ def sentences(count: int, rng: random.Random) -> list[str]:
     return out
 
 
-def _message(i: int, texts: list[str]) -> Entry:
-    return entry(
-        "message",
-        str(i),
-        texts[i],
-        context=texts[i - 1] if i else "",
-        thread=f"t{i // 40}",
-        seq=i % 40,
-        speaker=("Ann", "Bob")[i % 2],
-        created_at=i * 60_000_000,
-    )
+def timed(work: Callable[[], Any]) -> tuple[float, float]:
+    """Wall and CPU seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def build(count: int, embedder: WordLlamaEmbedder) -> tuple[ScopeIndex, list[str]]:
-    """Index so many memories, and say how fast."""
-    texts = sentences(count, random.Random(_SEED))
-    scope = ScopeIndex(embedder.dimensions)
-    start = time.perf_counter()
-    for at in range(0, count, 1000):
-        part = [_message(at + i, texts) for i in range(min(1000, count - at))]
-        scope.add(part, embedder.embed([e.text for e in part]))
-    spent = time.perf_counter() - start
-    size = scope.vectors.nbytes / count if scope.vectors else 0
-    print(f"{count:,} memories: indexed {count / spent:,.0f}/s; vectors {size:.0f} B each")
-    return scope, texts
+def fill(memory: Memory, ns: str, texts: list[str]) -> None:
+    """Append texts in threads of two people."""
+    for at in range(0, len(texts), _THREAD):
+        id = memory.threads.create(ns).id
+        memory.threads.append(
+            id,
+            *(
+                {
+                    "role": "user",
+                    "name": ("Ann", "Bob")[i % 2],
+                    "content": texts[i],
+                    "created_at": _START + timedelta(minutes=i),
+                }
+                for i in range(at, min(at + _THREAD, len(texts)))
+            ),
+        )
 
 
-def measure(scope: ScopeIndex, texts: list[str], embedder: WordLlamaEmbedder, rounds: int) -> None:
-    """Recall with four-word questions, all steps included."""
+def ask(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
+    """Recall with questions of four words each."""
     rng = random.Random(1)
-    spent: dict[str, list[float]] = {"analyse+embed": [], "candidates": [], "rank": [], "all": []}
-    for _ in range(rounds):
-        asked = "What did Ann say about " + " ".join(rng.sample(rng.choice(texts).split()[1:], 4)) + "?"
-        t0 = time.perf_counter()
-        query = analyse(asked, speakers=scope.stats.speakers, now=10**15)
-        vector = embedder.embed([query.embed_text])[0]
-        t1 = time.perf_counter()
-        keys, _ = scope.candidates(query, vector)
-        t2 = time.perf_counter()
-        distinct(scope.search(query, vector, explain=10), 10)
-        t3 = time.perf_counter()
-        for name, value in (
-            ("analyse+embed", t1 - t0),
-            ("candidates", t2 - t1),
-            ("rank", t3 - t2 - (t2 - t1)),
-            ("all", t3 - t2 + t1 - t0),
-        ):
-            spent[name].append(1000 * value)
-    for name, values in spent.items():
-        values.sort()
-        print(f"   {name:14} p50 {values[len(values) // 2]:7.2f} ms   p95 {values[int(0.95 * len(values))]:7.2f} ms")
-    print(f"   candidates {len(keys)}")
+    spent = []
+    for i in range(rounds + 10):
+        words = rng.sample(rng.choice(texts).split()[1:], 4)
+        asked = f"What did Ann say about {' '.join(words)}?"
+        took = timed(lambda asked=asked: memory.recall(asked, namespaces=ns))  # type: ignore[misc]
+        if i >= 10:
+            spent.append(took)
+    for name, values in zip(("wall", "CPU"), zip(*spent, strict=True), strict=True):
+        ordered = sorted(1000 * value for value in values)
+        p50, p95 = ordered[len(ordered) // 2], ordered[int(0.95 * len(ordered))]
+        print(f"   recall, {name:4}  p50 {p50:7.2f} ms   p95 {p95:7.2f} ms", flush=True)
 
 
-def overlap(vectors: VectorIndex[tuple[str, str]], embedder: WordLlamaEmbedder, texts: list[str], rounds: int) -> None:
+def overlap(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
     """recall@10 of the vector arm against exact search over the same vectors."""
+    from recollect.embed.wordllama import WordLlamaEmbedder
+
+    embedder = WordLlamaEmbedder()
+    index = memory._twin._core.shared.scopes.get((memory.org, ns)).vectors
     rng = random.Random(2)
-    every = list(vectors._keys)
     found = []
     for _ in range(rounds):
         query = embedder.embed([" ".join(rng.choice(texts).split()[:6])])[0]
-        exact = vectors.cosines(query, every)
-        top = {every[i] for i in np.argpartition(-exact, 10)[:10]}
-        found.append(len(top & set(vectors.search(query, 150).keys[:10])) / 10)
-    print(f"   vector recall@10 against exact: {np.mean(found):.3f}")
+        exact = index._full(np.arange(len(index)), query)
+        top = {index._keys[i] for i in np.argpartition(-exact, 10)[:10]}
+        found.append(len(top & set(index.search(query, 64).keys[:10])) / 10)
+    keys = sum(len(key) + 49 for key in index._keys) + 110 * len(index)
+    size = (index.nbytes + keys) / len(index)
+    print(f"   vector recall@10 against exact {np.mean(found):.3f}; about {size:.0f} B of RAM each", flush=True)
+
+
+def one(size: int, folder: Path, rounds: int) -> None:
+    """One scope of so many memories."""
+    texts = sentences(size, random.Random(_SEED))
+    path = folder / f"speed-{size}.db"
+    fresh = not path.exists()
+    with Memory(path, worker=False, extract=None) as memory:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        if fresh:
+            wall, cpu = timed(lambda: fill(memory, "user:ann", texts))
+            print(f"{size:,} memories: appended {size / wall:,.0f}/s ({size / cpu:,.0f} per CPU second)", flush=True)
+            wall, cpu = timed(lambda: memory.recall("warm", namespaces="user:ann"))
+            print(f"   indexed {size / wall:,.0f}/s ({size / cpu:,.0f} per CPU second)", flush=True)
+        else:
+            wall, cpu = timed(lambda: memory.recall("warm", namespaces="user:ann"))
+            print(f"{size:,} memories: loaded in {wall:.1f} s ({cpu:.1f} s of CPU)", flush=True)
+        ask(memory, "user:ann", texts, rounds)
+        overlap(memory, "user:ann", texts, 30)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # of the embedder too
+        print(f"   the process grew by at most {1024 * grown / size:,.0f} B each", flush=True)
+
+
+def many(scopes: int, folder: Path, rounds: int) -> None:
+    """Many scopes of a thousand memories: one of them, and a store that holds only that one."""
+    texts = sentences(1000, random.Random(_SEED))
+    for count in (1, scopes):
+        with Memory(folder / f"scopes-{count}.db", worker=False, extract=None) as memory:
+            for number in range(count):
+                fill(memory, f"user:u{number}", texts)
+                memory.recall("warm", namespaces=f"user:u{number}")
+            print(f"1,000 memories in one of {count:,} scopes", flush=True)
+            ask(memory, f"user:u{count // 2}", texts, rounds)
 
 
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("sizes", type=int, nargs="*", default=[10_000, 100_000])
-    ap.add_argument("--rounds", type=int, default=100)
-    ap.add_argument("--memory", action="store_true", help="trace allocations; slower")
+    ap.add_argument("--rounds", type=int, default=ROUNDS)
+    ap.add_argument("--scopes", type=int, default=0, help="compare so many scopes of 1,000 memories with one")
+    ap.add_argument("--keep", type=Path, help="a folder to keep the files in, and to find them again")
     a = ap.parse_args()
-    embedder = WordLlamaEmbedder()
-    embedder.embed(["warm"])
-    for size in a.sizes:
-        if a.memory:
-            tracemalloc.start()
-        scope, texts = build(size, embedder)
-        if a.memory:
-            total = tracemalloc.get_traced_memory()[0] - sum(len(t) for t in texts)
-            print(f"   {total / size:.0f} B of memory per entry over its text")
-            tracemalloc.stop()
-        measure(scope, texts, embedder, a.rounds)
-        if scope.vectors is not None:
-            overlap(scope.vectors, embedder, texts, 30)
+    with tempfile.TemporaryDirectory() as made:
+        folder = a.keep or Path(made)
+        for size in a.sizes:
+            one(size, folder, a.rounds)
+        if a.scopes:
+            many(a.scopes, folder, a.rounds)
 
 
 if __name__ == "__main__":

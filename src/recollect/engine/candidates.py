@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -70,6 +70,14 @@ class Scoped(msgspec.Struct):
     counts: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     sample: Any = None
 
+    def drop(self, key: Key) -> None:
+        """Forget an entry that is no longer there; the key begins with the namespace."""
+        short = slim(*key[1:])
+        if self.vectors is not None:
+            self.vectors.remove([short])
+        if self.lexical is not None:
+            self.lexical.remove(short)
+
 
 class Found(msgspec.Struct):
     """What the namespaces of one recall gave."""
@@ -99,23 +107,32 @@ class Candidates:
     async def take(self, scopes: Sequence[tuple[str, Mark]], count: int) -> Found:
         """Up to `count` of each arm and namespace, and what goes with them."""
         found = Found()
-        beside: dict[Key, None] = {}
+        wanted: dict[Key, Scoped | None] = {}
         for ns, mark in scopes:
             scoped = await self._scoped(ns, mark)
             worded = await self._by_words(scoped, mark, count, found)
-            near = await self._by_meaning(scoped, count, found)
-            if self._query.dates and (scoped.vectors is None or not len(scoped.vectors)):
-                await self._at_dates(ns, mark, found)
+            near, dated = await self._by_meaning(scoped, mark, count, found)
             found.full = found.full or max(len(worded), len(near)) >= count
+            wanted.update(((ns, *key), scoped) for key in [*near, *dated])
             best = [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]]
-            beside.update((key, None) for key in _neighbours(ns, best) if key not in found.entries)
+            beside = _neighbours(ns, best)
             if self._query.kind == "request":
-                lane = [(ns, *item[1:]) for item in mark.detail.get("standing", ())]
-                beside.update((key, None) for key in lane if key not in found.entries)
-        if beside:
-            got = await self._core.get_many(Entry, list(beside))
-            found.add(entry for entry in got if entry is not None)
+                beside += [(ns, *item[1:]) for item in mark.detail.get("standing", ())]
+            for key in beside:
+                wanted.setdefault(key, None)
+        await self._add(wanted, found)
         return found
+
+    async def _add(self, wanted: Mapping[Key, Scoped | None], found: Found) -> None:
+        """Get what was found by its key alone, in one go; what an index in RAM has and the store has not leaves it."""
+        missing = [key for key in wanted if key not in found.entries]
+        if not missing:
+            return
+        for key, entry in zip(missing, await self._core.get_many(Entry, missing), strict=True):
+            if entry is not None:
+                found.entries[key] = entry
+            elif (scoped := wanted[key]) is not None:
+                scoped.drop(key)
 
     # -- words
 
@@ -128,14 +145,14 @@ class Candidates:
         for term, number in frequency.items():
             found.counts[term] = found.counts.get(term, 0) + number
         if scoped.lexical is not None:
-            keys = [whole(key) for key, _ in scoped.lexical.search(self._query.terms, count)]
-            got = await self._living(scoped, keys)
-        else:
-            searching: Any = self._core.store
-            terms = select_terms(self._query.terms, frequency, entries)
-            got = await searching.search_text(
-                scoped.org, scoped.ns, terms, limit=count, now=self._core.now(), kinds=self._asked.kinds
-            )
+            keys = [(scoped.ns, *whole(key)) for key, _ in scoped.lexical.search(self._query.terms, count)]
+            await self._add(dict.fromkeys(keys, scoped), found)
+            return [key[1:] for key in keys if key in found.entries]
+        searching: Any = self._core.store
+        terms = select_terms(self._query.terms, frequency, entries)
+        got = await searching.search_text(
+            scoped.org, scoped.ns, terms, limit=count, now=self._core.now(), kinds=self._asked.kinds
+        )
         found.add(got)
         return [(entry.kind, entry.parent, entry.id) for entry in got]
 
@@ -155,28 +172,24 @@ class Candidates:
 
     # -- meaning
 
-    async def _by_meaning(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
-        """Entries whose vectors are near the question's, nearest first; the key of each."""
+    async def _by_meaning(self, scoped: Scoped, mark: Mark, count: int, found: Found) -> tuple[list[Key], list[Key]]:
+        """Keys of entries near the question, nearest first, and of entries from the times that it names."""
         core, vector, kinds = self._core, self._vector, self._asked.kinds
-        if vector is None or scoped.embedder is None:
-            return []
-        if scoped.vectors is None:
-            searching: Any = core.store
-            near = await searching.search_vector(
-                scoped.org, scoped.ns, scoped.embedder, vector.tolist(), limit=count, now=core.now(), kinds=kinds
-            )
-            found.add(entry for entry, _ in near)
-            found.spread.append(await core.runtime.call(_sampled, scoped.sample, vector))
-            return [(entry.kind, entry.parent, entry.id) for entry, _ in near]
-        if not len(scoped.vectors):
-            return []
-        nearest, dated = await core.runtime.call(_nearest, scoped.vectors, vector, count, self._asked, self._query)
-        found.spread.append((len(scoped.vectors), nearest.mean, nearest.std))
-        keys = [whole(key) for key in nearest.keys]
-        wanted = dict.fromkeys([*keys, *(whole(key) for key in dated)])
-        missing = [key for key in wanted if (scoped.ns, *key) not in found.entries]
-        found.add(await self._living(scoped, missing))
-        return keys
+        if scoped.vectors is not None and vector is not None and len(scoped.vectors):
+            nearest, dated = await core.runtime.call(_nearest, scoped.vectors, vector, count, self._asked, self._query)
+            found.spread.append((len(scoped.vectors), nearest.mean, nearest.std))
+            return [whole(key) for key in nearest.keys], [whole(key) for key in dated]
+        if self._query.dates:
+            await self._at_dates(scoped.ns, mark, found)
+        if vector is None or scoped.embedder is None or scoped.vectors is not None:
+            return [], []
+        searching: Any = core.store
+        near = await searching.search_vector(
+            scoped.org, scoped.ns, scoped.embedder, vector.tolist(), limit=count, now=core.now(), kinds=kinds
+        )
+        found.add(entry for entry, _ in near)
+        found.spread.append(await core.runtime.call(_sampled, scoped.sample, vector))
+        return [(entry.kind, entry.parent, entry.id) for entry, _ in near], []
 
     async def _at_dates(self, ns: str, mark: Mark, found: Found) -> None:
         """What was said at the times that the question names, where no vectors in RAM tell; small namespaces only."""
@@ -185,18 +198,6 @@ class Candidates:
         for start, end in self._query.dates:
             within = parse_filter({"created_at": {"$gte": to_datetime(start), "$lt": to_datetime(end)}})
             found.add(await self._core.scan(Entry, ns, where=within, limit=DATED))
-
-    async def _living(self, scoped: Scoped, keys: Sequence[Key]) -> list[Entry]:
-        """Entries that are still there; those that are not leave the index of this process too."""
-        got = await self._core.get_many(Entry, [(scoped.ns, *key) for key in keys])
-        gone = [slim(*key) for key, entry in zip(keys, got, strict=True) if entry is None]
-        if gone:
-            if scoped.vectors is not None:
-                scoped.vectors.remove(gone)
-            if scoped.lexical is not None:
-                for key in gone:
-                    scoped.lexical.remove(key)
-        return [entry for entry in got if entry is not None]
 
     # -- what this process keeps in RAM
 
@@ -245,7 +246,7 @@ class Candidates:
         scoped.stamp = mark.position
 
 
-def slim(kind: str, parent: str, id: str) -> Any:
+def slim(kind: Any, parent: Any, id: Any) -> Any:
     """The key of an entry as it is kept in RAM: the id of a message says its thread already."""
     return id if kind == "message" else (kind, parent, id)
 

@@ -1,0 +1,61 @@
+"""Embedders that fail, change or come late never keep recall from working."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .conftest import Failing, WordHashes
+from .test_promises import ADA, found, thread
+
+
+async def test_a_failing_embedder_leaves_recall_lexical_and_is_told_by_doctor(open_memory: Any) -> None:
+    memory = open_memory(embedder=Failing("away"))
+    await thread(memory, "The caravan crossed the desert")
+    assert await found(memory, "caravan") == ["The caravan crossed the desert"]
+    problems = (await memory.doctor())["problems"]
+    assert any(problem.startswith("embedder: ModelError") for problem in problems)
+    assert not any("caravan" in problem for problem in problems)
+
+
+async def test_vectors_come_once_the_embedder_is_back(open_memory: Any) -> None:
+    away = open_memory(embedder=Failing("word-hashes"))
+    await thread(away, "The caravan crossed the desert")
+    assert await found(away, "caravan") == ["The caravan crossed the desert"]
+    back = open_memory(embedder=WordHashes())
+    assert not await by_vector(back, "caravan desert")
+    await back.process("embedder")
+    assert await by_vector(back, "caravan desert")
+
+
+async def test_another_embedder_is_detected_and_reembeds(open_memory: Any) -> None:
+    old = open_memory(embedder=WordHashes("old"))
+    await thread(old, "The caravan crossed the desert", "An oasis at noon")
+    assert await by_vector(old, "caravan desert")
+    new = open_memory(embedder=WordHashes("new", 16))
+    assert (await found(new, "caravan"))[0] == "The caravan crossed the desert"
+    assert not await by_vector(new, "caravan desert")
+    assert any("vectors of" in problem and "old" in problem for problem in (await new.doctor())["problems"])
+    await new.process("embedder")
+    assert await by_vector(new, "caravan desert")
+    assert not any("vectors of" in problem for problem in (await new.doctor())["problems"])
+
+
+async def test_without_an_embedder_nothing_is_embedded(open_memory: Any) -> None:
+    memory = open_memory(embedder=None)
+    await thread(memory, "The caravan crossed the desert")
+    assert await found(memory, "caravan") == ["The caravan crossed the desert"]
+    assert not await by_vector(memory, "caravan")
+
+
+async def test_a_question_is_embedded_once_and_messages_in_batches(open_memory: Any) -> None:
+    embedder = WordHashes()
+    memory = open_memory(embedder=embedder)
+    await thread(memory, *(f"Sentence number {i}" for i in range(50)))
+    await memory.recall("sentence", namespaces=ADA)
+    assert embedder.calls == 2
+
+
+async def by_vector(memory: Any, query: str) -> bool:
+    """Whether vectors had a say in the first hit."""
+    hits = await memory.recall(query, namespaces=ADA)
+    return any(reason.signal == "vector" for reason in hits[0].reasons)

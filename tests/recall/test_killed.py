@@ -1,0 +1,48 @@
+"""A process that dies between an append and its index leaves nothing unfound."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory
+
+from .conftest import WordHashes
+
+_CHILD = """
+import os, sys
+from recollect import Memory
+
+class Deadly:
+    name, dimensions, batches = "word-hashes", 32, 0
+    def embed(self, texts):
+        Deadly.batches += 1
+        if Deadly.batches > int(sys.argv[2]):
+            os._exit(9)
+        return [[1.0] * 32 for _ in texts]
+
+memory = Memory(sys.argv[1], embedder=Deadly(), worker=False, extract=None)
+thread = memory.threads.create("user:ada", id="long")
+for start in range(0, 1200, 100):
+    memory.threads.append("long", *({"role": "user", "content": f"Pebble unique{i}"} for i in range(start, start + 100)))
+memory.facts.set("user:ada", "stone", "pebble of granite")
+if sys.argv[2] == "0":
+    os._exit(9)
+memory.recall("pebble", namespaces="user:ada")
+"""
+
+
+@pytest.mark.parametrize("batches", [0, 1, 2])
+def test_nothing_stays_unindexed_after_a_kill(tmp_path: Path, batches: int) -> None:
+    path = tmp_path / "memory.db"
+    done = subprocess.run([sys.executable, "-c", _CHILD, str(path), str(batches)], check=False)
+    assert done.returncode == 9
+    with Memory(path, embedder=WordHashes(), worker=False, extract=None) as memory:
+        for number in (0, 1, 498, 499, 500, 501, 999, 1000, 1199):
+            hits = memory.recall(f"unique{number}", namespaces="user:ada", top_k=3)
+            assert f"Pebble unique{number}" in [hit.text for hit in hits]
+        assert memory.recall("granite", namespaces="user:ada")[0].kind == "fact"
+        assert memory.stats()["indexed"] == 1201

@@ -1,0 +1,97 @@
+"""What was written is found by the next recall, and what was taken back is not: on every store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.testing import FakeClock
+
+ADA = "user:ada"
+
+
+async def found(memory: Any, query: str, **options: Any) -> list[str]:
+    """The texts of the hits, best first."""
+    return [hit.text for hit in await memory.recall(query, **{"namespaces": ADA, **options})]
+
+
+async def thread(memory: Any, *texts: str, ns: str = ADA, **fields: Any) -> str:
+    """A thread with these messages."""
+    id = (await memory.threads.create(ns)).id
+    await memory.threads.append(id, *({"role": "user", "content": text, **fields} for text in texts))
+    return str(id)
+
+
+async def test_the_next_recall_finds_what_was_just_written(memory: Any) -> None:
+    id = await thread(memory, "My bicycle is red")
+    assert await found(memory, "bicycle") == ["My bicycle is red"]
+    await memory.threads.append(id, {"role": "user", "content": "The bicycle was stolen"})
+    assert "The bicycle was stolen" in await found(memory, "bicycle stolen")
+    await memory.facts.set(ADA, "bicycle_brand", "Bianchi")
+    assert await found(memory, "bicycle brand", kinds="fact") == ["bicycle brand: Bianchi"]
+    await memory.facts.set(ADA, "bicycle_brand", "Gazelle")
+    assert await found(memory, "bicycle brand", kinds="fact") == ["bicycle brand: Gazelle"]
+    await memory.learnings.add("prefers bicycles to cars", type="preference", user="ada")
+    assert await found(memory, "cars", kinds="learning") == ["prefers bicycles to cars"]
+    await memory.documents.add(ADA, "A bicycle pump needs a gasket.", title="Pumps")
+    assert await found(memory, "gasket", kinds="document") == ["A bicycle pump needs a gasket."]
+
+
+async def test_the_next_recall_does_not_find_what_was_deleted(memory: Any) -> None:
+    first = await thread(memory, "The heron nests here", "The heron flew")
+    second = await thread(memory, "Another heron")
+    await memory.facts.set(ADA, "bird", "heron")
+    learning = await memory.learnings.add("likes the heron", type="preference", user="ada")
+    document = await memory.documents.add(ADA, "On the heron.", id="heron-page")
+    assert len(await found(memory, "heron")) == 6
+    await memory.threads.delete_messages(first, ids=[f"{first}#1"])
+    assert "The heron nests here" not in await found(memory, "heron")
+    await memory.threads.delete(second)
+    assert "Another heron" not in await found(memory, "heron")
+    await memory.facts.delete(ADA, "bird")
+    await memory.learnings.delete(learning.id, user="ada")
+    await memory.documents.delete(ADA, document.id)
+    assert await found(memory, "heron") == ["The heron flew"]
+
+
+async def test_what_expired_is_not_found(memory: Any, clock: FakeClock) -> None:
+    await memory.facts.set(ADA, "badge", "colour turquoise", ttl=60)
+    await memory.facts.set(ADA, "door", "colour turquoise too")
+    assert len(await found(memory, "turquoise")) == 2
+    clock.advance(61)
+    assert await found(memory, "turquoise") == ["door: colour turquoise too"]
+
+
+async def test_what_was_rejected_is_not_found(memory: Any) -> None:
+    await memory.facts.set(ADA, "allergy", "peanuts")
+    assert await found(memory, "peanuts") == ["allergy: peanuts"]
+    await memory.facts.reject(ADA, "allergy", reason="a mistake")
+    assert await found(memory, "peanuts") == []
+
+
+async def test_what_was_forgotten_is_not_found(memory: Any) -> None:
+    kept = await thread(memory, "The lighthouse keeper")
+    gone = await thread(memory, "The lighthouse secret")
+    assert len(await found(memory, "lighthouse")) == 2
+    await memory.forget(thread=gone)
+    assert await found(memory, "lighthouse secret") == ["The lighthouse keeper"]
+    await memory.forget(user="ada")
+    assert await found(memory, "lighthouse") == []
+    assert await memory.threads.get(kept) is None
+
+
+async def test_a_changed_message_order_leaves_neighbours_alone(memory: Any) -> None:
+    id = await thread(memory, "Where did the parcel go?", "To Lisbon.", "Thanks", "By the way, we moved.")
+    assert "To Lisbon." in await found(memory, "Where did the parcel go?")
+    await memory.threads.delete_messages(id, ids=[f"{id}#1"])
+    assert "Where did the parcel go?" not in await found(memory, "parcel")
+
+
+async def test_two_handles_see_what_the_other_writes_and_deletes(memory: Any, open_memory: Any) -> None:
+    other = open_memory()
+    id = await thread(memory, "A walnut table")
+    assert await found(other, "walnut") == ["A walnut table"]
+    await thread(other, "A walnut chair")
+    assert sorted(await found(memory, "walnut")) == ["A walnut chair", "A walnut table"]
+    await other.threads.delete(id)
+    assert await found(memory, "walnut") == ["A walnut chair"]
+    assert await found(other, "walnut") == ["A walnut chair"]
