@@ -16,12 +16,25 @@ SYSTEM = "You are a careful assistant."
 INSTRUCTING = ("system", "developer")
 
 
+def exchange(row: dict[str, Any]) -> list[Any]:
+    """One attempt as it is stored: a tool's with the call it answers, a page's as a quoted message."""
+    if row["role"] != "tool":
+        return [Message(role=row["role"], content=row["text"], trust=row["trust"])]
+    id = f"call{row['id']}"
+    call = {"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": id, "content": row["text"], "trust": row["trust"]},
+    ]
+
+
 async def stored(memory: Any) -> str:
+    """A thread with all of them."""
     thread = await do(memory.threads.create("user:ada"))
     await do(memory.threads.append(thread.id, "Please read these pages for me."))
-    found = [Message(role=row["role"], content=row["text"], trust=row["trust"]) for row in INJECTIONS]
-    for start in range(0, len(found), 50):
-        await do(memory.threads.append(thread.id, *found[start : start + 50]))
+    for start in range(0, len(INJECTIONS), 50):
+        found = [message for row in INJECTIONS[start : start + 50] for message in exchange(row)]
+        await do(memory.threads.append(thread.id, *found))
     id: str = thread.id
     return id
 
@@ -35,7 +48,8 @@ async def test_none_reaches_an_instruction_slot_a_learning_or_a_fact(memory: Any
     own = memory.scope(user="ada")
     # The whole thread in one request, then requests that recall some of them.
     whole = await do(own.context("What did they say?", thread=thread, system=SYSTEM, budget=200_000, recall=False))
-    assert whole.account.kept and len(whole.messages()) > 200
+    shown = {message.text for unit in whole.account.kept for message in unit.messages}
+    assert {row["text"] for row in INJECTIONS} <= shown
     contexts = [whole]
     for row in INJECTIONS[::20]:
         for layout, where in (("standard", None), ("cached", thread)):
