@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import importlib.util
 import os
 import platform
@@ -10,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -40,7 +42,12 @@ class RedisServer:
             raise RuntimeError("a server given by RECOLLECT_TEST_REDIS_URL is not ours to start")
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder
+                self._command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                cwd=self.folder,
+                preexec_fn=_end_with_parent,
             )
         wait_for(self._answers, lambda: f"Redis did not start:\n{(self._folder() / 'log').read_text()[-2000:]}")
 
@@ -224,6 +231,12 @@ def _binary(product: str) -> str | None:
     machine = {"amd64": "x86_64"}.get(platform.machine().lower(), platform.machine().lower())
     program = Path(spec.origin).parent / "_binaries" / f"{platform.system().lower()}-{machine}" / "valkey-server"
     return str(program) if program.exists() else None
+
+
+def _end_with_parent() -> None:
+    """A test session that is killed leaves no server behind, where the system knows how."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _is_whole(node: RedisServer) -> bool:
