@@ -85,6 +85,8 @@ class EffectBase:
             if words.SUMMARY.search(callee) and not found & {"should", "is", "needs", "has"}:
                 return True
             makes = callee[:1].isupper() or found & {"message", "msg", "build", "make", "new", "create", "dict", "wrap"}
+            if any(k.kind == "name" and "summary" in words.words(k.text) for k in value.kids[1:]):
+                return "count" not in found and "tokens" not in found
             return bool(makes) and any(self._tells_summary(k, names) for k in value.kids[1:])
         return False
 

@@ -374,9 +374,18 @@ class Reader(ContentEffects, LoopEffects):
                 self._add("rebuild", node, target, like, "replaced", "summary_value")
                 return
 
+    def _empties(self, node: Node) -> bool:
+        """`self.history = []`, or a list of what is kept put in its place."""
+        target, value = node.kids
+        empty = value.kind == "list" and not value.kids and value.text == "list"
+        kept = value.kind in ("name", "slice") and node.text == "="
+        return (empty or kept) and target.kind == "attr" and self.scope.likeness(target) > 1
+
     def _clear_and_refill(self) -> None:
         cleared: tuple[Node, Node] | None = None
         for node in self.scope.nodes:
+            if node.kind == "assign" and self._empties(node):
+                cleared = (node, node.kids[0])
             if node.kind != "call":
                 continue
             name = last_name(node.kids[0]).lower()
@@ -388,14 +397,16 @@ class Reader(ContentEffects, LoopEffects):
                     cleared = (node, owner)
                     self._add("clear", node, owner, max(2 if memory else 1, likely), "stored")
             elif cleared is not None and name in _REFILLING and node.line > cleared[0].line:
+                told = any(self._tells_summary(a, self.summary_names) for a in node.kids[1:])
                 same = dotted(owner).split(".")[:2] == dotted(cleared[1]).split(".")[:2]
+                same = same or (told and dotted(owner) == dotted(cleared[1]).rpartition(".")[0])
                 if same or self.scope.likeness(owner) or "memory" in words.words(name):
                     values = [k for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr")]
-                    told = any(self._tells_summary(a, self.summary_names) for a in node.kids[1:])
                     marks = ["summary_value"] if told else []
                     if any(k.text in self.model_names for k in values):
                         marks.append("model_value")
-                    self._add("refill", cleared[0], cleared[1], 2, "stored", *marks)
+                    if marks or cleared[0].kind == "call":
+                        self._add("refill", cleared[0], cleared[1], 2, "stored", *marks)
                     if marks:
                         return
 

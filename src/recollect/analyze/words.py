@@ -148,6 +148,7 @@ _MODEL_SHAPE = re.compile(
 )
 
 
+_MODEL_STEMS = ("generate", "chat", "complete", "stream", "invoke", "predict", "respond", "agenerate", "acomplete")
 _MAKING = bag("get set create make build resolve load init is has use with")
 
 
@@ -174,6 +175,8 @@ def is_model_call(callee: str) -> bool:
         )
     if not owner:
         return _is_model_name(parts[-1])
+    if {"llm", "lm"} & set(owner) and name.startswith(_MODEL_STEMS):
+        return True
     if last in _MODEL_RECEIVERS:
         return name in _MODEL_VERBS
     if last in _CLIENT_RECEIVERS:
