@@ -99,6 +99,9 @@ class Indexer:
         thread, mark = await core.get(Thread, id), await core.get(Mark, "index", job.item)
         if thread is None or thread.ns != job.ns:
             plan.changes += [Delete(Job, job.row_key)]
+            if thread is not None:
+                # Made again in another namespace since the append looked: its job belongs there.
+                plan.changes.append(Put(index_job(thread.org, thread.ns, job.item, core.at()), absent=True))
             return False
         done = mark.position if mark else 0
         room = BATCH - len(plan.drafts)
