@@ -61,7 +61,8 @@ class Pipeline:
         self.embedder = embedder
         self.weights = weights
         self.one_thread = one_thread
-        self.scope = ScopeIndex(embedder.dimensions if embedder else None)
+        static = getattr(embedder, "static", False)
+        self.scope = ScopeIndex(embedder.dimensions if embedder else None, contextual=not static)
 
     def index(self, turns: Sequence[Turn]) -> None:
         entries = entries_of(turns, one_thread=self.one_thread)

@@ -186,7 +186,9 @@ def main() -> None:
         names = [name for name in names if "cosine" not in name]
     rows = [row for path in sorted(a.data.glob("*.json")) for row in rows_of(path, embedder, names)]
     w = fit(rows, names)
-    print("in use:", report(rows, np.array([TABLE[n][embedder is None] for n in names])))
+    print(
+        "in use:", report(rows, np.array([TABLE[n][{"default": 0, "none": 1, "minilm": 2}[a.embedder]] for n in names]))
+    )
     print("fitted:", report(rows, w))
     if a.cv:
         print("left out:", cross_validate(rows, names))

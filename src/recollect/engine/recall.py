@@ -83,6 +83,11 @@ class Recalling:
     async def _marks(self, spaces: Sequence[str]) -> list[Mark | None]:
         return await self._core.get_many(Mark, [("scope", ns) for ns in spaces])
 
+    @property
+    def _contextual(self) -> bool:
+        embedder = self._core.shared.embedder
+        return embedder is not None and not embedder.static
+
     async def _embedded(self, query: Any) -> Any:
         embedder = self._core.shared.embedder
         if embedder is None:
@@ -107,7 +112,7 @@ class Recalling:
             count *= 4
         if not allowed:
             return [], None
-        return allowed, await self._core.runtime.call(_rank, query, vector, allowed, scopes, found)
+        return allowed, await self._core.runtime.call(_rank, query, vector, allowed, scopes, found, self._contextual)
 
     # -- answers
 
@@ -168,7 +173,14 @@ class Recalling:
         }
 
 
-def _rank(query: Any, vector: Any, entries: Sequence[Entry], scopes: Sequence[tuple[str, Mark]], found: Found) -> Any:
+def _rank(
+    query: Any,
+    vector: Any,
+    entries: Sequence[Entry],
+    scopes: Sequence[tuple[str, Mark]],
+    found: Found,
+    contextual: bool,
+) -> Any:
     """All candidates in one ranking: statistics are those of the namespaces together."""
     from ..recall.entry import ScopeStats
     from ..recall.features import Similarity
@@ -187,7 +199,7 @@ def _rank(query: Any, vector: Any, entries: Sequence[Entry], scopes: Sequence[tu
     if vector is not None and weight:
         mean = sum(count * mean for count, mean, _ in found.spread) / weight
         std = sum(count * std for count, _, std in found.spread) / weight
-        similarity = Similarity(_cosines(entries, vector, mean), mean, std)
+        similarity = Similarity(_cosines(entries, vector, mean), mean, std, contextual)
     return ranking(query, _columns(entries), stats, found.counts, similarity)
 
 

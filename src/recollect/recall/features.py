@@ -29,6 +29,8 @@ class Similarity(msgspec.Struct, frozen=True):
     cosine: Floats
     mean: float
     std: float
+    contextual: bool = False
+    """Whether the embedder reads sentences, and does not only average words."""
 
 
 class Columns(msgspec.Struct, frozen=True):

@@ -33,7 +33,8 @@ Key = tuple[str, str]
 class ScopeIndex:
     """Everything remembered in one scope, by (kind, id)."""
 
-    def __init__(self, dimensions: int | None = None) -> None:
+    def __init__(self, dimensions: int | None = None, *, contextual: bool = False) -> None:
+        self.contextual = contextual
         self.entries: dict[Key, Entry] = {}
         self.lexical: LexicalIndex[Key] = LexicalIndex()
         self.vectors: VectorIndex[Key] | None = VectorIndex(dimensions) if dimensions else None
@@ -122,7 +123,7 @@ class ScopeIndex:
         if nearest is None or self.vectors is None:
             return keys, None
         cosine = self.vectors.cosines(vector, keys, missing=nearest.mean).astype(np.float64)
-        return keys, Similarity(cosine, nearest.mean, nearest.std)
+        return keys, Similarity(cosine, nearest.mean, nearest.std, self.contextual)
 
     def neighbours(self, keys: Iterable[Key]) -> list[Key]:
         """Turns around some, in their threads."""

@@ -26,7 +26,7 @@ GROUPS = {
 }
 """Signals shown to people; what is in none of them is `form`: length, questions, reactions."""
 
-Weights = Mapping[str, tuple[float, float]]
+Weights = Mapping[str, tuple[float, float, float]]
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ def ranking(
 ) -> Ranking:
     """Score every candidate."""
     found = features(query, table, stats, frequency, similarity)
-    column = 0 if similarity is not None else 1
+    column = 1 if similarity is None else 2 if similarity.contextual else 0
     names = [name for name in weights if name in found]
     parts = matrix(found, names) * np.array([weights[name][column] for name in names])
     raw = parts.sum(axis=1)
