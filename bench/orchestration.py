@@ -170,13 +170,17 @@ def main() -> int:
         print(made, flush=True)
         text += made
         short += [figure.name for figure in figures if figure.short]
-    if asked.write:
-        head = f"# Orchestration\n\n`python {' '.join(['bench/orchestration.py', *sys.argv[1:]])}`, "
-        RESULTS.write_text(
-            f"{head}{datetime.now(UTC):%Y-%m-%d}, SQLite, two cores shared with other work.\n{text}", "utf-8"
-        )
+        if asked.write:
+            write(text)
     print("falls short: " + ", ".join(short) if short else "all met")
     return 1 if short else 0
+
+
+def write(text: str) -> None:
+    """The tables so far, with the command that made them."""
+    command = " ".join(["python", "bench/orchestration.py", *sys.argv[1:]])
+    head = f"# Orchestration\n\n`{command}`, {datetime.now(UTC):%Y-%m-%d}, SQLite, two cores shared with other work.\n"
+    RESULTS.write_text(head + text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect import Memory
+from recollect.engine.outbox import QUEUES
 from recollect.records import AuditEvent, Entry, Fact, FactVersion, Job, Learning, Link
 from recollect.runtime import run_blocking
 
@@ -63,8 +64,8 @@ def work_and_kill(
 
 
 async def _left(memory: Memory) -> bool:
-    core = memory._core
-    return any([bool(await core.scan(Job, queue, limit=1)) for queue in ("index", "derive", "reread")])
+    jobs = [job for queue in QUEUES for job in await memory._core.scan(Job, queue)]
+    return any(job.status != "dead" for job in jobs)
 
 
 def count(memory: Memory, threads: int) -> dict[str, int]:

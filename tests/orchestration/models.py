@@ -72,7 +72,7 @@ def lying(number: int) -> str:
     """JSON that is not what was asked for, or that says what the message does not."""
     lies: list[Any] = [
         items(item("location", "Atlantis", "I live in Atlantis")),
-        items(item("salary.secret", 9, "I live in Lisbon")),
+        items(item("secrets.vault", 9, "I live in Lisbon")),
         items(item("location", {"city": "Lisbon"}, "I live in Lisbon")),
         items({"kind": "fact"}),
         items(item("location", "Lisbon", "I live in Lisbon", confidence=7)),

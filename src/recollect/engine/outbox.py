@@ -32,6 +32,8 @@ SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
 """The queues as people see them."""
 ATTEMPTS = 5
 LEASE = 60_000_000
+MOST = 8
+"""Jobs claimed at once from a queue."""
 FIRST_DELAY = 1_000_000
 QUIET_SECONDS = 0.25
 """The in-process worker waits for a pause this long, so that it does not slow a burst of appends."""
@@ -65,10 +67,12 @@ class Outbox:
         self._lease = lease
         self._model = model
         self._owner = f"{os.getpid()}-{new_id()}"
+        self._take = 1
+        """Few at first, and where workers have died: a job that was only waiting must not be taken for poison."""
         self.due: int | None = None
         """When the first of the jobs that were sent back is ready again."""
 
-    async def step(self, queues: Sequence[str] = QUEUES, limit: int = 8) -> int:
+    async def step(self, queues: Sequence[str] = QUEUES) -> int:
         """Claim a few jobs and do them; how many were claimed."""
         shared, done = self._shared, 0
         await shared.open()
@@ -77,11 +81,14 @@ class Outbox:
             self.due = None
         for queue in queues:
             jobs: list[Job] = await store.claim(
-                queue, owner=self._owner, now=shared.now(), lease=self._lease, limit=limit, org=self._org
+                queue, owner=self._owner, now=shared.now(), lease=self._lease, limit=self._take, org=self._org
             )
+            if any(job.attempts > 1 and not job.error for job in jobs):
+                self._take = 1
             for job in jobs:
                 await self._do(job)
             done += len(jobs)
+        self._take = min(2 * self._take, MOST)
         return done
 
     async def drain(self, queues: Sequence[str] = QUEUES, *, seconds: float | None = None) -> int:
