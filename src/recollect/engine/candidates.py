@@ -20,7 +20,7 @@ DATED = 40
 """The nearest of what was said at a time that the question names."""
 READABLE = 5_000
 """Up to so many entries a namespace is read from end to end for a date."""
-PAGE = 5_000
+PAGE = 2_000
 SAMPLE = 512
 _COUNTED_AGAIN = 1.1
 """How far a namespace may grow before a term is counted anew."""
@@ -235,6 +235,8 @@ class Candidates:
                 scoped.sample = [entry.vector for entry in some if entry.embedder == scoped.embedder]
             scoped.stamp = mark.position
             return
+        if scoped.vectors is not None and not len(scoped.vectors):
+            scoped.vectors.reserve(mark.detail.get("entries", 0))
         after: Key = (scoped.stamp,)
         while True:
             page = await core.scan(Entry, scoped.ns, index="by_stamp", after=after, limit=PAGE)

@@ -224,11 +224,17 @@ class VectorIndex(Generic[Key]):
         if len(self._keys) > self._exact and len(self._keys) >= 4 * self._fitted:
             self._fit()
 
+    def reserve(self, size: int) -> None:
+        """Make room for so many at once, so that loading them copies nothing twice."""
+        if size > len(self._codes):
+            self._resize(size)
+
     def _reserve(self, size: int) -> None:
         room = len(self._codes)
-        if size <= room:
-            return
-        grown = max(size, room + room // 4, 64)
+        if size > room:
+            self._resize(max(size, room + room // 4, 64))
+
+    def _resize(self, grown: int) -> None:
         self._codes = _grow(self._codes, grown)
         self._scales = _grow(self._scales, grown)
         self._times = _grow(self._times, grown)
