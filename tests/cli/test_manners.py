@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+
+from recollect import Memory
 
 from .conftest import Recollect
 
@@ -161,3 +166,24 @@ def test_the_environment_names_the_memory(
     recollect("state", "set", "x", "1")
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".db"] == ["named.db"]
     assert oct((tmp_path / "named.db").stat().st_mode)[-3:] == "600"
+
+
+def test_a_worker_stops_when_asked_to(recollect: Recollect, tmp_path: Path) -> None:
+    with Memory(tmp_path / "recollect.db", embedder=None, worker=False) as memory:
+        thread = memory.threads.create("user:ada")
+        memory.threads.append(thread.id, "I live in Lisbon.")
+        command = [sys.executable, "-m", "recollect.cli.main", "--json", "worker", "--lease", "5"]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
+            end = time.monotonic() + 60
+            while any(one.waiting for one in memory.jobs.backlog()):
+                assert time.monotonic() < end and ran.poll() is None
+                time.sleep(0.05)
+            ran.send_signal(signal.SIGTERM)
+            out, err = ran.communicate(timeout=60)
+        assert (ran.returncode, err) == (0, "") and msgspec.json.decode(out)["jobs"] == 3
+        assert memory.facts.get("user:ada", "location") is not None
+
+
+def test_the_demo_runs_to_its_end_and_asks_nothing(recollect: Recollect) -> None:
+    ran = recollect("demo")
+    assert ran.code == 0 and ran.out

@@ -244,7 +244,9 @@ class Archiver(Processor):
         model = _opened(core, self._model) or core.shared.model
         async for thread in _old_threads(core, limit):
             seen += 1
-            folded = await Folding(core).fold(thread.id, room_tokens=max(thread.tokens, 64), compact_at=0.5, compact_to=0.45, model=model)
+            folded = await Folding(core).fold(
+                thread.id, room_tokens=max(thread.tokens, 64), compact_at=0.5, compact_to=0.45, model=model
+            )
             changed += folded is not None
             if progress is not None:
                 progress(self.name, 1)
