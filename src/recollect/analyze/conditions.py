@@ -339,6 +339,12 @@ def explicit_entry(case: Case) -> bool:
 
 
 @condition
+def handles_results(case: Case) -> bool:
+    """The function or its class is about tool results or outputs."""
+    return bool(set(words.words(case.function.symbol)) & {"tool", "result", "results", "output", "outputs", "offload"})
+
+
+@condition
 def dedup_words(case: Case) -> bool:
     """Names in the function speak of outdated or duplicate content."""
     return "dedup_words" in case.function.marks

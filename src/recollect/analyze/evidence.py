@@ -20,7 +20,7 @@ _PROVIDERS = (
     "anthropic", "openai", "google", "vertexai", "boto3", "botocore", "mistralai", "cohere", "@anthropic-ai/sdk",
     "@google/genai", "@google/generative-ai", "@aws-sdk/client-bedrock-runtime",
 )  # fmt: skip
-_CHAR_RATIO = re.compile(r"CHARS?_?PER_?TOKEN|BYTES?_?PER_?TOKEN|TOKENS?_?PER_?CHAR", re.I)
+_CHAR_RATIO = re.compile(r"CHAR(ACTER)?S?_?PER_?TOKEN|BYTES?_?PER_?TOKEN|TOKENS?_?PER_?CHAR", re.I)
 _MARKDOWN = re.compile(r"\.mdc?\b")
 _SQLITE_URL = re.compile(r"^sqlite(\+\w+)?:")
 
@@ -182,6 +182,7 @@ def _ratio(node: Node, file: File, where: _Where) -> None:
         if len(lengths) >= 2 and any("token" in k.text.lower() for k in walk(node) if k.kind in ("name", "attr")):
             _note(file.counting, "length_estimate", node, where, spelled(node, 60))
         return
+    by_name = by_name or (measures and any(k.kind == "name" and _CHAR_RATIO.search(k.text) for k in walk(right)))
     if (measures and (divisor or by_name or factor)) or (by_name and left.kind in ("name", "attr", "call")):
         symbol = where.symbol(node.line)
         near = f"{symbol} {file.path.rpartition('/')[2]}"

@@ -277,7 +277,7 @@ RULES: tuple[Rule, ...] = (
         "offload.stored",
         "offload",
         ("offload",),
-        (),
+        ("handles_results",),
         ("aside_place", "lists_or_copies"),
         0.65,
         "a large result is stored elsewhere and a reference or preview is left in its place",

@@ -1,0 +1,44 @@
+"""Our own package, analysed by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.analyze import Analysis, analyze
+
+
+@pytest.fixture(scope="module")
+def own() -> Analysis:
+    return analyze(Path(recollect.__file__).parent, name="recollect", processes=1)
+
+
+def test_every_context_policy_is_found(own: Analysis) -> None:
+    found = {(f.strategy, f.path) for f in own.eviction}
+    assert {
+        ("fifo_message_count", "context/policies.py"),
+        ("token_window", "context/plan.py"),
+        ("summarization", "context/policies.py"),
+        ("vector_swap", "context/policies.py"),
+        ("importance_scoring", "context/policies.py"),
+        ("content_elision", "context/policies.py"),
+    } <= found
+
+
+def test_the_stores_are_found(own: Analysis) -> None:
+    storage = {s for t in own.tiers if t.tier == "persistent" for s in t.storage}
+    assert {"sqlite", "postgres", "redis"} <= storage
+
+
+def test_both_ways_of_counting_are_found(own: Analysis) -> None:
+    assert {"tiktoken", "length_estimate"} <= set(own.tokens.counting)
+
+
+def test_the_slots_of_a_context_are_found(own: Analysis) -> None:
+    assert {"system_prompt", "retrieved_memory", "history", "tools"} <= set(own.assembly.order)
+
+
+def test_nothing_in_the_analyser_itself_is_taken_for_eviction(own: Analysis) -> None:
+    assert [f.id for f in own.eviction if f.path.startswith("analyze/")] == []
