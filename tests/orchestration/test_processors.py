@@ -18,6 +18,7 @@ from recollect import (
     TtlGarbageCollector,
     UsageError,
 )
+from recollect.engine.processors import PROCESSORS
 from recollect.records import Entry
 from recollect.runtime import Runtime
 from recollect.testing import FakeClock
@@ -214,3 +215,33 @@ async def test_progress_is_told(memory: Any, run: Run) -> None:
 def test_an_age_is_a_number_with_a_unit(age: str) -> None:
     with pytest.raises(UsageError):
         Archiver(after=age)
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+async def test_with_nothing_new_next_to_nothing_is_read(
+    open_memory: OpenMemory, run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    memory = open_memory(embedder=Counting("letters", "a"))
+    for _ in range(3):
+        await long_thread(memory, 10)
+    for _ in range(2):
+        await do(memory.process(name))
+        await do(memory.process("facts", "embedder", "limiter", "dedup"))
+    await do(memory.process(name))
+    calls: list[int] = []
+    for method in ("get", "get_many", "scan", "apply", "claim"):
+        monkeypatch.setattr(memory._core.store, method, counted(getattr(memory._core.store, method), calls))
+    (report,) = await do(memory.process(name))
+    assert (report.seen, report.changed) == (0, 0)
+    assert len(calls) <= 12 and sum(calls) <= 12
+
+
+def counted(method: Any, calls: list[int]) -> Any:
+    """The same method of a store; how many rows each call gave is noted."""
+
+    async def call(*args: Any, **options: Any) -> Any:
+        found = await method(*args, **options)
+        calls.append(len(found) if isinstance(found, list) else 1)
+        return found
+
+    return call
