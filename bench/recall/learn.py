@@ -54,7 +54,7 @@ def rows_of(path: Path, embedder: Any, names: Sequence[str]) -> list[Row]:
     raw = json.loads(path.read_text(encoding="utf-8"))
     out = []
     for talk in raw["conversations"]:
-        turns = [SimpleNamespace(**turn, timestamp=_when(turn["at"])) for turn in talk["turns"]]
+        turns: list[Any] = [SimpleNamespace(**turn, timestamp=_when(turn["at"])) for turn in talk["turns"]]
         place = {turn.id: i for i, turn in enumerate(turns)}
         unit = {turn.id: turn.id if raw["evidence"] == "turn" else turn.session for turn in turns}
         pipeline = adapter.Pipeline(embedder)

@@ -23,7 +23,7 @@ EXACT = 4_096
 SKETCH = 64
 RESCORE = 400
 """The fewest sketch hits that are compared in full."""
-_BLOCK = 8_192
+_BLOCK = 2_048
 _SPREAD = 32_768
 """From about so many scores, evenly taken, mean and deviation are told."""
 
@@ -245,7 +245,7 @@ class VectorIndex(Generic[Key]):
     def _fit(self) -> None:
         """Choose the directions of the sketch from what is there, again each time there is four times more."""
         count = len(self._keys)
-        sample = np.linspace(0, count - 1, min(count, 2 * _BLOCK)).astype(np.int64)
+        sample = np.linspace(0, count - 1, min(count, 4 * _BLOCK)).astype(np.int64)
         rows = self._codes[sample].astype(np.float32) * self._scales[sample, None]
         _, directions = np.linalg.eigh(rows.T @ rows)
         self._rotation = np.ascontiguousarray(directions[:, ::-1][:, : self._width]).astype(np.float32)
