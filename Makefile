@@ -25,7 +25,7 @@ lint: $(VENV)/.test
 # The long run: more examples, more kills, more of every fault.
 soak: $(VENV)/.test
 	RECOLLECT_CONTEXT_EXAMPLES=20000 $(BIN)/python -m pytest -n $(WORKERS) tests/property/test_context.py
-	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/property tests/faults tests/conformance
+	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/property tests/faults tests/conformance tests/stores
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench
