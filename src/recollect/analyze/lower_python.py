@@ -339,6 +339,8 @@ def _import(raw: Raw) -> Node:
     names = [text_of(c) for c in raw.children_by_field_name("name")]
     if raw.type == "import_statement":
         return Node("import", _line(raw), ",".join(n.split(" as ")[0] for n in names), [], "")
+    if any(c.type == "wildcard_import" for c in raw.named_children):
+        names = ["*"]
     return Node("import", _line(raw), text_of(module) if module else "", [], ",".join(names))
 
 

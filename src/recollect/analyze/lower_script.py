@@ -394,7 +394,9 @@ def _class_field(raw: Raw) -> Node:
 
 def _import(raw: Raw) -> Node:
     source = _field(raw, "source")
-    names = [text_of(c) for c in raw.named_children if c.type == "import_clause"]
+    names = [text_of(c) for c in raw.named_children if c.type in ("import_clause", "export_clause")]
+    if raw.type == "export_statement" and not names:
+        names = ["*"]
     return Node("import", _line(raw), text_of(source).strip("\"'") if source is not None else "", [], ",".join(names))
 
 

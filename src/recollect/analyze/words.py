@@ -41,7 +41,7 @@ PLACES = bag(
 ASIDE_PLACES = bag(
     "telemetry tracing trace logging logger metrics analytics instrumentation callbacks callback tracer otel "
     "observability monitor monitoring dashboard tui screen display widget widgets renderer theme "
-    "detection detector detect stuck replay"
+    "detection detector detect stuck replay email gmail imap slack discord telegram whatsapp sms cron scheduler"
 )
 SUMMARY = re.compile(r"summar|condens|compact|compress|distil|digest|recap|abridg|synops|consolidat", re.I)
 SCORE = bag(

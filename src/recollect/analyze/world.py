@@ -39,6 +39,8 @@ class World:
 
     def _index(self) -> None:
         self.references: dict[str, dict[str, int]] = defaultdict(dict)
+        # Modules re-exported whole: everything public in them is offered to users.
+        self.starred: set[str] = set()
         for file in self.files:
             for name, count in file.references.items():
                 self.references[name][file.path] = count
@@ -46,6 +48,9 @@ class World:
                 self.classes[record.name].append(record)
                 for base in record.bases:
                     self.subclasses[base].append(record)
+            for module, names, _ in file.imports:
+                if names == "*":
+                    self.starred.add(module.rpartition("/")[2].split(".")[0 if "/" in module else -1])
             self.imports[file.path] = {n for _, names, _ in file.imports for n in _names(names)}
         for function in self.functions:
             self.by_name[function.name].append(function)
@@ -146,7 +151,8 @@ class World:
 
     def is_wired(self, function: Function) -> bool:
         """Does anything outside tests use the function, or the class it belongs to?"""
-        if function.name == "<module>":
+        stem = function.path.rpartition("/")[2].partition(".")[0]
+        if function.name == "<module>" or (stem in self.starred and not function.name.startswith("_")):
             return True
         if function.owner:
             records = [c for c in self.classes.get(function.owner, []) if c.path == function.path]
