@@ -137,7 +137,8 @@ def _finding(memory: Memory, ada: Memory, say: Printed) -> None:
     for question in QUESTIONS:
         for handle in (memory, ada):
             hits = handle.recall(question, top_k=6)
-            say(question, [(h.kind, h.id, h.text, round(h.score, 6), h.namespace, h.created_at) for h in hits])
+            # The sixth digit differs: Postgres takes the spread of cosines in doubles, the others in floats.
+            say(question, [(h.kind, h.id, h.text, round(h.score, 4), h.namespace, h.created_at) for h in hits])
     say("in one", [h.id for h in memory.recall("Lisbon", namespaces="global", kinds=["document"])])
     context = ada.context("Where do I live?", thread="talk", system="Be brief.", budget=400)
     say("context", [context.messages(), context.tokens, context.anthropic()])
