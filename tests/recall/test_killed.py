@@ -27,7 +27,8 @@ class Deadly:
 memory = Memory(sys.argv[1], embedder=Deadly(), worker=False, extract=None)
 thread = memory.threads.create("user:ada", id="long")
 for start in range(0, 1200, 100):
-    memory.threads.append("long", *({"role": "user", "content": f"Pebble unique{i}"} for i in range(start, start + 100)))
+    said = [{"role": "user", "content": f"Pebble unique{i}"} for i in range(start, start + 100)]
+    memory.threads.append("long", *said)
 memory.facts.set("user:ada", "stone", "pebble of granite")
 if sys.argv[2] == "0":
     os._exit(9)

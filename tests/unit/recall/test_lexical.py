@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recollect import Memory
 from recollect.recall.lexical import SMALL_SCOPE, LexicalIndex, select_terms
+from recollect.runtime import run_blocking
 
 
 def index(**texts: str) -> LexicalIndex[str]:
@@ -83,3 +87,19 @@ def test_any_history_gives_the_same_as_a_fresh_index(
         assert lived.frequency([term]).get(term, 0) == fresh.frequency([term]).get(term, 0)
     assert lived.mean_terms == fresh.mean_terms
     assert dict(lived.search(asked, 100)) == dict(fresh.search(asked, 100))
+
+
+def test_the_text_index_of_sqlite_gives_the_best_and_not_the_first(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", embedder=None, worker=False, extract=None) as memory:
+        thread = memory.threads.create("user:ada").id
+        said = [f"The weather report number {i} was long and dull" for i in range(300)]
+        memory.threads.append(thread, *({"role": "user", "content": text} for text in said))
+        memory.threads.append(thread, {"role": "user", "content": "A walrus gave the weather report"})
+        hits = memory.recall("walrus weather report", namespaces="user:ada", top_k=3)
+        assert hits[0].text == "A walrus gave the weather report"
+        entries = run_blocking(
+            memory._twin._core.store.search_text(  # type: ignore[attr-defined]
+                memory.org, "user:ada", ["walrus", "weather", "report"], limit=5, now=0
+            )
+        )
+        assert entries[0].terms.startswith("walrus")

@@ -14,9 +14,16 @@ from ..codec import Row, codec
 from .statements import column_names
 
 _COLUMNS = ", ".join(f"e.{name}" for name in column_names(Entry))
+_RANK = "bm25(entries_text, 1.0, 0.5)"
+"""A word in the turn before counts half."""
 _FIND = (
+    f"SELECT {_COLUMNS} FROM (SELECT rowid AS at, {_RANK} AS score FROM entries_text WHERE entries_text MATCH ? "
+    "ORDER BY score LIMIT ?) JOIN entries AS e ON e.rowid = at WHERE e.org = ? AND e.ns = ? ORDER BY score, at"
+)
+_FIND_KINDS = (
     f"SELECT {_COLUMNS} FROM entries_text AS t JOIN entries AS e ON e.rowid = t.rowid "
-    "WHERE entries_text MATCH ? AND e.org = ? AND e.ns = ? {kinds} ORDER BY t.rank LIMIT ?"
+    "WHERE entries_text MATCH ? AND e.org = ? AND e.ns = ? AND e.kind IN ({kinds}) "
+    f"ORDER BY {_RANK}, t.rowid LIMIT ?"
 )
 _COUNT = "SELECT doc FROM entries_terms WHERE term = ? AND col = 'terms'"
 _INSERT = "INSERT OR REPLACE INTO entries_text (rowid, terms, context_terms) VALUES (?, ?, ?)"
@@ -56,8 +63,11 @@ def search_text(
         return []
     # Each coded term is letters and digits only; quoted all the same.
     match = " OR ".join(f'"{term}"' for term in coded(org, ns, " ".join(terms)).split())
-    sql = _FIND.format(kinds=f"AND e.kind IN ({', '.join('?' * len(kinds))})" if kinds is not None else "")
-    rows: list[Row] = cursor.execute(sql, [match, org, ns, *(kinds or ()), limit]).fetchall()
+    if kinds is None:
+        rows: list[Row] = cursor.execute(_FIND, (match, limit, org, ns)).fetchall()
+    else:
+        sql = _FIND_KINDS.replace("{kinds}", ", ".join("?" * len(kinds)))
+        rows = cursor.execute(sql, (match, org, ns, *kinds, limit)).fetchall()
     made, expires = codec(Entry), codec(Entry).place["expires_at"]
     return [made.decode(row) for row in rows if live(row[expires], now)]
 

@@ -1,8 +1,9 @@
 -- The text index over entries. It keeps no text (content = ''): only our own analysed terms, each under the code of its
--- namespace, so that searching one namespace costs the same whatever else is in the file.
+-- namespace, so that searching one namespace costs the same whatever else is in the file. Places are kept (detail = full):
+-- without them bm25() is 0 for every row, and the cut would keep the oldest instead of the best.
 CREATE VIRTUAL TABLE entries_text USING fts5 (
   terms, context_terms,
-  content = '', contentless_delete = 1, detail = 'column', tokenize = 'ascii'
+  content = '', contentless_delete = 1, tokenize = 'ascii'
 );
 CREATE VIRTUAL TABLE entries_terms USING fts5vocab (entries_text, 'col');
 
