@@ -12,17 +12,17 @@ from recollect import Memory
 
 from .conftest import WordHashes
 
+_ROOT = Path(__file__).parents[2]
 _CHILD = """
 import os, sys
 from recollect import Memory
+from tests.recall.conftest import WordHashes
 
-class Deadly:
-    name, dimensions, batches = "word-hashes", 32, 0
+class Deadly(WordHashes):
     def embed(self, texts):
-        Deadly.batches += 1
-        if Deadly.batches > int(sys.argv[2]):
+        if self.calls == int(sys.argv[2]):
             os._exit(9)
-        return [[1.0] * 32 for _ in texts]
+        return super().embed(texts)
 
 memory = Memory(sys.argv[1], embedder=Deadly(), worker=False, extract=None)
 thread = memory.threads.create("user:ada", id="long")
@@ -39,7 +39,7 @@ memory.recall("pebble", namespaces="user:ada")
 @pytest.mark.parametrize("batches", [0, 1, 2])
 def test_nothing_stays_unindexed_after_a_kill(tmp_path: Path, batches: int) -> None:
     path = tmp_path / "memory.db"
-    done = subprocess.run([sys.executable, "-c", _CHILD, str(path), str(batches)], check=False)
+    done = subprocess.run([sys.executable, "-c", _CHILD, str(path), str(batches)], check=False, cwd=_ROOT)
     assert done.returncode == 9
     with Memory(path, embedder=WordHashes(), worker=False, extract=None) as memory:
         for number in (0, 1, 498, 499, 500, 501, 999, 1000, 1199):
