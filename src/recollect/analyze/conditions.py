@@ -296,14 +296,20 @@ def stands_for_messages(case: Case) -> bool:
 
 @condition
 def summary_named(case: Case) -> bool:
-    """The function's own name speaks of summarising."""
-    return bool(words.SUMMARY.search(case.function.name))
+    """The function or its class is named for summarising."""
+    return bool(words.SUMMARY.search(case.function.symbol))
 
 
 @condition
-def gives_messages_at_all(case: Case) -> bool:
-    """A message list leaves the function."""
-    return "gives_messages" in case.function.marks
+def leaves_as_messages(case: Case) -> bool:
+    """The list is returned, or takes the place of a stored one."""
+    return case.effect.flow in ("returned", "replaced")
+
+
+@condition
+def writes_prompt(case: Case) -> bool:
+    """The function only writes a prompt."""
+    return bool(set(words.words(case.function.name)) & {"prompt", "prompts", "format", "render"})
 
 
 @condition

@@ -140,7 +140,7 @@ class Reader(ContentEffects, LoopEffects):
                 self._pop(node, owner, low, likeness)
             elif low == "sort":
                 self._sort(node, owner)
-            elif low in ("append", "insert", "unshift") and likeness > 1 and self._tells_summary(node.kids[-1], set()):
+            elif low in ("append", "insert", "unshift") and likeness > 1 and self._carries_summary(node.kids[-1]):
                 self._add("summary_put", node, owner, likeness, self._fate(owner), "summary_value")
             elif low == "limit":
                 self._query(node)
@@ -153,6 +153,13 @@ class Reader(ContentEffects, LoopEffects):
         self._provider(node, keywords)
         if name == "RemoveMessage":
             self._add("removal", node, node, 2, "returned")
+
+    def _carries_summary(self, value: Node) -> bool:
+        """Does a message hold a summary, and not merely the words that ask for one?"""
+        return any(
+            k.kind in ("name", "attr") and (k.text in self.summary_names or "summary" in words.words(k.text))
+            for k in walk(value)
+        )
 
     def _query(self, node: Node) -> None:
         """`select(...).order_by(x.desc()).limit(n)`: the newest n rows."""

@@ -76,6 +76,8 @@ class Scope:
                     self._infer_assign(node)
                 elif node.kind == "for":
                     self._infer_loop(node)
+                elif node.kind == "call":
+                    self._infer_added(node)
 
     def _infer_assign(self, node: Node) -> None:
         target, value = node.kids
@@ -96,6 +98,15 @@ class Scope:
                 self.length_names.add(name)
         if self.speaks_of_tokens(value):
             self.token_names.add(name)
+
+    def _infer_added(self, node: Node) -> None:
+        """A list that messages with a role and content are added to is a list of messages."""
+        callee = node.kids[0]
+        if callee.kind != "attr" or callee.text not in ("append", "insert", "unshift") or callee.kids[0].kind != "name":
+            return
+        keys = {p.text for a in node.kids[1:] if a.kind == "dict" for p in a.kids if p.kind == "pair"}
+        if {"role", "content"} <= keys or {"role", "parts"} <= keys:
+            self.typed[callee.kids[0].text] = 2
 
     def _infer_loop(self, node: Node) -> None:
         if self.likeness(node.kids[1]) > 0:
