@@ -14,7 +14,7 @@ def cloud(count: int, dimensions: int = 64, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(20, dimensions))
     rows = centres[rng.integers(0, 20, count)] + 0.7 * rng.normal(size=(count, dimensions))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
 def test_a_vector_survives_its_bytes() -> None:
