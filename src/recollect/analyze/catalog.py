@@ -81,7 +81,7 @@ STORE_WORDS = bag(
 )
 # Words of a file name or function that make a `.md` file a memory and not documentation.
 NOTE_WORDS = bag(
-    "memory memories rule rules skill skills microagent microagents instruction instructions history agents summary "
+    "memory memories rule rules skill skills instruction instructions history agents summary "
     "workflow workflows knowledge context claude gemini conventions notes learnings"
 )
 

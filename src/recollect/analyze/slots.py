@@ -40,10 +40,7 @@ _MEMORY_CALL = re.compile(
     r"^_?a?(retrieve|recall|search|similarity_search|query|find_relevant|get_relevant\w*|get_context_?\w*|load_memory\w*)$",
     re.I,
 )
-_MEMORY_OWNER = bag(
-    "memory memories retriever knowledge vector vectorstore recall rag longterm ltm semantic episodic microagent "
-    "microagents"
-)
+_MEMORY_OWNER = bag("memory memories retriever knowledge vector vectorstore recall rag longterm ltm semantic episodic ")
 _FILES = re.compile(
     r"^(get_)?(chat|read_?only|context|open|attached|mentioned|workspace|active)_?files?(_?(content|messages|context))?$",
     re.I,
@@ -52,7 +49,7 @@ _SUMMARY = re.compile(r"^(conversation_?)?summary(_?(message|msg|content|text|no
 _REMINDER = re.compile(r"^(system_?)?reminder(_?(message|prompt|text))?s?$", re.I)
 _EXAMPLES = re.compile(r"few_?shot|example_?(messages|msgs|selector|conversation)|^examples$", re.I)
 _MAPPED = re.compile(
-    r"repo_?map$|repo_?(content|messages)|memory_?(content|context|block|prompt)s?$|^recall(ed)?_?[a-z]+|"
+    r"memory_?(content|context|block|prompt)s?$|^recall(ed)?_?[a-z]+|"
     r"(retrieved|relevant)_?(memor|knowledge|context|docs|documents|nodes|chunks|facts)",
     re.I,
 )
