@@ -124,7 +124,9 @@ class Connections:
         except (apsw.Error, UnicodeDecodeError) as cause:
             raise translated(cause, "reading") from cause
         finally:
-            self._idle.append(cursor)
+            # A statement that was not read to its end would keep its snapshot, and the log could never start over.
+            self._idle.append(cursor.connection.cursor())
+            cursor.close(True)
 
     def read_row(self, sql: str, values: Sequence[Any]) -> Any:
         """One row, or None: the shortest way through `read`."""
@@ -132,7 +134,9 @@ class Connections:
             return self.read(lambda cursor: cursor.execute(sql, values).fetchone())
         cursor = self._idle.pop()
         try:
-            return cursor.execute(sql, values).fetchone()
+            # To the end, or the statement would keep its snapshot; a key has one row at most.
+            found = cursor.execute(sql, values).fetchall()
+            return found[0] if found else None
         except (apsw.Error, UnicodeDecodeError) as cause:
             raise translated(cause, "reading") from cause
         finally:
