@@ -1,6 +1,6 @@
 """How much each feature counts; what they mean is in `features.py`.
 
-Learned, but for those in `FIXED`, by `python bench/recall/learn.py` (first column), with `--embedder none` (second) from
+Learned, save those in `FIXED`, by `python bench/recall/learn.py` (first column), with `--embedder none` (second) from
 120 candidates of each arm. The third was learned by the same `fit` from LoCoMo embedded by MiniLM, and RealMem and
 LongMemEval by the default embedder. The first is for vectors that average words, the second for none, the third for
 vectors of an embedder that reads whole sentences.
