@@ -23,7 +23,6 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.floor import PRAGMAS
-
 from recollect import Memory
 from recollect.records import CheckpointStep
 from recollect.stores.codec import checksum

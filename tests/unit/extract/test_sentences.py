@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from bench.extraction import rows, score
 
+from bench.extraction import rows, score
 from recollect.extract import KEYS
 
 
