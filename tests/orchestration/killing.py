@@ -41,21 +41,25 @@ def work_and_kill(
     seconds: float,
     workers: int = 2,
 ) -> int:
-    """Keep workers up until nothing is left, killing one of them every so often; how many were killed."""
+    """Keep workers up until nothing is left, killing one of them every so often; how many were killed.
+
+    With `every` 0 the moment is not one of time: a worker goes whenever a job is seen in someone's hands.
+    """
     dice, killed = random.Random(7), 0
     running = [start() for _ in range(workers)]
     end, next_kill = time.monotonic() + seconds, time.monotonic() + every
     try:
-        while run_blocking(_left(memory)):
+        while left := run_blocking(_left(memory)):
             if time.monotonic() > end:
                 raise TimeoutError("the workers did not finish")
-            if killed < kills and time.monotonic() >= next_kill:
+            at_work = every > 0 or "running" in left
+            if killed < kills and at_work and time.monotonic() >= next_kill:
                 place = dice.randrange(len(running))
                 running[place].send_signal(signal.SIGKILL)
                 running[place].wait()
                 running[place] = start()
                 killed, next_kill = killed + 1, time.monotonic() + every
-            time.sleep(0.05)
+            time.sleep(0.05 if every > 0 else 0.001)
     finally:
         for worker in running:
             worker.kill()
@@ -63,9 +67,10 @@ def work_and_kill(
     return killed
 
 
-async def _left(memory: Memory) -> bool:
+async def _left(memory: Memory) -> set[str]:
+    """The states of the jobs that are left, dead letters aside."""
     jobs = [job for queue in QUEUES for job in await memory._core.scan(Job, queue)]
-    return any(job.status != "dead" for job in jobs)
+    return {job.status for job in jobs} - {"dead"}
 
 
 def count(memory: Memory, threads: int) -> dict[str, int]:

@@ -31,7 +31,11 @@ def test_each_derived_row_is_there_exactly_once(
     with Memory(url, hot=hot, org=org, embedder=None, worker=False) as memory:
         prepare(memory, THREADS)
         killed = work_and_kill(
-            memory, lambda: start_worker(url, hot, org, lease=2), every=1.0, kills=KILLS, seconds=3600 if SOAK else 240
+            memory,
+            lambda: start_worker(url, hot, org, lease=2),
+            every=1.0 if SOAK else 0.0,
+            kills=KILLS,
+            seconds=3600 if SOAK else 240,
         )
         found = count(memory, THREADS)
         assert (found["twice"], found["missing"]) == (0, 0), found
