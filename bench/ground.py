@@ -95,41 +95,38 @@ def hop(folder: str) -> list[Figure]:
 
 
 def growth(folder: str, most: int) -> list[Figure]:
-    """The same operations at a thousand messages and at `most`, then what they take on disk."""
+    """The same operations in a file of `most` messages and in one of a thousand, in turns; then what they take on disk."""
     path = os.path.join(folder, "growth.db")
-    memory = prepared(path, "normal")
-    figures: list[Figure] = []
+    large, small = prepared(path, "normal"), prepared(os.path.join(folder, "small.db"), "normal")
     said = texts(5000)
-    measured: dict[int, tuple[float, float]] = {}
-    size = payload = 0
-    for target in (1000, most):
-        while size < target:
-            batch = [{"role": "user", "content": said[(size + n) % 5000]} for n in range(min(1000, target - size))]
-            memory.threads.append(THREAD, *batch)
-            size += len(batch)
-            payload += sum(len(one["content"]) for one in batch)
-        more = median_of(lambda i: memory.threads.append(THREAD, {"role": "user", "content": said[i]}), 500)
-        size, payload = size + 500, payload + sum(len(text) for text in said[:500])
-        measured[target] = (more, median_of(lambda i: memory.threads.recent(THREAD, 20), 1000))
-    for place, name in enumerate(("append", "last 20")):
-        small, large = measured[1000][place], measured[most][place]
+    payload = filled(large, said, most)
+    filled(small, said, 1000)
+    figures: list[Figure] = []
+    for name, operation in (
+        ("append", lambda memory, i: memory.threads.append(THREAD, {"role": "user", "content": said[i % 5000]})),
+        ("last 20", lambda memory, i: memory.threads.recent(THREAD, 20)),
+    ):
+        big, little = against(lambda i, do=operation: do(large, i), lambda i, do=operation: do(small, i), 1000, 50)
         figures.append(
-            Figure(f"{name} at {most:,} against 1,000", f"{large:.0f} µs", f"{small:.0f} µs", large / small, 1.3)
+            Figure(f"{name} at {most:,} against 1,000", f"{big:.0f} µs", f"{little:.0f} µs", big / little, 1.3)
         )
+    payload += sum(len(text) for text in said[:1000])
     wal = Path(path + "-wal").stat().st_size
-    memory.close()
+    large.close()
+    small.close()
     disk = Path(path).stat().st_size
-    figures.append(
-        Figure(
-            f"disk of {size:,} messages against their text",
-            f"{disk / 1e6:.0f} MB",
-            f"{payload / 1e6:.0f} MB",
-            disk / payload,
-            1.5,
-        )
-    )
+    name = f"disk of {most + 1000:,} messages against their text"
+    figures.append(Figure(name, f"{disk / 1e6:.0f} MB", f"{payload / 1e6:.0f} MB", disk / payload, 1.5))
     figures.append(Figure("WAL while writing them, MB", f"{wal / 1e6:.1f} MB", "", wal / 1e6, 64.0))
     return figures
+
+
+def filled(memory: Memory, said: list[str], count: int) -> int:
+    """Append so many messages; the characters of their text."""
+    for start in range(0, count, 1000):
+        batch = [{"role": "user", "content": said[(start + n) % 5000]} for n in range(1000)]
+        memory.threads.append(THREAD, *batch)
+    return sum(len(said[n % 5000]) for n in range(count))
 
 
 def importing() -> list[Figure]:

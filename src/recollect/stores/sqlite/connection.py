@@ -110,8 +110,11 @@ class Connections:
         ).fetchall()  # apsw runs a statement when the rows of the one before it have been read
         return connection
 
-    def read(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run one unit of reading on a cursor that no one else uses meanwhile."""
+    def read(self, work: Callable[[apsw.Cursor], T], *, to_its_end: bool = False) -> T:
+        """Run one unit of reading on a cursor that no one else uses meanwhile.
+
+        `to_its_end` says that work which gives something has read all rows of its last statement.
+        """
         if self._pid != os.getpid():
             self._after_fork()
         try:
@@ -119,14 +122,20 @@ class Connections:
         except IndexError:
             with driver_errors("opening it"):
                 cursor = self._connect().cursor()
+        ended = False
         try:
-            return work(cursor)
+            result = work(cursor)
+            ended = to_its_end and result is not None
+            return result
         except (apsw.Error, UnicodeDecodeError) as cause:
             raise translated(cause, "reading") from cause
         finally:
-            # A statement that was not read to its end would keep its snapshot, and the log could never start over.
-            self._idle.append(cursor.connection.cursor())
-            cursor.close(True)
+            if ended:
+                self._idle.append(cursor)
+            else:
+                # A statement not read to its end would keep its snapshot, and the log could never start over.
+                self._idle.append(cursor.connection.cursor())
+                cursor.close(True)
 
     def read_row(self, sql: str, values: Sequence[Any]) -> Any:
         """One row, or None: the shortest way through `read`."""

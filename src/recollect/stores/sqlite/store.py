@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import apsw
@@ -78,6 +79,8 @@ class SqliteStore:
         where: Filter | None = None,
     ) -> list[R]:
         """Live rows in key (or index) order within the bounds."""
+        if self._runtime.blocking:
+            return self._scan(kind, prefix, now, index, after, before, starts, reverse, limit, where)
         return await self._runtime.call(
             self._scan, kind, prefix, now, index, after, before, starts, reverse, limit, where
         )
@@ -137,11 +140,9 @@ class SqliteStore:
     # -- reads
 
     def _get(self, kind: type[R], key: Key, now: int) -> R | None:
-        row = self._connections.read_row(statements(kind).get, key)
-        if row is None:
-            return None
-        expires = codec(kind).place.get("expires_at")
-        if expires is not None and not live(row[expires], now):
+        sql, expires = _getting(kind)
+        row = self._connections.read_row(sql, key)
+        if row is None or (expires is not None and not live(row[expires], now)):
             return None
         record: R = _decode(kind, row)
         return record
@@ -184,7 +185,7 @@ class SqliteStore:
                 lambda cursor: list(_passing(kind, cursor.execute(sql, values), where, limit))
             )
         if kind is Message and len(prefix) == 2:
-            plain = self._connections.read(lambda cursor: plain_messages(cursor, sql, values))
+            plain = self._connections.read(lambda cursor: plain_messages(cursor, sql, values), to_its_end=True)
             if plain is not None:
                 return plain  # type: ignore[return-value]  # kind is Message
         rows = self._connections.read(lambda cursor: cursor.execute(sql, values).fetchall())
@@ -258,6 +259,12 @@ class SqliteStore:
             return sorted(found)
 
         return self._connections.read(work)
+
+
+@cache
+def _getting(kind: type[Record]) -> tuple[str, int | None]:
+    """The statement that gets a row, and where its expiry is."""
+    return statements(kind).get, codec(kind).place.get("expires_at")
 
 
 def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
