@@ -95,7 +95,7 @@ def hop(folder: str) -> list[Figure]:
 
 
 def growth(folder: str, most: int) -> list[Figure]:
-    """The same operations in a file of `most` messages and in one of a thousand, in turns; then what they take on disk."""
+    """The same operations in a file of `most` messages and in one of a thousand, in turns; then the disk they take."""
     path = os.path.join(folder, "growth.db")
     large, small = prepared(path, "normal"), prepared(os.path.join(folder, "small.db"), "normal")
     said = texts(5000)
