@@ -159,15 +159,16 @@ class Injection:
 
 
 def _callable(agent: Any, blocking: bool) -> Callable[..., Any]:
+    given: Callable[..., Any] = agent
     if callable(agent) and not any(hasattr(agent, name) for name in METHODS):
-        return agent  # type: ignore[no-any-return]
+        return given
     order = METHODS if blocking else ("arun", "ainvoke", "run", "invoke")
     for name in order:
-        method = getattr(agent, name, None)
+        method: Callable[..., Any] | None = getattr(agent, name, None)
         if callable(method) and not (blocking and inspect.iscoroutinefunction(method)):
-            return method  # type: ignore[no-any-return]
+            return method
     if callable(agent):
-        return agent  # type: ignore[no-any-return]
+        return given
     raise UsageError(
         f"{type(agent).__name__} cannot be run: give a function, or an object with {', '.join(METHODS)}"
         + ("; async ones need AsyncMemory" if blocking else "")

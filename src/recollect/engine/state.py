@@ -51,7 +51,9 @@ class State:
         """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made."""
         if isinstance(by, bool) or not isinstance(by, int):
             raise InvalidValue("a counter is incremented by a whole number")
-        return (await self._core.apply(Increment(self._new(key, by, ttl))))[0]  # type: ignore[no-any-return]
+        results = await self._core.apply(Increment(self._new(key, by, ttl)))
+        total: int = results[0]
+        return total
 
     def _new(self, key: str, value: Any, ttl: Any) -> StateEntry:
         now = self._core.now()

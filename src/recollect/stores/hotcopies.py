@@ -127,13 +127,13 @@ class HotSide:
 
     async def read(self, org: str, places: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
         """The generation of an org, and the copies in several of its places."""
-        read = lambda: self.store.get_many(StateEntry, places, now=now)  # noqa: E731
+        read = lambda: self.store.get_many(StateEntry, places, now=now)  # noqa: E731  # a thunk for `_trusted`
         generation, entries = await self.guarded(lambda: self._trusted(org, read))
         return generation, [Copy(entry, now) for entry in entries]
 
     async def scan(self, org: str, partition: str, limit: int, now: int) -> tuple[int, list[StateEntry]]:
         """The generation of an org, and the copies of a partition, last first."""
-        read = lambda: self.store.scan(StateEntry, (org, partition), now=now, reverse=True, limit=limit)  # noqa: E731
+        read = lambda: self.store.scan(StateEntry, (org, partition), now=now, reverse=True, limit=limit)  # noqa: E731  # a thunk for `_trusted`
         return await self.guarded(lambda: self._trusted(org, read))
 
     async def fill(
