@@ -241,8 +241,8 @@ class Core:
         for tries in range(RETRIES):
             try:
                 return await attempt()
-            except Conflict:
-                if tries == RETRIES - 1:
+            except Conflict as conflict:
+                if tries == RETRIES - 1 or conflict.facts.get("final"):
                     raise
                 # Jittered by what differs between contenders, so that they do not meet again.
                 await self.runtime.sleep(0.0005 * (1 + tries) * (1 + os.getpid() % 7))

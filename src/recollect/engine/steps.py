@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import CorruptRecord
+from ..errors import Conflict, CorruptRecord
 from ..records import CheckpointStep, Task
 from ..stores.base import Change, DeleteRange, Expect, Load
 from ..values import check_name, decode_json
@@ -61,6 +61,13 @@ async def load(core: Core, task_id: str) -> Saved | None:
         if rows and rows[0].number == task.base and len(rows) == task.saved - task.base + 1:
             return _loaded(task, rows)
     raise CorruptRecord("a task's saved steps are not complete; restore them from a backup or delete it", task=task_id)
+
+
+async def refuse_taken(core: Core, task_id: str) -> None:
+    """Say at once that an id is another's: such a conflict does not pass by trying again."""
+    task = await core.get(Task, task_id)
+    if task is not None and not core.scope.may_touch(task.ns):
+        raise Conflict(f"task {task_id!r} exists in another namespace; choose another id", task=task_id, final=True)
 
 
 def _loaded(task: Task, rows: Sequence[CheckpointStep]) -> Saved:

@@ -14,7 +14,7 @@ from ..stores.base import Appended, Change
 from ..values import check_name
 from .audit import audit
 from .core import Core
-from .steps import NOTHING, Saved, load, moved, save_changes, written
+from .steps import NOTHING, Saved, load, moved, refuse_taken, save_changes, written
 
 T = TypeVar("T")
 
@@ -233,6 +233,8 @@ class TaskRun:
         try:
             await core.apply(*changes, event)
         except Conflict:
+            if found is None:
+                await refuse_taken(core, self.task_id)
             raise
         except BaseException:
             # Cancelled, or the outcome is not known: a lease that was taken after all must not keep others waiting.

@@ -21,7 +21,7 @@ from ..stores.base import Delete, DeleteRange
 from ..values import check_name, decode_json
 from .audit import audit
 from .core import Core
-from .steps import Saved, load, restore, save_changes
+from .steps import Saved, load, refuse_taken, restore, save_changes
 from .taskrun import TaskRun
 
 KEPT_TEXTS = 16
@@ -106,6 +106,8 @@ class Tasks:
             await core.apply(*changes)
         except Conflict:
             self._saved.pop(given.task_id, None)
+            if saved is None:
+                await refuse_taken(core, given.task_id)
             raise
         self._remember(after)
         return after

@@ -360,3 +360,20 @@ async def test_a_step_whose_effects_fail_is_not_complete(core: Core, tasks: Task
         await task.complete("b")
     found = await tasks.resume("t")
     assert found is not None and found.completed_subtasks == ("b",)
+
+
+async def test_an_id_that_another_user_holds_is_refused_without_trying_again(
+    core: Core, ada: Core, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_sleep(seconds: float) -> None:
+        raise AssertionError("tried again")
+
+    await tasks.save({"task_id": "t", "ns": "user:bob", "state": 1})
+    monkeypatch.setattr(type(core.runtime), "sleep", lambda self, seconds: no_sleep(seconds))
+    with pytest.raises(Conflict, match="choose another id"):
+        await Tasks(ada).save({"task_id": "t", "ns": "user:ada"})
+    with pytest.raises(Conflict, match="choose another id"):
+        async with Tasks(ada).run("t", ns="user:ada"):
+            pass
+    found = await tasks.resume("t")
+    assert found is not None and (found.state, found.version) == (1, 1)
