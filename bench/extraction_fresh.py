@@ -1,0 +1,110 @@
+"""Precision and recall on sentences that were written before anyone looked at what the rules make of them.
+
+python bench/extraction_fresh.py [--batch N] [--misses]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from recollect.extract import Extracted, extract
+
+DATA = Path(__file__).parent.parent / "tests" / "data" / "extraction_fresh.jsonl"
+AT = datetime(2026, 11, 11, 9, 30, tzinfo=timezone.utc)
+_WORDS = re.compile(r"[^\W_]+(?:[-:.@+'/&][^\W_]+)*", re.UNICODE)
+
+
+def rows(batch: int | None = None) -> Iterator[dict[str, Any]]:
+    """The sentences of one batch, or of all."""
+    for line in DATA.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if batch is None or row["batch"] == batch:
+            yield row
+
+
+def words(text: str) -> set[str]:
+    """The words of a key or a value, small."""
+    return set(_WORDS.findall(text.casefold().replace("_", " ")))
+
+
+def plain(value: Any) -> str:
+    """A value as one would say it."""
+    if isinstance(value, dict):
+        return " ".join(str(part) for part in value.values())
+    if isinstance(value, list):
+        return " ".join(value)
+    return "" if isinstance(value, bool) else str(value)
+
+
+def matches(item: Extracted, expected: dict[str, Any]) -> bool:
+    """One of the key families, and one of the wordings: all its words are there, and a text has no more than those."""
+    family = item.type or item.key.split(".")[0]
+    return family in expected["keys"] and any(_says(item, wording) for wording in expected["says"])
+
+
+def _says(item: Extracted, wording: str) -> bool:
+    value, wanted = item.value, wording.removeprefix("!")
+    if isinstance(value, bool) and value == wording.startswith("!"):
+        return False
+    said = plain(value)
+    found = words(item.key.replace(".", " ")) | words(said) | {said.casefold()}
+    if item.kind == "learning":
+        return wanted.casefold() in said.casefold()
+    if item.key.startswith("date.") or item.key == "birthday":
+        return all(word in found or word in said for word in words(wanted))
+    return words(wanted) <= found and (not isinstance(value, str) or len(said.split()) <= len(wanted.split()))
+
+
+def score(batch: int | None, *, misses: bool = False) -> dict[str, Any]:
+    """Counts over one batch: right, wrong and missed items, and sentences without a fact that gave one."""
+    right = wrong = missed = false_alarms = sentences = 0
+    for row in rows(batch):
+        sentences += 1
+        found = extract(row["text"], role="user", trust="user", at=AT)
+        good = [item for item in found if any(matches(item, want) for want in row["expected"])]
+        needed = [want for want in row["expected"] if want["needed"]]
+        lost = [want for want in needed if not any(matches(item, want) for item in found)]
+        right, wrong, missed = right + len(needed) - len(lost), wrong + len(found) - len(good), missed + len(lost)
+        false_alarms += bool(found) and not row["expected"]
+        if misses and (lost or len(good) < len(found)):
+            print(f"#{row['id']} {row['text']!r}")
+            for item in found:
+                print(f"    {'ok ' if item in good else 'BAD'} {item.type or item.key} = {item.value!r}")
+            for want in lost:
+                print(f"    MISSED {'/'.join(want['keys'])} = {'|'.join(want['says'])}")
+    return {
+        "batch": batch or "all",
+        "sentences": sentences,
+        "right": right,
+        "wrong": wrong,
+        "missed": missed,
+        "false alarms": false_alarms,
+        "precision": right / max(1, right + wrong),
+        "recall": right / max(1, right + missed),
+    }
+
+
+def main() -> int:
+    """Print the figures of each batch; exit 1 when one falls short of 0.9 / 0.6."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--misses", action="store_true", help="show what was wrong or missed")
+    options = parser.parse_args()
+    batches = [options.batch] if options.batch else [*sorted({row["batch"] for row in rows()}), None]
+    results = [score(batch, misses=options.misses) for batch in batches]
+    print("| " + " | ".join(results[0]) + " |")
+    print("|" + "---|" * len(results[0]))
+    for result in results:
+        shown = [f"{value:.3f}" if isinstance(value, float) else str(value) for value in result.values()]
+        print("| " + " | ".join(shown) + " |")
+    return 1 if any(result["precision"] < 0.9 or result["recall"] < 0.6 for result in results) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
