@@ -1,6 +1,6 @@
 """What issue 7 must show: killed workers, idle processors over a million messages, broken models, stored injections.
 
-    python bench/orchestration.py [--messages 1000000] [--threads 500] [--cases 50] [--only NAME]… [--write]
+    python bench/orchestration.py [--messages 1000000] [--keep FILE] [--threads 500] [--cases 50] [--only NAME] [--write]
 
 Everything runs on SQLite in a temporary folder; the tests run the same on every store with smaller numbers
 (`RECOLLECT_SOAK=1` for these). The figures of extraction are those of bench/extraction.py.
@@ -27,14 +27,17 @@ from tests.orchestration.test_trust import stored
 
 from bench.figures import Figure, report
 from recollect import Memory
-from recollect.records import Fact, Job, Learning, Mark, Thread
+from recollect.records import Fact, Learning
 from recollect.runtime import run_blocking
-from recollect.stores.base import Change, Delete, Put
 from recollect.testing import FakeClock
 
 RESULTS = Path(__file__).with_suffix(".md")
 LIMIT_MS = 50.0
-PER_THREAD = 1000
+PER_THREAD, USERS = 1000, 1000
+CITIES = ("Lisbon", "Porto", "Faro", "Madrid", "Vigo", "Lyon", "Turin", "Graz", "Oslo", "Turku", "Riga")
+JOBS = ("nurse", "baker", "pilot", "plumber", "teacher", "welder", "painter")
+NAMED = ("Rex", "Luna", "Bella", "Max", "Nala", "Milo", "Coco", "Rocky", "Daisy")
+ANSWERS = ("short", "long", "friendly", "formal", "detailed", "plain")
 NOTES = """SQLite; tests repeat killed workers, broken models and injections on the other stores in smaller numbers.
 Workers are `recollect worker --lease 3`, not the default of 60 seconds. Messages "only marked as done" are stored with
 their marks set by hand: they have no index entries and were never read for facts. Those "indexed and derived from" went
@@ -65,44 +68,59 @@ def killed_workers(folder: Path, asked: Any) -> list[Figure]:
 
 
 def idle_processors(folder: Path, asked: Any) -> list[Figure]:
-    """Each processor over a store in which nothing is new: many messages marked as done, and fewer that really are."""
-    marked = _idle_over(folder / "marked.db", asked.messages, really=False)
-    return marked + _idle_over(folder / "worked.db", asked.worked, really=True)
-
-
-def _idle_over(path: Path, messages: int, *, really: bool) -> list[Figure]:
+    """Each processor over a store in which nothing is new, after all of it went through them."""
+    path = asked.keep or folder / "worked.db"
     with Memory(path, embedder=_letters, counter="estimate", worker=False, durability="normal") as memory:
-        for number in range(max(messages // PER_THREAD, 1)):
-            thread = memory.threads.create(f"user:u{number % 100}")
-            said = [f"note {number}-{i}: the crew of boat {i} mended the nets near the pier" for i in range(PER_THREAD)]
-            memory.threads.append(thread.id, *said)
-            if not really:
-                run_blocking(_worked_through(memory, thread.id))
+        rates = _worked(memory, max(asked.messages // PER_THREAD, 1))
         for _ in range(2):
             memory.process(*NAMES)
         stats = memory.stats()
-        assert stats["waiting"] == {"index": 0, "derive": 0}
-        how = "indexed and derived from" if really else "only marked as done"
-        return [_idle(memory, name, f"{stats['messages']:,} messages {how}") for name in NAMES]
+        assert stats["waiting"] == {"index": 0, "derive": 0} and stats["dead_letters"] == 0
+        over = f"{stats['messages']:,} messages"
+        known = f"{stats['facts']:,} facts of {len(stats['namespaces']):,} users, {stats['summaries']:,} summaries"
+        return [Figure(f"{over} worked through", known), *rates, *(_idle(memory, name, over) for name in NAMES)]
+
+
+def _worked(memory: Memory, threads: int) -> list[Figure]:
+    """Append and work through threads until there are so many; how fast that went at first and at last."""
+    times: list[float] = []
+    for number in range(threads):
+        id = f"thread-{number}"
+        if memory.threads.get(id) is not None:
+            continue
+        start = time.perf_counter()
+        memory.threads.create(f"user:u{number % USERS}", id=id)
+        memory.threads.append(id, *(_said(number, i) for i in range(PER_THREAD)))
+        memory.process(*NAMES)
+        times.append(time.perf_counter() - start)
+        if number % 50 == 49:
+            print(
+                f"{number + 1} threads, {PER_THREAD / statistics.median(times[-50:]):.0f} messages a second", flush=True
+            )
+    tenth = len(times) // 10
+    if not tenth:
+        return []
+    first, last = (PER_THREAD / statistics.median(part) for part in (times[:tenth], times[-tenth:]))
+    name = "messages a second through all eight processors, the last tenth against the first"
+    return [Figure(name, f"{last:.0f}", f"{first:.0f}", first / last)]
+
+
+def _said(number: int, place: int) -> str:
+    """Mostly talk that holds no fact; one message in twenty does."""
+    if place % 20:
+        return f"note {number}-{place}: the crew of boat {place} mended the nets near the pier"
+    kind, turn = place // 20 % 5, number + place
+    return (
+        f"I live in {CITIES[turn % len(CITIES)]}.",
+        f"My favourite number is {turn % 97}.",
+        f"I work as a {JOBS[turn % len(JOBS)]}.",
+        f"My dog is called {NAMED[turn % len(NAMED)]}.",
+        f"I prefer {ANSWERS[turn % len(ANSWERS)]} answers.",
+    )[kind]
 
 
 def _letters(texts: list[str]) -> list[list[float]]:
     return [[1.0 + text.count(letter) for letter in "aeiourst"] for text in texts]
-
-
-async def _worked_through(memory: Memory, id: str) -> None:
-    core = memory._core
-    thread = await core.get(Thread, id)
-    assert thread is not None
-    item, at = f"thread:{id}", core.at()
-    changes: list[Change] = [
-        Put(Mark(org=core.org, name=name, item=item, position=thread.length, updated_at=at))
-        for name in ("index", "derive")
-    ]
-    detail = {"entries": thread.length, "terms": thread.length, "assistant": 0, "speakers": [], "standing": []}
-    changes.append(Put(Mark(org=core.org, name="scope", item=thread.ns, position=1, detail=detail, updated_at=at)))
-    archive = Job(org=core.org, queue="archive", ns=thread.ns, item=item, run_at=at, created_at=at, updated_at=at)
-    await core.apply(*changes, Put(archive), Delete(Job, (core.org, "index", thread.ns, item)))
 
 
 def _idle(memory: Memory, name: str, over: str) -> Figure:
@@ -166,8 +184,8 @@ SECTIONS: dict[str, tuple[str, Callable[[Path, Any], list[Figure]]]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--messages", type=int, default=1_000_000)
-    parser.add_argument("--worked", type=int, default=50_000, help="messages that are really worked through first")
+    parser.add_argument("--messages", type=int, default=1_000_000, help="messages to work through, a thousand a thread")
+    parser.add_argument("--keep", type=Path, help="the store of those messages; made or gone on with, and kept")
     parser.add_argument("--threads", type=int, default=500, help="each comes to four jobs")
     parser.add_argument("--cases", type=int, default=50)
     parser.add_argument("--only", action="append", choices=list(SECTIONS))

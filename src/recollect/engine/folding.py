@@ -1,22 +1,45 @@
 """Folding a stored thread: its oldest messages get a summary, which later contexts show in their place.
 
 The summary is committed before anything is hidden, and nothing is deleted: folded messages stay readable.
+A thread is folded where it outgrew its room, or for its age: then what is older than a moment, the rest stays raw.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ..errors import Conflict
 from ..messages import Message
-from ..records import Link, Summary, Thread
-from ..stores.base import Change, Expect, Put
+from ..ports import to_datetime
+from ..records import Job, Link, Mark, Summary, Thread
+from ..stores.base import Change, Delete, Expect, Put
 from .audit import audit
 from .core import Core
 from .facts import index_job
 
+if TYPE_CHECKING:
+    from ..context.units import Unit
+
 MOST_MESSAGES = 20_000
 """Read into one fold at most; a longer thread is folded in several."""
+PAGE = 200
+"""How far behind the border of age the results of a tool call are looked for."""
+ARCHIVED_SHARE, LEAST_ARCHIVED, MOST_ARCHIVED = 0.25, 128, 1000
+"""How long the summary of old messages may be: this share of them, within these tokens."""
+TRIES = 5
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What a fold starts from, and what must still hold when its summary is written."""
+
+    thread: Thread
+    previous: Summary | None
+    mark: Mark | None
+    messages: list[Message]
 
 
 class Folding:
@@ -29,36 +52,125 @@ class Folding:
         self, thread: str, *, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5, model: Any = None
     ) -> Summary | None:
         """Fold a thread's oldest unfolded messages when they take more than `compact_at` of the room; else None."""
-        from ..context.fold import plan_fold, write_fold
+        from ..context.fold import plan_fold
         from ..context.units import group
 
         core = self._core
-        held = await core.get(Thread, thread)
-        if held is None:
+        read = await self._start(thread)
+        if read is None:
             return None
-        past = await core.scan(Summary, thread, reverse=True, limit=1)
-        previous = past[0] if past else None
-        behind = previous.last if previous else 0
-        messages = await core.scan(Message, thread, after=(behind,), limit=MOST_MESSAGES)
+        read.messages.extend(await core.scan(Message, thread, after=(_behind(read),), limit=MOST_MESSAGES))
         # What was recalled rides with its turn in cached contexts: counted here, so that folds do not come late.
-        found, _ = group(messages, core.shared.counter, attached=True)
+        found, _ = group(read.messages, core.shared.counter, attached=True)
         planned = plan_fold(
             found,
             room_tokens,
-            previous=previous.text if previous else None,
+            previous=read.previous.text if read.previous else None,
             counter=core.shared.counter,
             compact_at=compact_at,
             compact_to=compact_to,
         )
-        if planned is None:
+        digest = None if planned is None else await self._digest(thread, planned, model)
+        return None if digest is None else await self._write(read, planned, digest)
+
+    async def archive(self, job: Job, before: int, *, pause: int = 0, model: Any = None) -> bool:
+        """Fold what is older than a moment; whether there was anything. The job then waits for the next to grow old.
+
+        `pause` is the least time until the thread is looked at again, so that each message does not cost a summary.
+        """
+        changed = False
+        while True:
+            read = await self._start(job.item.partition(":")[2])
+            if read is None:
+                await self._settle(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
+                return changed
+            full = await self._aged(read, to_datetime(before))
+            found, cut = self._old(read, to_datetime(before))
+            more = full and cut > 0
+            ends = self._job_ends(job, read.thread, [] if more else found[cut:], before, pause, more)
+            planned = self._planned(found[:cut], read.previous)
+            digest = None if planned is None else await self._digest(read.thread.id, planned, model)
+            if digest is None:
+                await self._settle(*ends)
+                return changed
+            if await self._write(read, planned, digest, *ends) is None:
+                return changed
+            changed = True
+            if not more:
+                return True
+            job = msgspec.structs.replace(job, version=job.version + 1)
+
+    async def _start(self, thread: str) -> Read | None:
+        """Where a fold begins; the mark is read before the messages, since forgetting one of them moves it."""
+        core = self._core
+        held = await core.get(Thread, thread)
+        if held is None:
             return None
+        mark = await core.get(Mark, "index", f"thread:{thread}")
+        past = await core.scan(Summary, thread, reverse=True, limit=1)
+        return Read(held, past[0] if past else None, mark, [])
+
+    async def _aged(self, read: Read, before: datetime) -> bool:
+        """Read as far as messages are old, and a page further; whether there may be more old ones."""
+        last, borders = _behind(read), 0
+        while len(read.messages) < MOST_MESSAGES:
+            page = await self._core.scan(Message, read.thread.id, after=(last,), limit=PAGE)
+            read.messages.extend(page)
+            if len(page) < PAGE or borders:
+                return False
+            last, borders = page[-1].seq, borders + any(not _is_old(message, before) for message in page)
+        return True
+
+    def _old(self, read: Read, before: datetime) -> tuple[list[Unit], int]:
+        from ..context.units import group
+
+        found, _ = group(read.messages, self._core.shared.counter, attached=True)
+        return found, old_units(found, before)
+
+    def _planned(self, units: Sequence[Unit], previous: Summary | None) -> Any:
+        from ..context.fold import fold_of
+
+        tokens = sum(unit.tokens for unit in units) + (previous.tokens if previous else 0)
+        most = min(max(int(ARCHIVED_SHARE * tokens), LEAST_ARCHIVED), MOST_ARCHIVED)
+        text = previous.text if previous else None
+        return fold_of(units, most, previous=text, counter=self._core.shared.counter) if units else None
+
+    def _job_ends(
+        self, job: Job, thread: Thread, left: Sequence[Unit], before: int, pause: int, more: bool
+    ) -> list[Change]:
+        """What becomes of an archive job: it waits for the oldest message left, or ends with a thread that is all old.
+
+        Ending expects the thread as it was read: an append since then found the job there and left none of its own.
+        """
+        expects: list[Change] = [Expect(Job, job.row_key, job.version)]
+        if more:
+            return [*expects, Put(job)]
+        after = to_datetime(before)
+        young = [m.created_at for unit in left for m in unit.messages if m.created_at is not None]
+        waits = min((at for at in young if at > after), default=None)
+        if waits is None:
+            return [*expects, Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+        due = max(waits, to_datetime(before + pause))
+        fresh = msgspec.structs.replace(
+            job, status="ready", owner=None, leased_until=None, attempts=0, run_at=due, updated_at=self._core.at()
+        )
+        return [*expects, Put(fresh)]
+
+    async def _settle(self, *changes: Change) -> None:
+        try:
+            await self._core.apply(*changes)
+        except Conflict:
+            return  # the thread grew, or someone else has the job: it is looked at again when its lease ends
+
+    async def _digest(self, thread: str, planned: Any, model: Any) -> Any:
+        from ..context.fold import write_fold
+
+        core = self._core
         with core.shared.events.span("fold", org=core.org, thread=thread, messages=len(planned.messages)):
             digest = await write_fold(planned, model=model, counter=core.shared.counter)
         if model is not None:
             self._note(digest)
-        if digest is None:
-            return None
-        return await self._write(held, previous, planned, digest)
+        return digest
 
     def _note(self, digest: Any) -> None:
         """What became of a model's summary, for `doctor`: the note names kinds, never content."""
@@ -68,8 +180,8 @@ class Folding:
         else:
             problems.pop("summaries", None)
 
-    async def _write(self, thread: Thread, previous: Summary | None, planned: Any, digest: Any) -> Summary | None:
-        core, at = self._core, self._core.at()
+    async def _write(self, read: Read, planned: Any, digest: Any, *more: Change) -> Summary | None:
+        core, at, thread, previous = self._core, self._core.at(), read.thread, read.previous
         summary = Summary(
             org=core.org,
             thread=thread.id,
@@ -82,24 +194,72 @@ class Folding:
             method=digest.method,
             created_at=at,
         )
+        source = f"{thread.id}#{summary.last}"
         changes: list[Change] = [
             Expect(Summary, summary.row_key, 0),
+            *more,
             Put(summary),
             Put(index_job(core.org, thread.ns, f"summary:{thread.id}", at)),
-            Put(
-                Link(
-                    org=core.org, source=f"{thread.id}#{summary.last}", kind="summary", target=summary.id, created_at=at
-                )
-            ),
+            Put(Link(org=core.org, source=source, kind="summary", target=summary.id, created_at=at)),
             audit(core, "fold", "thread", thread.id, detail={"first": summary.first, "last": summary.last}),
         ]
-        try:
-            await core.apply(*changes)
-        except Conflict:
-            return None  # another process folded the same range first
+        if not await self._committed(read, summary, changes):
+            return None
         if core.shared.events.listening:
             core.shared.emit(
                 "fold", org=core.org, thread=thread.id, first=summary.first, last=summary.last, tokens=summary.tokens,
                 method=summary.method,
             )  # fmt: skip
         return summary
+
+    async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
+        """Whether the summary was written: not where another stands there, or where a message of it was forgotten."""
+        core, mark, item = self._core, read.mark, f"thread:{read.thread.id}"
+        seqs = [message.seq for message in read.messages if message.seq <= summary.last]
+        for _ in range(TRIES):
+            try:
+                await core.apply(Expect(Mark, (core.org, "index", item), mark.version if mark else 0), *changes)
+            except Conflict:
+                # Mostly the indexer went on; but forgetting moves the same mark, and then a message is missing.
+                mark = await core.get(Mark, "index", item)
+                if await core.get(Summary, summary.thread, summary.last) or not await self._all_there(summary, seqs):
+                    return False
+            else:
+                return True
+        return False
+
+    async def _all_there(self, summary: Summary, seqs: Sequence[int]) -> bool:
+        first = seqs[0] if seqs else summary.last
+        held = await self._core.scan(Message, summary.thread, after=(first - 1,), before=(summary.last + 1,))
+        return await self._core.get(Thread, summary.thread) is not None and {*seqs} <= {one.seq for one in held}
+
+
+def old_units(units: Sequence[Unit], before: datetime) -> int:
+    """How many of the oldest units are older than a moment, all of each: no call is parted from its results."""
+    cut = 0
+    while cut < len(units) and all(_is_old(message, before) for message in units[cut].messages):
+        cut += 1
+    if cut == len(units) and cut and _is_open(units[-1]):
+        cut -= 1
+    # A result may stand further back than its call, and a message may hold a result and a turn of its own.
+    reach = [0]
+    for unit in units[:cut]:
+        reach.append(max(reach[-1], unit.last, *(message.seq for message in unit.messages)))
+    while 0 < cut < len(units) and units[cut].position <= reach[cut]:
+        cut -= 1
+    return cut
+
+
+def _is_old(message: Message, before: datetime) -> bool:
+    return message.created_at is None or message.created_at <= before
+
+
+def _is_open(unit: Unit) -> bool:
+    """Whether the last thing in a thread is a call whose result may still come."""
+    from ..context.units import SYNTHETIC
+
+    return unit.exchange and any(SYNTHETIC in message.metadata for message in unit.messages[1:])
+
+
+def _behind(read: Read) -> int:
+    return read.previous.last if read.previous else 0

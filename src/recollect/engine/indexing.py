@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from ..errors import Conflict, ModelError
-from ..messages import Message
+from ..messages import Message, message_id
 from ..ports import to_micros
-from ..records import Chunk, Document, Entry, Fact, Job, Learning, Mark, Summary, Thread
+from ..records import Chunk, Document, Entry, Fact, Job, Key, Learning, Mark, Summary, Thread
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import encode_json
 from .core import Core
@@ -96,7 +96,8 @@ class Indexer:
 
     async def _thread(self, job: Job, id: str, plan: Plan) -> bool:
         core = self._core
-        thread, mark = await core.get(Thread, id), await core.get(Mark, "index", job.item)
+        thread = await core.get(Thread, id)
+        mark, derive = await core.get_many(Mark, [("index", job.item), ("derive", job.item)])
         if thread is None or thread.ns != job.ns:
             plan.changes += [Delete(Job, job.row_key)]
             if thread is not None:
@@ -120,14 +121,33 @@ class Indexer:
             Expect(Mark, (core.org, "index", job.item), mark.version if mark else 0),
             Put(Mark(org=core.org, name="index", item=job.item, position=position, updated_at=core.at())),
         ]
+        if fresh:
+            plan.changes.append(_aging(thread, job.item, fresh[0]))
         if more:
             # A thread forgotten meanwhile took its job along: nothing of it may be written any more.
             plan.changes.append(Expect(Job, job.row_key, job.version))
         else:
             # An append since we looked keeps the job alive.
             plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
-            plan.changes += _later(thread, job.item, self._core.shared.derives)
+            plan.changes += await self._revived(job, derive)
+            plan.changes += _later(thread, job.item, core.shared.derives)
         return more
+
+    async def _revived(self, job: Job, derive: Mark | None) -> list[Change]:
+        """Another chance for a derivation that was given up: its thread goes on; why it failed stays to be seen."""
+        if derive is None or not (derive.detail or {}).get("stuck"):
+            return []
+        core, at = self._core, self._core.at()
+        dead = await core.get(Job, "derive", job.ns, job.item)
+        if dead is None or dead.status != "dead":
+            return []
+        detail = {name: value for name, value in derive.detail.items() if name != "stuck"}
+        return [
+            Expect(Job, dead.row_key, dead.version),
+            Put(msgspec.structs.replace(dead, status="ready", attempts=0, run_at=at, updated_at=at)),
+            Expect(Mark, derive.row_key, derive.version),
+            Put(msgspec.structs.replace(derive, detail=detail or None, updated_at=at)),
+        ]
 
     async def _fact(self, job: Job, key: str, plan: Plan) -> None:
         fact = await self._core.get(Fact, job.ns, key)
@@ -166,8 +186,7 @@ class Indexer:
                 document, "document", id, chunk.id, seq=chunk.position, role="document", trust=document.trust,
                 source=document.source, created_at=document.updated_at, metadata=document.metadata,
             )  # fmt: skip
-            heading = f"{document.title or ''} {chunk.heading or ''}".strip()
-            plan.drafts.append(Draft(made, f"{heading}\n{chunk.text}" if heading else chunk.text))
+            plan.drafts.append(Draft(made, chunk_text(document, chunk)))
         plan.changes += [Delete(Entry, entry.row_key) for entry in known.values()]
 
     async def _summaries(self, job: Job, thread: str, plan: Plan) -> None:
@@ -191,9 +210,9 @@ class Indexer:
         changes: list[Change] = [Expect(Mark, (core.org, "scope", ns), scope.version if scope else 0)]
         if entries:
             detail = statistics(scope.detail if scope else None, entries)
-            changes.append(
-                Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=core.at()))
-            )
+            at = core.at()
+            changes.append(Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=at)))
+            changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
         changes += [Put(entry) for entry in entries]
         try:
             await core.apply(*changes, *plan.changes)
@@ -244,10 +263,21 @@ def _analysed(drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: in
     return out
 
 
+def _aging(thread: Thread, item: str, oldest: Message) -> Change:
+    """The look at a thread's age: the job carries the time of its oldest message that no archiver has looked at."""
+    at = oldest.created_at or thread.created_at
+    return Put(index_job(thread.org, thread.ns, item, at, "archive"), absent=True)
+
+
+def _sweeps(entries: Sequence[Entry]) -> list[str]:
+    """The processors that look at a namespace once something in it is new."""
+    return ["embed", "dedup"] if any(entry.kind == "fact" for entry in entries) else ["embed"]
+
+
 def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
-    """What follows once the thread is indexed: deriving from it, looking at its size, and one day at its age."""
+    """What follows once the thread is indexed: deriving from it, and looking at its size."""
     at = thread.updated_at
-    changes: list[Change] = [Put(index_job(thread.org, thread.ns, item, at, "archive"))]
+    changes: list[Change] = []
     if derives:
         changes.append(Put(index_job(thread.org, thread.ns, item, at, "derive"), absent=True))
     if thread.tokens >= FOLDABLE_TOKENS:
@@ -299,6 +329,46 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
         "speakers": list(speakers),
         "standing": sorted(standing, reverse=True)[:STANDING],
     }
+
+
+async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
+    """The texts that stored entries were made from, by their keys; without those whose thing is gone."""
+    out: dict[Key, str] = {}
+    for kind in {entry.kind for entry in entries}:
+        mine = [entry for entry in entries if entry.kind == kind]
+        for entry, text in zip(mine, await _texts(core, kind, mine), strict=True):
+            if text:
+                out[entry.row_key] = text
+    return out
+
+
+async def _texts(core: Core, kind: str, entries: Sequence[Entry]) -> list[str | None]:
+    if kind == "message":
+        messages = await core.get_many(Message, [message_id(entry.id) for entry in entries])
+        return [None if message is None else message.text for message in messages]
+    if kind == "fact":
+        facts = await core.get_many(Fact, [(entry.ns, entry.id[len(entry.ns) + 1 :]) for entry in entries])
+        return [None if fact is None else fact_text(fact) for fact in facts]
+    if kind == "learning":
+        learnings = await core.get_many(Learning, [(entry.ns, entry.id) for entry in entries])
+        return [None if learning is None else learning.content for learning in learnings]
+    if kind == "summary":
+        summaries = await core.get_many(Summary, [(entry.parent, entry.seq) for entry in entries])
+        return [None if summary is None else summary.text for summary in summaries]
+    chunks = await core.get_many(Chunk, [(e.ns, e.parent, e.id[len(e.parent) + 1 :]) for e in entries])
+    keys = list(dict.fromkeys((entry.ns, entry.parent) for entry in entries))
+    documents = dict(zip(keys, await core.get_many(Document, keys), strict=True))
+    whole = [documents[entry.ns, entry.parent] for entry in entries]
+    return [
+        None if chunk is None or document is None else chunk_text(document, chunk)
+        for chunk, document in zip(chunks, whole, strict=True)
+    ]
+
+
+def chunk_text(document: Document, chunk: Chunk) -> str:
+    """A chunk as it is found: under the title of its document and its own heading."""
+    heading = f"{document.title or ''} {chunk.heading or ''}".strip()
+    return f"{heading}\n{chunk.text}" if heading else chunk.text
 
 
 def fact_text(fact: Fact) -> str:

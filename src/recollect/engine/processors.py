@@ -13,15 +13,19 @@ from typing import Any
 import msgspec
 
 from ..errors import Conflict, UsageError
+from ..ids import new_id
 from ..records import Entry, Fact, Job, Mark, Thread
 from ..runtime import run_blocking
 from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
 from .derive import REREAD
 from .folding import Folding
+from .indexing import texts_of
 from .outbox import Jobs, Outbox
 
 PAGE = 500
+CLAIMED = 16
+LEASE = 600_000_000
 Progress = Callable[[str, int], Any]
 
 
@@ -108,21 +112,23 @@ class Embedder(Processor):
         embedder = core.shared.embedder
         if embedder is None:
             return Report(self.name, done, 0, notes=("no embedder: recall is lexical",))
-        changed = 0
-        for mark in await core.scan(Mark, "scope"):
-            changed += await self._namespace(core, mark.item, embedder, progress)
+        detail, changed = {"embedder": embedder.name}, 0
+        for ns in await _spaces(core, "embed", "embedded", detail):
+            changed += await self._namespace(core, ns, embedder, progress)
+        await _swept(core, "embedded", detail)
         return Report(self.name, done, changed)
 
     async def _namespace(self, core: Core, ns: str, embedder: Any, progress: Progress | None) -> int:
-        """From the mark of the last run on, so that a run with nothing new reads one row per namespace."""
+        """From the mark of the last run on, so that what has its vector is not looked at again."""
         scope, seen = await core.get(Mark, "scope", ns), await core.get(Mark, "embedded", ns)
         detail = {"embedder": embedder.name}
-        if scope is None or (seen is not None and seen.detail == detail and seen.position >= scope.position):
+        if scope is None:
+            await core.apply(Delete(Job, (core.org, "embed", ns, ns)))
             return 0
         resumes = seen is not None and seen.detail == detail
         start, target, changed, pages = seen.position if seen and resumes else 0, scope.position, 0, 0
         after: tuple[Any, ...] = (start,)
-        while page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE):
+        while start < target and (page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE)):
             page = [entry for entry in page if entry.stamp <= target]
             if not page:
                 break
@@ -135,8 +141,8 @@ class Embedder(Processor):
                 progress(self.name, len(page))
         fresh = await core.get(Mark, "scope", ns)
         # Where only we wrote, the new stamps are ours and need no look; else the next run looks at them.
-        ours = fresh is not None and fresh.position == target + pages
-        await _mark(core, "embedded", ns, fresh.position if fresh and ours else target, detail)
+        ours = fresh if fresh is not None and fresh.position == target + pages else None
+        await _looked(core, "embed", _made_mark(core, "embedded", ns, ours.position if ours else target, detail), ours)
         return changed
 
     async def _page(self, core: Core, ns: str, page: Sequence[Entry], embedder: Any) -> int:
@@ -147,7 +153,7 @@ class Embedder(Processor):
         while keys:
             scope = await core.get(Mark, "scope", ns)
             held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
-            texts = await self._texts(core, held)
+            texts = await texts_of(core, held)
             found = [(entry, texts[entry.row_key]) for entry in held if texts.get(entry.row_key)]
             if scope is None or not found:
                 return 0
@@ -155,19 +161,6 @@ class Embedder(Processor):
             if await self._written(core, scope, [entry for entry, _ in found], vectors, embedder.name):
                 return len(found)
         return 0
-
-    @staticmethod
-    async def _texts(core: Core, entries: Sequence[Entry]) -> dict[Any, str]:
-        from .recall import Recalling, _seen
-
-        recalling, out = Recalling(core), {}
-        for kind in {entry.kind for entry in entries}:
-            mine = [(entry, _seen(entry)) for entry in entries if entry.kind == kind]
-            texts = await recalling._texts(kind, [seen for _, seen in mine])
-            for entry, seen in mine:
-                if text := texts.get((seen.kind, seen.namespace, seen.id)):
-                    out[entry.row_key] = text
-        return out
 
     async def _written(self, core: Core, scope: Mark, entries: Sequence[Entry], vectors: Any, name: str) -> bool:
         """Whether they were written; what was deleted meanwhile is deleted again."""
@@ -184,7 +177,7 @@ class Embedder(Processor):
             await core.apply(*changes)
         except Conflict:
             return False
-        kept = await self._texts(core, entries)
+        kept = await texts_of(core, entries)
         gone = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in kept]
         if gone:
             await core.apply(*gone)
@@ -230,26 +223,27 @@ class TokenLimiter(Summarizer):
 
 
 class Archiver(Processor):
-    """Folds history older than a while into a summary, however short the thread: evidence stays readable."""
+    """Folds history older than a while into a summary, in threads still in use too: the messages stay readable."""
 
     name = "archiver"
 
     def __init__(self, after: str | float | timedelta = "30d", model: Any = None) -> None:
-        self._age = _age(after)
+        self._age = int(_age(after).total_seconds() * 1e6)
         self._model = model
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        seen = changed = 0
-        limit = core.now() - int(self._age.total_seconds() * 1e6)
+        await Outbox(core.shared, core.org).drain(("index",))
         model = _opened(core, self._model) or core.shared.model
-        async for thread in _old_threads(core, limit):
-            seen += 1
-            folded = await Folding(core).fold(
-                thread.id, room_tokens=max(thread.tokens, 64), compact_at=0.5, compact_to=0.45, model=model
-            )
-            changed += folded is not None
-            if progress is not None:
-                progress(self.name, 1)
+        store: Any = core.store
+        limit, owner, seen, changed = core.now() - self._age, f"archiver-{new_id()}", 0, 0
+        # A job carries the time of the oldest message to look at, so that it is due when that one is old.
+        while jobs := await store.claim("archive", owner=owner, now=limit, lease=LEASE, limit=CLAIMED, org=core.org):
+            for job in jobs:
+                # Once in a thirtieth of the age, so that a thread in use does not cost a summary per message.
+                changed += await Folding(core).archive(job, limit, pause=self._age // 30, model=model)
+                seen += 1
+                if progress is not None:
+                    progress(self.name, 1)
         return Report(self.name, seen, changed)
 
 
@@ -259,27 +253,37 @@ class Deduplicator(Processor):
     name = "dedup"
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
+        await Outbox(core.shared, core.org).drain(("index",))
+        seen = changed = 0
+        for ns in await _spaces(core, "dedup", "dedup", None):
+            looked, merged = await self._namespace(core, ns)
+            seen, changed = seen + looked, changed + merged
+            if progress is not None:
+                progress(self.name, looked)
+        await _swept(core, "dedup", None)
+        return Report(self.name, seen, changed)
+
+    async def _namespace(self, core: Core, ns: str) -> tuple[int, int]:
         from .facts import Facts
 
-        seen = changed = 0
-        facts = Facts(core)
-        for mark in await core.scan(Mark, "scope"):
-            done = await core.get(Mark, "dedup", mark.item)
-            if done is not None and done.position >= mark.position:
-                continue
-            known: dict[tuple[str, bytes], Fact] = {}
-            for fact in await core.scan(Fact, mark.item):
-                seen += 1
-                same = known.setdefault((_folded(fact.key), _folded_value(fact.value)), fact)
-                if same is not fact:
-                    worse = min(same, fact, key=lambda one: (one.confidence, one.updated_at))
-                    await facts.delete(mark.item, worse.key)
-                    known[_folded(fact.key), _folded_value(fact.value)] = fact if worse is same else same
-                    changed += 1
-            await _mark(core, "dedup", mark.item, mark.position, None)
-            if progress is not None:
-                progress(self.name, seen)
-        return Report(self.name, seen, changed)
+        scope, done = await core.get(Mark, "scope", ns), await core.get(Mark, "dedup", ns)
+        if scope is None:
+            await core.apply(Delete(Job, (core.org, "dedup", ns, ns)))
+            return 0, 0
+        fresh = done is None or done.position < scope.position
+        found = await core.scan(Fact, ns) if fresh else []
+        known: dict[tuple[str, bytes], Fact] = {}
+        merged = 0
+        for fact in found:
+            said = (_folded(fact.key), _folded_value(fact.value))
+            same = known.setdefault(said, fact)
+            if same is not fact:
+                worse = min(same, fact, key=lambda one: (one.confidence, one.updated_at))
+                await Facts(core).delete(ns, worse.key)
+                known[said] = fact if worse is same else same
+                merged += 1
+        await _looked(core, "dedup", _made_mark(core, "dedup", ns, scope.position, None), scope)
+        return len(found), merged
 
 
 PROCESSORS: dict[str, Callable[[], Processor]] = {
@@ -347,18 +351,6 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
                 await _end(core, job, thread)
 
 
-async def _old_threads(core: Core, limit: int) -> AsyncIterator[Thread]:
-    """Threads whose last message was indexed before a moment: their `archive` jobs are due by then."""
-    await Outbox(core.shared, core.org).drain(("index",))
-    store: Any = core.store
-    while jobs := await store.claim("archive", owner="archiver", now=limit, lease=60_000_000, limit=PAGE, org=core.org):
-        for job in jobs:
-            thread = await core.get(Thread, job.item.partition(":")[2])
-            if thread is not None:
-                yield thread
-            await _end(core, job, thread)
-
-
 async def _end(core: Core, job: Job, thread: Thread | None) -> None:
     """End a job, unless its thread grew since it was looked at: then the next run looks again."""
     changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
@@ -370,10 +362,40 @@ async def _end(core: Core, job: Job, thread: Thread | None) -> None:
         return
 
 
+async def _spaces(core: Core, queue: str, name: str, detail: Any) -> list[str]:
+    """Namespaces to look at: those the indexer left a job for; all of them until the first whole run has ended."""
+    whole = await core.get(Mark, name, "")
+    if whole is None or whole.detail != detail:
+        return [mark.item for mark in await core.scan(Mark, "scope")]
+    return [job.ns for job in await core.scan(Job, queue)]
+
+
+async def _swept(core: Core, name: str, detail: Any) -> None:
+    """Note that every namespace was looked at once: from now on the jobs say where something is new."""
+    whole = await core.get(Mark, name, "")
+    if whole is None or whole.detail != detail:
+        await _mark(core, name, "", 0, detail)
+
+
+async def _looked(core: Core, queue: str, mark: Mark, scope: Mark | None) -> None:
+    """A namespace was looked at; its job ends unless something else was written there meanwhile."""
+    if scope is not None:
+        done = Delete(Job, (core.org, queue, mark.item, mark.item))
+        try:
+            await core.apply(Expect(Mark, scope.row_key, scope.version), Put(mark), done)
+        except Conflict:
+            pass  # the job stays for the next run
+        else:
+            return
+    await core.apply(Put(mark))
+
+
 async def _mark(core: Core, name: str, item: str, position: int, detail: Any) -> None:
-    await core.apply(
-        Put(Mark(org=core.org, name=name, item=item, position=position, detail=detail, updated_at=core.at()))
-    )
+    await core.apply(Put(_made_mark(core, name, item, position, detail)))
+
+
+def _made_mark(core: Core, name: str, item: str, position: int, detail: Any) -> Mark:
+    return Mark(org=core.org, name=name, item=item, position=position, detail=detail, updated_at=core.at())
 
 
 def _age(given: str | float | timedelta) -> timedelta:
