@@ -13,7 +13,7 @@ from ..records import Entry, Key, Mark
 from .core import Core
 
 KINDS = ("message", "fact", "learning", "summary", "document")
-NEIGHBOURS_OF = 8
+NEIGHBOURS_OF = 4
 """Turns around the best so many of each arm are looked at too: what follows a mention is often the answer."""
 NEAR = (-2, -1, 1, 2, 3)
 DATED = 40

@@ -20,7 +20,7 @@ from .core import Core
 from .indexing import Indexer, fact_text
 
 Spaces = Sequence[str | Namespace] | str | Namespace | None
-CANDIDATES = 64
+CANDIDATES = 40
 MOST_CANDIDATES = 5_000
 TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
 

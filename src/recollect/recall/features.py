@@ -18,6 +18,8 @@ K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
 SESSION_GAP = 4 * 3600 * 1_000_000
 """A silence this long in one thread starts another session, in microseconds."""
 DAY = 86_400_000_000.0
+OFFSETS = (-3, -2, -1, 1, 2)
+"""Turns that shed light on the one they stand near."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,6 +55,8 @@ class Columns(msgspec.Struct, frozen=True):
     signals: Floats
     prior: Floats
     """Confidence, use and trust, as three columns."""
+    beside: Mapping[int, tuple[Ints, NDArray[np.bool_]]]
+    """Neighbours by their distance: where they are, and whether they are candidates."""
 
 
 def columns(entries: Sequence[Entry]) -> Columns:
@@ -97,14 +101,16 @@ def table(
     known[:, 0] -= 1.0
     known[:, 1] = np.log1p(known[:, 1])
     known[:, 2] -= 1.0
+    sessions = _sessions(threads, created)
+    place = (threads << 40) + np.clip(np.array(seq, np.int64), 0, (1 << 39) - 1)
     return Columns(
         size,
         kind,
         id,
         terms,
         context_terms,
-        _sessions(threads, created),
-        (threads << 40) + np.clip(np.array(seq, np.int64), 0, (1 << 39) - 1),
+        sessions,
+        place,
         names,
         said_by,
         np.array([is_assistant(r, s) for r, s in zip(role, speaker, strict=True)], np.bool_),
@@ -112,6 +118,7 @@ def table(
         created,
         np.frombuffer(raw, np.uint8).reshape(size, width) / 255.0,
         known,
+        _beside(place, sessions),
     )
 
 
@@ -176,36 +183,36 @@ def _counts(query: Query, table: Columns, weight: Mapping[str, float]) -> tuple[
     Terms are looked for in one string of all candidates, many times faster than in each of them; a term said twice in
     a row counts once.
     """
-    texts, contexts = _Joined(table.terms), _Joined(table.context_terms)
-    own = np.zeros((table.size, len(query.terms)))
-    context = np.zeros_like(own)
-    for j, term in enumerate(query.terms):
-        own[:, j] = texts.count(f" {term} ")
-        context[:, j] = contexts.count(f" {term} ")
+    own = _occurrences(table.terms, query.terms)
     together = np.zeros(table.size)
+    column = {term: i for i, term in enumerate(query.terms)}
     for a, b in sorted(query.pairs):
-        together += (weight.get(a, 0.0) + weight.get(b, 0.0)) * (texts.count(f" {a} {b} ") > 0)
+        has = [own[:, column[term]] > 0 for term in (a, b) if term in column]
+        if has:  # a pair of words that are not asked for weighs nothing
+            worth = weight.get(a, 0.0) + weight.get(b, 0.0)
+            for row in np.nonzero(has[0] & has[-1])[0].tolist():
+                together[row] += worth * (f" {a} {b} " in f" {table.terms[row]} ")
     lengths = np.array([terms.count(" ") + 1.0 if terms else 0.0 for terms in table.terms])
-    return own, context, lengths, together
+    return own, _occurrences(table.context_terms, query.terms), lengths, together
 
 
-class _Joined:
-    """Many strings of terms as one."""
-
-    def __init__(self, terms: Sequence[str]) -> None:
-        self._size = len(terms)
-        self._text = " " + " \n ".join(terms) + " "
-        self._starts = np.cumsum([0, *(len(part) + 3 for part in terms[:-1])])
-
-    def count(self, wanted: str) -> Ints:
-        """How often each of the strings has this."""
-        found = []
-        at = self._text.find(wanted)
+def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
+    """How often each of the texts (rows) has each of the terms (columns)."""
+    joined = " " + " \n ".join(texts) + " "
+    places: list[int] = []
+    columns: list[int] = []
+    for column, term in enumerate(terms):
+        string, step = f" {term} ", len(term) + 2
+        at = joined.find(string)
         while at >= 0:
-            found.append(at)
-            at = self._text.find(wanted, at + len(wanted))
-        places = np.searchsorted(self._starts, np.array(found, np.int64), side="right") - 1
-        return np.bincount(places, minlength=self._size)
+            places.append(at)
+            columns.append(column)
+            at = joined.find(string, at + step)
+    starts = np.cumsum([0, *[len(text) + 3 for text in texts[:-1]]])
+    rows = np.searchsorted(starts, np.array(places, np.int64), side="right") - 1
+    cells = rows * len(terms) + np.array(columns, np.int64)
+    shape = (len(texts), len(terms))
+    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
 
 
 def _saturate(count: Floats, norm: Floats | float) -> Floats:
@@ -339,20 +346,25 @@ def _session_top(value: Floats, session: Ints, take: int = 3) -> Floats:
 def _neighbours(value: Floats, table: Columns, offsets: tuple[tuple[int, float], ...]) -> Floats:
     """Weighted sum over turns near each one, where they are candidates too."""
     out = np.zeros(table.size)
-    if not table.size:
-        return out
-    order = np.argsort(table.place, kind="stable")
-    places = table.place[order]
     for offset, weight in offsets:
-        at = np.searchsorted(places, table.place + offset)
-        other = order[np.minimum(at, table.size - 1)]
-        found = (table.place[other] == table.place + offset) & (table.session[other] == table.session)
+        other, found = table.beside[offset]
         out += np.where(found, weight * value[other], 0.0)
+    return out
+
+
+def _beside(place: Ints, session: Ints) -> dict[int, tuple[Ints, NDArray[np.bool_]]]:
+    """By distance, where among the candidates each one's neighbour is, and whether it is there at all."""
+    order = np.argsort(place, kind="stable")
+    places = place[order]
+    out = {}
+    for offset in OFFSETS if place.size else ():
+        wanted = place + offset
+        other = order[np.minimum(np.searchsorted(places, wanted), place.size - 1)]
+        out[offset] = other, (place[other] == wanted) & (session[other] == session)
     return out
 
 
 def matrix(found: Mapping[str, Any], names: Sequence[str]) -> Floats:
     """The named features side by side; one that is absent is zero."""
-    size = len(next(iter(found.values())))
-    zero = np.zeros(size)
-    return np.stack([found.get(name, zero) for name in names], axis=1)
+    zero = np.zeros(len(next(iter(found.values()))))
+    return np.array([found.get(name, zero) for name in names]).T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -103,21 +104,25 @@ def _reasons(parts: Floats, names: Sequence[str], places: Sequence[int]) -> dict
     """For each place, the groups that moved it, strongest first."""
     if not places:
         return {}
-    grouped = {name for members in GROUPS.values() for name in members}
-    groups = {**GROUPS, "form": tuple(name for name in names if name not in grouped)}
-    shares: dict[str, Floats] = {}
-    ranks: dict[str, Floats] = {}
-    for group, members in groups.items():
-        share = parts[:, [names.index(m) for m in members if m in names]].sum(axis=1)
-        if np.abs(share).max(initial=0.0) >= 0.05:
-            shares[group] = share
-            ranks[group] = (share[None, :] > share[np.asarray(places), None]).sum(axis=1) + 1
+    groups, members = _grouping(tuple(names))
+    shares = parts @ members
+    chosen = shares[list(places)]
+    ranks = ((shares[None] > chosen[:, None]).sum(axis=1) + 1).tolist()
     out: dict[int, tuple[Reason, ...]] = {}
-    for at, place in enumerate(places):
+    for place, values, above in zip(places, chosen.tolist(), ranks, strict=True):
         found = [
-            Reason(group, round(float(share[place]), 4), int(ranks[group][at]))
-            for group, share in shares.items()
-            if abs(float(share[place])) >= 0.05
+            Reason(group, round(value, 4), rank)
+            for group, value, rank in zip(groups, values, above, strict=True)
+            if abs(value) >= 0.05
         ]
         out[place] = tuple(sorted(found, key=lambda reason: -abs(reason.weight)))
     return out
+
+
+@lru_cache(64)
+def _grouping(names: tuple[str, ...]) -> tuple[tuple[str, ...], Floats]:
+    """The groups of these features, and which feature (row) is in which of them (column)."""
+    grouped = {name for members in GROUPS.values() for name in members}
+    groups = {**GROUPS, "form": tuple(name for name in names if name not in grouped)}
+    inside = [[float(name in members) for members in groups.values()] for name in names]
+    return tuple(groups), np.array(inside)
