@@ -128,7 +128,7 @@ def _corrected(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iter
         if value is not None:
             yield _fact(Draft(item.key, value, item.confidence), clause, correction=True)
             return
-    if clause.rejected is not None and not _LOUD_NEGATION.search(clause.text):
+    if (clause.rejected is not None or clause.meant) and not _LOUD_NEGATION.search(clause.text):
         yield _as_learning("correction", clause.full, clause, 0.7)
 
 

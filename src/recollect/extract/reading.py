@@ -10,6 +10,8 @@ import re
 
 import msgspec
 
+from .subject import restore, scraps, with_owner
+
 MAX_TEXT = 20_000
 """What follows in a longer message is pasted matter, not talk."""
 MAX_SENTENCE = 600
@@ -26,6 +28,8 @@ class Clause(msgspec.Struct, frozen=True):
     """The clause with its "not Berlin" still on."""
     rejected: str | None = None
     """What the writer says it is not: "Munich, not Berlin"."""
+    meant: bool = False
+    """It was put as what the writer meant, so it corrects even where nothing is known."""
 
 
 _FENCES = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.S)
@@ -154,9 +158,12 @@ _CORRECTION = re.compile(
     r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that)\b))(?:(?:i (?:meant|mean"
     r"|said)(?: to say)?(?: that)?|it's actually|actually|that)[,:]?\s+)?|"
     r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+"
-    r"|^i meant(?: to say)?(?: that)?[,:]?\s+",
+    r"|^i meant(?: to say)?(?: that)?[,:]?\s+"
+    r"|^(?:(?:no|sorry|oops|wait|hold on)[,.!;:—–-]*\s+)*i (?:said|wrote|typed|put|told you) [^,;.]{1,40}?,? (?:but|and|when)"
+    r" (?:i )?(?:meant|actually meant|should have said|it's actually|it should be)(?: to say)? ",
     re.I,
 )
+_MEANT = re.compile(r"\bI (?:really |actually )?(?:meant|mean|should have said)\b", re.I)
 _REPAIR = re.compile(
     r"(?:,|;|\.\.\.|…|\s[-–—]+)\s*(?:(?:no|sorry|wait|oops|er|err|um|uh|hmm)[,.]?\s+)*(?:i (?:mean"
     r"|meant)(?: to say)?|scratch that|correction|make that"
@@ -164,7 +171,8 @@ _REPAIR = re.compile(
     re.I,
 )
 _SUBJECT = (
-    r"(?:i(?:'m|'ve|'d|'ll)?|my|we(?:'re|'ve)?|our|it(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?"
+    r"(?:i(?:'m|'ve|'d|'ll)?|my|(?:the )?(?:(?:phone|mobile|cell|work|home) )?(?:number|phone|mobile|cell|e-?mail|name|surname"
+    r"|time ?zone|birthday|pronouns|nickname|username|address)(?:'s| is| are)|we(?:'re|'ve)?|our|it(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?"
     r"|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
     r"|while|whenever|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when"
     r"|which|whose|should|let's|don't|never|always"
@@ -252,17 +260,24 @@ def _clauses_of(own: str, sentence: str, span: tuple[int, int]) -> list[Clause]:
     if _is_question(bare) or _SUPPOSED.match(bare) or _REPORTED.match(bare):
         return []
     out: list[Clause] = []
-    for piece, repaired in _pieces(bare):
-        if _REPORTED.match(piece) or _SUPPOSED.match(piece):
-            break
-        clause = _clause(piece, sentence, span, correction or repaired)
-        if clause is not None:
-            out.append(clause)
+    for start in restore(bare):
+        before = ""
+        for piece, repaired in _pieces(start):
+            if _REPORTED.match(piece) or _SUPPOSED.match(piece):
+                break
+            owned = with_owner(piece, before)
+            before = owned
+            out += (
+                clause
+                for statement in scraps(owned)
+                if (clause := _clause(statement, sentence, span, correction or repaired)) is not None
+            )
     return out
 
 
 def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool) -> Clause | None:
     rest, corrected, _ = opening(piece)
+    meant = bool(_MEANT.search(piece[: len(piece) - len(rest)]) or _MEANT.search(sentence[:40])) and (corrected or correction)
     rest = rest.strip(" ,;:.!()")
     if not rest or rest.endswith("?") or (_asks(rest) and not _ORDER_START.match(rest)):
         return None
@@ -273,14 +288,13 @@ def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool) 
         rest = rest[: contrast.start()].strip(" ,")
     if not rest:
         return None
-    return Clause(rest, sentence, span, correction or corrected, full, rejected)
+    return Clause(rest, sentence, span, correction or corrected, full, rejected, meant and not rest.startswith("to "))
 
 
 def normalise(text: str) -> str:
     """Straight quotes, single spaces, and the apostrophes that people leave out."""
     text = " ".join(text.replace("’", "'").replace("‘", "'").replace("**", "").split())
     text = re.sub(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)", "", text)
-    text = re.sub(r"^[Mm]y (?:[a-z'-]+ ){1,3}and I\b", "We", text)
     text = re.sub(r"\bim\b", "I'm", text, flags=re.I)
     text = re.sub(r"\b(i)ve\b", r"\1've", text, flags=re.I)
     text = re.sub(r"\b(do|does|did|is|are|was|ca|wo)nt\b", r"\1n't", text, flags=re.I)

@@ -21,7 +21,7 @@ def facts(text: str) -> dict[str, Any]:
         # names and contact
         ("My name's Priya, nice to meet you.", {"name": "Priya"}),
         ("hello, my name is kofi mensah", {"name": "kofi mensah"}),
-        ("I'm Sarah from accounting.", {"name": "Sarah"}),
+        ("I'm Sarah from accounting.", {"name": "Sarah", "team": "accounting"}),
         ("My full name is María José García López.", {"name": "María José García López"}),
         ("I go by Max.", {"nickname": "Max"}),
         ("I use she/her pronouns.", {"pronouns": "she/her"}),

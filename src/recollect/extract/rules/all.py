@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-from . import events, identity, numbers, people, places, taste, tools, work
+from . import (
+    calling,
+    events,
+    gear,
+    homes,
+    household,
+    identity,
+    jobs,
+    leanings,
+    measures,
+    numbers,
+    people,
+    places,
+    schedule,
+    taste,
+    tools,
+    work,
+)
 from .base import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -14,4 +31,12 @@ RULES: tuple[Rule, ...] = (
     *people.RULES,
     *numbers.RULES,
     *events.RULES,
+    *calling.RULES,
+    *jobs.RULES,
+    *homes.RULES,
+    *leanings.RULES,
+    *gear.RULES,
+    *household.RULES,
+    *measures.RULES,
+    *schedule.RULES,
 )

@@ -39,7 +39,7 @@ _DOING_STOP = re.compile(
 )
 
 
-def _date(text: str, seen: Seen, prefer: Prefer) -> DateRange | None:
+def only_date(text: str, seen: Seen, prefer: Prefer) -> DateRange | None:
     """The only date of a phrase, when the phrase ends with it."""
     found = parse_dates(text, seen.at, prefer=prefer)
     if len(found) != 1 or not re.fullmatch(
@@ -49,13 +49,13 @@ def _date(text: str, seen: Seen, prefer: Prefer) -> DateRange | None:
     return found[0]
 
 
-def _value(found: DateRange, *, recurring: bool = False) -> str:
+def date_value(found: DateRange, *, recurring: bool = False) -> str:
     if recurring and found.yearless:
         return f"--{found.start.month:02d}-{found.start.day:02d}"
     return found.iso
 
 
-def _before(text: str, found: DateRange) -> str:
+def before_date(text: str, found: DateRange) -> str:
     return re.sub(
         r"\s*\b(?:on|at|in|by|for|this|the|until|from|is|about|around|back|end of|beginning of|start of"
         r"|middle of|,)*\s*$",
@@ -67,19 +67,19 @@ def _before(text: str, found: DateRange) -> str:
 
 def _mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     past = match["verb"].strip().lower() in ("was", "were", "started", "ended", "left", "happened", "took place")
-    found = _date(match["x"], seen, "past" if past else "future")
+    found = only_date(match["x"], seen, "past" if past else "future")
     what = match["what"].strip()
-    if not found or _before(match["x"], found) or _EVENT_STOP.match(what) or len(what.split()) > 5:
+    if not found or before_date(match["x"], found) or _EVENT_STOP.match(what) or len(what.split()) > 5:
         return
-    yield Draft(f"date.{slug(what)}", _value(found, recurring=bool(_RECURRING.search(what))), LIKELY)
+    yield Draft(f"date.{slug(what)}", date_value(found, recurring=bool(_RECURRING.search(what))), LIKELY)
 
 
 def _of_mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    found = _date(match["x"], seen, "future")
-    if found and not _before(match["x"], found) and len(match["of"].split()) <= 3:
+    found = only_date(match["x"], seen, "future")
+    if found and not before_date(match["x"], found) and len(match["of"].split()) <= 3:
         yield Draft(
             f"date.{slug(match['of'] + ' ' + match['what'])}",
-            _value(found, recurring=bool(_RECURRING.search(match["what"]))),
+            date_value(found, recurring=bool(_RECURRING.search(match["what"]))),
             LIKELY,
         )
 
@@ -90,10 +90,10 @@ def _have(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _appointment(text: str, seen: Seen) -> Iterable[Draft]:
-    found = _date(text, seen, "future")
+    found = only_date(text, seen, "future")
     if not found:
         return
-    said = _before(text, found)
+    said = before_date(text, found)
     what = re.sub(r"\s+(?:with|at|in) .*$", "", said)
     if len(said.split()) > 7 or re.search(r"\b(?:who|which|that|i|we|from)\b", said, re.I):
         return
@@ -103,50 +103,50 @@ def _appointment(text: str, seen: Seen) -> Iterable[Draft]:
         and not _EVENT_STOP.match(what)
         and not re.search(r"\b(?:question|problem|issue|bug|error|to(?! (?-i:[A-Z])))\b", what)
     ):
-        yield Draft(f"date.{slug(what)}", _value(found), LIKELY)
+        yield Draft(f"date.{slug(what)}", date_value(found), LIKELY)
 
 
 def _life(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     said = " ".join(match["verb"].lower().split())
     found = parse_dates(match["x"], seen.at, prefer="future" if said.endswith(("ing", "e", "due")) else "past")
     if found:
-        yield Draft(f"date.{_LIFE[said]}", _value(found[0]), LIKELY)
+        yield Draft(f"date.{_LIFE[said]}", date_value(found[0]), LIKELY)
 
 
 def _doing(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """I'm flying to Lisbon next month."""
-    found = _date(match["x"], seen, "future")
+    found = only_date(match["x"], seen, "future")
     if not found or (
         found.start < seen.at.replace(hour=0, minute=0, second=0, microsecond=0) and found.grain in ("day", "minute")
     ):
         return
-    what = _before(match["x"], found)
+    what = before_date(match["x"], found)
     if found.text.lower().startswith(("this", "today", "currently")) or re.search(
         r"\b(?:that|because|i|we)\b", what, re.I
     ):
         return  # how things go, not an event
     if 2 <= len(what.split()) <= 6 and not _DOING_STOP.match(what):
-        yield Draft(f"date.{slug(what)}", _value(found), LIKELY)
+        yield Draft(f"date.{slug(what)}", date_value(found), LIKELY)
 
 
 def _did(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    found = _date(match["x"], seen, "past")
+    found = only_date(match["x"], seen, "past")
     if not found:
         return
-    what = _before(match["x"], found)
+    what = before_date(match["x"], found)
     if 1 <= len(what.split()) <= 4 and not re.match(
         r"(?:the|this|that|it|them|a test|looking|taking|getting|\w+ times|working|using|learning|a new (?:job"
         r"|role))\b",
         what,
         re.I,
     ):
-        yield Draft(f"date.{slug(match['verb'] + ' ' + re.sub(r'^(?:an?|my) ', '', what))}", _value(found), LIKELY)
+        yield Draft(f"date.{slug(match['verb'] + ' ' + re.sub(r'^(?:an?|my) ', '', what))}", date_value(found), LIKELY)
 
 
 def _born(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    found = _date(match["x"], seen, "past")
-    if found and not _before(match["x"], found):
-        yield Draft(f"date.{slug(match['rel'])}_born", _value(found), LIKELY)
+    found = only_date(match["x"], seen, "past")
+    if found and not before_date(match["x"], found):
+        yield Draft(f"date.{slug(match['rel'])}_born", date_value(found), LIKELY)
 
 
 _IS = (

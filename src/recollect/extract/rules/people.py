@@ -42,16 +42,16 @@ _NAMED = (
 _PLAIN = {"former", "current", "late", "new", "old", "dear", "good", "beloved", "close", "direct", "line"}
 
 
-def _relation_key(words: str) -> str:
+def relation_key(words: str) -> str:
     parts = words.lower().replace("-", " ").split()
     if parts and parts[0] in _PLAIN:
         parts = parts[1:]
     return f"relation.{slug(' '.join(parts))}"
 
 
-def _person(words: str, name: str, confidence: float) -> Draft:
+def kept_person(words: str, name: str, confidence: float) -> Draft:
     """One has one wife, but many friends: those are kept by name."""
-    key = _relation_key(words)
+    key = relation_key(words)
     many = re.fullmatch(
         r"relation\.(?:friend|good_friend|cousin|colleague|coworker|teammate|neighbour|uncle|aunt|auntie|niece"
         r"|nephew|kid|child|intern|direct_report|ex)",
@@ -63,13 +63,13 @@ def _person(words: str, name: str, confidence: float) -> Draft:
 def _relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = person(match["x"])
     if name and not re.match(r"(?:late|former|ex)\b", match["rel"], re.I):
-        yield _person(match["rel"], name, LIKELY)
+        yield kept_person(match["rel"], name, LIKELY)
 
 
-def _named_relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+def named_relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = person(match["x"]) or lowercase_name(match["x"])
     if name:
-        yield _person(match["rel"], name, SURE)
+        yield kept_person(match["rel"], name, SURE)
 
 
 def _spouse(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -87,7 +87,7 @@ def _reports(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("relation.manager", name, LIKELY)
 
 
-def _pet(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+def pet_named(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     names = [name for name in (person(item) for item in listed(match["x"], words=3)) if name]
     kind = slug(match["rel"])
     if len(names) > 1:
@@ -105,14 +105,14 @@ def _several(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _exists(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     kind = match["rel"].lower()
     pet = re.fullmatch(PET, kind)
-    yield Draft(f"pet.{slug(kind)}" if pet else _relation_key(kind), True, GUESS)
+    yield Draft(f"pet.{slug(kind)}" if pet else relation_key(kind), True, GUESS)
 
 
 RULES: tuple[Rule, ...] = (
     rule(
         rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:'s (?:first |full )?name is| is called| is named| goes by"
         r"|, (?:called|named)| called| named) (?P<x>\S.*)",
-        _named_relation,
+        named_relation,
     ),
     rule(rf"{MY} (?P<rel>{RELATION})(?:'s| is) (?:actually |now |still )?(?P<x>(?-i:[^\W\d_a-z]).*)", _relation),
     rule(rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:,| -| \()? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _relation),
@@ -123,7 +123,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"{I_HAVE}(?:an? |one )?(?P<rel>{RELATION})(?:,)? (?:named|called|whose name is"
         r"|by the name of) (?P<x>\S.*)",
-        _named_relation,
+        named_relation,
     ),
     rule(
         rf"(?:{I_AM}|I've been |I got |I was )(?:(?:happily|recently|newly) )*(?P<state>married"
@@ -135,21 +135,21 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"(?:.*\b)?{MY} (?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are"
         r"|,)? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)",
-        _pet,
+        pet_named,
     ),
-    rule(rf"(?:.*\b)?and an? (?P<rel>{RELATION})(?:,)? (?:named|called) (?P<x>\S.*)", _named_relation),
-    rule(rf"{I_HAVE}(?:two|three|four|\d) (?:\w+ )?(?P<rel>{PET}s),? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _pet),
+    rule(rf"(?:.*\b)?and an? (?P<rel>{RELATION})(?:,)? (?:named|called) (?P<x>\S.*)", named_relation),
+    rule(rf"{I_HAVE}(?:two|three|four|\d) (?:\w+ )?(?P<rel>{PET}s),? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", pet_named),
     rule(
         rf"{I_HAVE}(?:an? |one |two |three |\d )?(?:\w+ )??(?P<rel>{PET}s?)(?:,)? (?:named|called"
         r"|whose names? (?:is|are)) (?P<x>\S.*)",
-        _pet,
+        pet_named,
     ),
     rule(
         rf"(?:I|we) (?:just |recently )*(?:got|adopted|rescued|bought) an? (?:\w+ )?(?P<rel>{PET})(?:,)? (?:named"
         r"|called) (?P<x>\S.*)",
-        _pet,
+        pet_named,
     ),
-    rule(rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*) is my (?P<rel>{PET})\b", _pet),
+    rule(rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*) is my (?P<rel>{PET})\b", pet_named),
     rule(
         rf"{MY} (?P<rel>kids|children|sons|daughters|parents|sisters|brothers|siblings"
         r"|twins)(?:'? names)?(?:,)? (?:are |are called |are named |called |named )?(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)",

@@ -45,7 +45,7 @@ _DIETS = (
 )
 
 
-def _liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
+def liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
     phrase = re.sub(r"^(?:to |(?:eating|drinking) (?=\w))", "", match["x"]) if not _NOT_LIKED.match(match["x"]) else ""
     if not phrase or _THE.match(phrase):
         return
@@ -57,12 +57,12 @@ def _liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
             yield Draft(f"likes.{key}", positive, LIKELY)
 
 
-def _likes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    return _liked(match, True)
+def likes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return liked(match, True)
 
 
 def _dislikes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    return _liked(match, False)
+    return liked(match, False)
 
 
 def _favourite(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -84,7 +84,7 @@ def _go_to(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _avoids(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    return _liked(match, False)
+    return liked(match, False)
 
 
 def _diet(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -133,24 +133,24 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"(?:I|we) {ADVERBS}(?:love|like|enjoy|adore|dig|collect|listen to (?:a lot of|lots of|mostly|mainly)"
         r"|prefer to (?=drink|eat))s? (?P<x>\S.*)",
-        _likes,
+        likes,
     ),
     rule(
         rf"{I_AM}(?:an? )?(?:big |huge |massive |real |great |total |lifelong )*(?:fan of|into|fond of|keen on"
         r"|crazy about|obsessed with|passionate about|addicted to) (?P<x>\S.*)",
-        _likes,
+        likes,
     ),
-    rule(r"(?:I|we) can't get enough of (?P<x>\S.*)", _likes, negative=True),
+    rule(r"(?:I|we) can't get enough of (?P<x>\S.*)", likes, negative=True),
     rule(
         rf"{I_AM}more of an? (?P<x>(?!morning|night|people|evening|numbers)[\w ]{{2,20}}?) (?:person|guy|girl"
         r"|drinker|lover)\b",
-        _likes,
+        likes,
     ),
-    rule(r"(?:I|we) (?:support|root for|cheer for) (?P<x>(?-i:[A-Z])[\w ]{2,30})$", _likes),
+    rule(r"(?:I|we) (?:support|root for|cheer for) (?P<x>(?-i:[A-Z])[\w ]{2,30})$", likes),
     rule(
         rf"{I_AM}an? (?:big |huge |real |total |massive |lifelong |die-hard )*(?P<x>[\w]+(?: [\w]+)?) (?:fan(?! of)"
         r"|supporter(?! of)|lover|enthusiast|fanatic|aficionado|nerd|buff|addict)\b",
-        _likes,
+        likes,
     ),
     rule(rf"{MY} (?:go-to|preferred|usual) (?P<what>[\w' -]{{2,30}}?)(?:'s| is| are) (?P<x>\S.*)", _go_to),
     rule(
@@ -169,8 +169,8 @@ RULES: tuple[Rule, ...] = (
         negative=True,
     ),
     rule(rf"{I_AM}taking (?P<x>[\w ]{{3,25}}?) (?:lessons|classes)\b", _learning),
-    rule(rf"{MY} hobbies (?:are|include) (?P<x>\S.*)", _likes),
-    rule(rf"{MY} (?:main |biggest |favou?rite )?hobby is (?P<x>\S.*)", _likes),
+    rule(rf"{MY} hobbies (?:are|include) (?P<x>\S.*)", likes),
+    rule(rf"{MY} (?:main |biggest |favou?rite )?hobby is (?P<x>\S.*)", likes),
     rule(
         rf"(?:I|we) {ADVERBS}(?:hate|dislike|detest|loathe|despise|can't stand|can't bear|cannot stand"
         r"|don't (?:really |particularly |actually |even )*(?:like|enjoy|love|care for|drink|eat)|do not (?:like"

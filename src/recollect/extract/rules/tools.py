@@ -23,7 +23,23 @@ KNOWN = vocabulary(
     "rust safari scala scikit-learn selenium slack snowflake solr spark splunk sql sqlite sqlalchemy svelte"
     " swift tailwind tensorflow terraform tmux trello typescript ts ubuntu unity unreal uv vagrant vercel vim "
     "vite vs vscode vue webpack windows wordpress xcode yarn zig zoom zsh zulip"
+    # programs of other trades
+    " ableton acrobat airtable anki asana audacity autocad bear bitwarden brave bumble calendly canva capcut chatgpt claude"
+    " clickup cursor davinci datadog dbt devonthink drafts dropbox duckdb duolingo edge emacs evernote everdo excalidraw"
+    " fantastical framer freshbooks garageband garmin gimp goodnotes goodreads grammarly hubspot illustrator indesign inkscape"
+    " insomnia joplin keynote kindle ledger lightroom libreoffice logseq looker mailchimp matomo mattermost maya mint miro"
+    " monday mural netsuite newrelic nextcloud notability numbers onenote openoffice overleaf pagerduty panda peloton"
+    " photopea pipedrive plex pocket postman powerbi powerpoint premiere procreate protonmail qgis quickbooks raycast"
+    " readwise reaper revit rhino rider roam salesforce sap sas scrivener sentry servicenow sharepoint shopify shortcut signal"
+    " sketch sketchup skype solidworks spotify spss squarespace stata steam strava stripe sublime substack supabase superhuman"
+    " tableau teams telegram thunderbird todoist toggl ulysses vivaldi warp webflow webstorm whatsapp wix word wrike xero"
+    " ynab youtube zapier zendesk zotero zed ghostty alacritty kitty iterm helix nano nushell podman nomad consul vault"
+    " celery fastify astro remix bun nuxt ember backbone spring quarkus ktor rspec pytest jest cypress playwright duckdb"
+    " bigquery redshift databricks airflow dagster prefect kibana loki jaeger memcached couchdb neo4j cockroachdb planetscale"
+    " mssql sybase teradata cobol pascal delphi ada lisp scheme racket prolog smalltalk nim crystal elm purescript solidity"
+    " verilog vhdl abap apex groovy"
 )
+SYSTEMS = vocabulary("mac macos linux windows ubuntu debian fedora arch chromebook android iphone ios")
 _OBJECT_STOP = re.compile(
     r"^(?:it|that|this|these|those|them|my|your|our|the|a|an|his|her|two|one|some|any|both|all|more|less|what"
     r"|which|how|to|for|as|up|out|only|words?|i|you|same|too|very|public|cash)\b",
@@ -38,7 +54,7 @@ _CUT = re.compile(
 _VERSION = re.compile(r"\s+(?:v?\d+(?:\.\d+)*|lts|pro|ce)$", re.I)
 
 
-def _is_tool(name: str) -> bool:
+def is_tool(name: str) -> bool:
     words = name.split()
     return (
         bool(words)
@@ -62,7 +78,7 @@ def tools_in(phrase: str) -> list[str]:
     ):
         for name in listed(item, words=4):
             bare = _VERSION.sub("", re.sub(r"^(?:a bit of|an? )\s*", "", name))
-            if _is_tool(bare):
+            if is_tool(bare):
                 found.append(bare)
     return found
 
@@ -75,7 +91,7 @@ def _cut_tail(text: str) -> str:
     return head
 
 
-def _uses(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+def uses(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     category = re.search(
         rf"\b(?:as|for) (?:my|our) (?:main |default |primary |daily |go-to |everyday )?(?P<c>{CATEGORIES})\b",
         match["x"],
@@ -121,22 +137,9 @@ def _category(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _user(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = match["x"]
-    if name.lower() in (
-        "mac",
-        "macos",
-        "linux",
-        "windows",
-        "ubuntu",
-        "debian",
-        "fedora",
-        "arch",
-        "chromebook",
-        "android",
-        "iphone",
-        "ios",
-    ):
+    if name.lower() in SYSTEMS:
         yield Draft("uses.os", name, LIKELY)
-    elif _is_tool(name):
+    elif is_tool(name):
         yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
 
 
@@ -211,20 +214,20 @@ RULES: tuple[Rule, ...] = (
         rf"(?:I|we) {ADVERBS}(?:use|rely on|(?:code|program|develop|write code)(?: mostly| mainly| primarily"
         r"| usually| exclusively)? (?:in|with)|build with|build in|deploy to|deploy on|deploy with|host on"
         r"|host everything on|run on|run everything on|write code in|swear by) (?P<x>\S.*)",
-        _uses,
+        uses,
     ),
-    rule(rf"(?:I|we) {ADVERBS}(?:write|run|code|program) (?P<x>(?!a |an |the |my |to |about |for |in )\S.*)", _uses),
+    rule(rf"(?:I|we) {ADVERBS}(?:write|run|code|program) (?P<x>(?!a |an |the |my |to |about |for |in )\S.*)", uses),
     rule(
         rf"(?:{I_AM}|(?:I|we)(?:'ve| have) been )(?:using|running|coding in|programming in|relying on|developing in"
         r"|developing with) (?P<x>\S.*)",
-        _uses,
+        uses,
     ),
     rule(rf"(?:I|we) {ADVERBS}work(?: mostly| mainly| primarily)? (?:in|with) (?P<x>\S.*)", _is_on),
     rule(rf"(?:I'm|I am|we're|we are) {ADVERBS}(?:on|all in on|all on) (?P<x>(?!the |a |my |it )\S.*)", _is_on),
     rule(
         rf"{MY} (?:tech |technology |current |backend |frontend )*(?:stack|toolchain|setup|toolbox)(?:'s| is"
         r"| consists of| includes|:) (?P<x>\S.*)",
-        _uses,
+        uses,
     ),
     rule(
         r"(?:I|we) (?:build|test|edit|write|plan|ship|develop|take|keep|do|handle|chat|communicate|document|model"
@@ -234,7 +237,7 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?:I|we) (?:track|deploy|host|monitor|organi[sz]e|store|prototype|automate|provision|back up)\b"
         r".{0,40}? (?:with|in|using|via|on|through) (?P<x>(?-i:[A-Z]).*)",
-        _uses,
+        uses,
     ),
     rule(
         r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:switched|migrated|converted"
@@ -275,8 +278,8 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"{MY} (?:[\w-]+ ){{1,3}}?(?:is|are) (?:written|built|implemented|hosted|deployed|coded|running) (?:in"
         r"|with|on|using) (?P<x>\S.*)",
-        _uses,
+        uses,
     ),
-    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:runs on|run on|uses|relies on|depends on|works with) (?P<x>\S.*)", _uses),
+    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:runs on|run on|uses|relies on|depends on|works with) (?P<x>\S.*)", uses),
     rule(rf"(?:I|we) {ADVERBS}(?:drive|ride) (?:an?|my|our) (?P<x>\S.*)", _drives),
 )

@@ -51,7 +51,7 @@ _GENERIC_PLACES = vocabulary(
 )
 
 
-def _is_role(phrase: str) -> bool:
+def is_role(phrase: str) -> bool:
     words = [word.strip(".,").lower() for word in phrase.split()]
     if not words or words[0] in _NOT_ROLE or "ai" in words or re.match(r"language model", " ".join(words[-2:])):
         return False
@@ -60,7 +60,7 @@ def _is_role(phrase: str) -> bool:
     return singular in _ROLE_WORDS or bool(_ROLE_SUFFIX.search(head)) or words[0] in ("head", "stay-at-home")
 
 
-def _role_phrase(text: str) -> tuple[str, str]:
+def role_phrase(text: str) -> tuple[str, str]:
     """The role at the start of a phrase, and what follows it."""
     parts = re.split(
         r"\s+(?=(?:at|for|with|in|on|from|working|speciali[sz]ing|focus(?:ing|ed)|who|by|based|living|since|here"
@@ -77,18 +77,18 @@ def _since(text: str, at: datetime) -> datetime | None:
     return found[0].start if found and found[0].start <= at else None
 
 
-def _employer_in(rest: str, seen: Seen) -> Iterable[Draft]:
+def employer_in(rest: str, seen: Seen) -> Iterable[Draft]:
     match = re.match(r"(?:working )?(?P<how>at|for|with|here at|over at)\s+(?P<x>\S.*)", rest, re.I)
     if match:
-        yield from _employer(match, seen) if match["how"].lower().endswith("at") else _named_employer(match, seen)
+        yield from _employer(match, seen) if match["how"].lower().endswith("at") else named_employer(match, seen)
 
 
 def _role(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    role, rest = _role_phrase(match["x"])
-    if not role or not _is_role(role):
+    role, rest = role_phrase(match["x"])
+    if not role or not is_role(role):
         return
     yield Draft("role", role, LIKELY, _since(rest, seen.at))
-    found = list(_employer_in(rest, seen))
+    found = list(employer_in(rest, seen))
     learns = re.search(r"\b(?:student|undergraduate|sophomore|freshman|phd candidate)\b", role, re.I)
     yield from (
         Draft("school", item.value, item.confidence) if learns and item.key == "employer" else item for item in found
@@ -97,7 +97,7 @@ def _role(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _officer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """The CTO of Ledgerly, the owner of a bakery called Crumb."""
-    if not _is_role(match["role"]) or "student" in match["role"].lower():
+    if not is_role(match["role"]) or "student" in match["role"].lower():
         return
     yield Draft("role", match["role"], LIKELY)
     named = re.search(r"\b(?:called|named) (?P<n>\S.*)", match["x"] or "")
@@ -126,24 +126,24 @@ def _speaking_as(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield from _role(match, seen)
 
 
-def _stated_role(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+def stated_role(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """After "I work as" or "my title is" any short phrase is a role."""
-    role, rest = _role_phrase(match["x"])
+    role, rest = role_phrase(match["x"])
     if role and not re.match(
         r"(?:to|not|that|what|hard|great|good|boring|fine|ok|very|so|too|expected|intended|usual)\b", role, re.I
     ):
         yield Draft("role", role, SURE)
-        yield from _employer_in(rest, seen)
+        yield from employer_in(rest, seen)
 
 
 def _job_is(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    role, _ = _role_phrase(match["x"])
-    if role and _is_role(role):
+    role, _ = role_phrase(match["x"])
+    if role and is_role(role):
         yield Draft("role", role, SURE)
 
 
 def _teaches(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    subject, rest = _role_phrase(match["x"])
+    subject, rest = role_phrase(match["x"])
     if (
         subject
         and len(subject.split()) <= 3
@@ -154,7 +154,7 @@ def _teaches(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("role", f"{subject} teacher", LIKELY)
         at_school = re.match(r"at (?P<x>\S.*)", rest)
         if at_school:
-            yield from _named_employer(at_school, seen)
+            yield from named_employer(at_school, seen)
 
 
 def _runs(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -206,17 +206,17 @@ def _employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("employer", value, LIKELY, _since(text, seen.at))
     as_role = re.search(r"\bas (?:an? |the )?(?P<x>\S.*)", text)
     if as_role:
-        yield from _stated_role(as_role, seen)
+        yield from stated_role(as_role, seen)
 
 
-def _named_employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+def named_employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     text = re.sub(r"^the ", "", match["x"], flags=re.I)
     value = organisation(text)
     if value:
         yield Draft("employer", value, LIKELY, _since(text, seen.at))
         as_role = re.search(r"\bas (?:an? |the )(?P<x>\S.*)", text)
         if as_role:
-            yield from _stated_role(as_role, seen)
+            yield from stated_role(as_role, seen)
 
 
 def _team(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -233,7 +233,7 @@ def _team(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     ):
         yield Draft("team", value, LIKELY)
         after = seen.clause[match.end() :].strip()
-        yield from _employer_in(after, seen)
+        yield from employer_in(after, seen)
 
 
 def _self_employed(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -291,8 +291,8 @@ RULES: tuple[Rule, ...] = (
         _officer,
     ),
     rule(rf"I {ADVERBS}work in (?P<x>(?-i:[a-z]).*)", _industry),
-    rule(rf"I {ADVERBS}do (?P<x>(?:freelance|contract) [\w -]{{3,40}}|[\w -]{{3,40}}(?= for a living))", _stated_role),
-    rule(rf"{MY} (?:company|employer), (?P<x>(?-i:[A-Z])[\w &.-]*),", _named_employer),
+    rule(rf"I {ADVERBS}do (?P<x>(?:freelance|contract) [\w -]{{3,40}}|[\w -]{{3,40}}(?= for a living))", stated_role),
+    rule(rf"{MY} (?:company|employer), (?P<x>(?-i:[A-Z])[\w &.-]*),", named_employer),
     rule(rf"{I_AM}(?:working as )?(?:an?|the|one of the) (?P<x>\S.*)", _role),
     rule(
         rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)",
@@ -303,13 +303,13 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"I {ADVERBS}(?:work|serve|volunteer|freelance|make a living|earn my living)(?: [\w-]+){{0,3}}? as (?:an? "
         r"|the )?(?P<x>\S.*)",
-        _stated_role,
+        stated_role,
     ),
-    rule(rf"{I_AM}(?:working|employed|freelancing) as (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(rf"{I_AM}(?:working|employed|freelancing) as (?:an? |the )?(?P<x>\S.*)", stated_role),
     rule(
         rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is"
         r"|:)(?: now)? (?:an? |the |that of an? )?(?P<x>\S.*)",
-        _stated_role,
+        stated_role,
     ),
     rule(
         rf"{MY} (?:current |day |new )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? "
@@ -319,16 +319,16 @@ RULES: tuple[Rule, ...] = (
     rule(
         rf"I(?:'ve| have)? {ADVERBS}(?:got |been |was |am )*(?:promoted to|appointed|hired as|became"
         r"|become) (?:an? |the |as an? )?(?P<x>\S.*)",
-        _stated_role,
+        stated_role,
     ),
     rule(
         r"I(?:'ve| have)? (?:just |recently )*(?:started|got|took|landed|found|have) (?:a|my) (?:new )?(?:job"
         r"|position|role) as (?:an? |the )?(?P<x>\S.*)",
-        _stated_role,
+        stated_role,
     ),
-    rule(r"I was (?:just |recently )?(?:promoted to|appointed|hired as) (?:an? |the )?(?P<x>\S.*)", _stated_role),
+    rule(r"I was (?:just |recently )?(?:promoted to|appointed|hired as) (?:an? |the )?(?P<x>\S.*)", stated_role),
     rule(r"as an? (?P<x>[\w -]{3,50})$", _speaking_as),
-    rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", _stated_role),
+    rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", stated_role),
     rule(rf"(?:I {ADVERBS}teach|I(?:'ve| have) been teaching|{I_AM}teaching) (?P<x>\S.*)", _teaches),
     rule(r"I(?:'m| am) (?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?, (?:an?|the) (?P<x>\S.*)", _role),
     rule(rf"(?:I|we) {ADVERBS}(?:run|own|opened|started|founded) (?:an? |my own |our own )(?P<x>\S.*)", _runs),
@@ -344,12 +344,12 @@ RULES: tuple[Rule, ...] = (
         r"I(?:'ve| have)? (?:just |recently |only )*(?:joined|started (?:work(?:ing)? )?(?:at|for|with)|(?:got|took"
         r"|landed|found|started|have) (?:a|my) (?:new |great )?(?:job|position|role) (?:at|with)"
         r"|accepted an? (?:offer|job|position) (?:at|from|with)) (?P<x>\S.*)",
-        _named_employer,
+        named_employer,
     ),
-    rule(r"I(?:'m| am) now (?:at|with) (?P<x>\S.*)", _named_employer),
+    rule(r"I(?:'m| am) now (?:at|with) (?P<x>\S.*)", named_employer),
     rule(
         rf"{MY} (?:current |new )?(?:employer|company|workplace)(?:'s| is|:)(?: called| now)? (?P<x>\S.*)",
-        _named_employer,
+        named_employer,
     ),
     rule(
         rf"(?:{I_AM}(?:on|in|with|part of|a member of|from|leading|heading)|I (?:work|am|sit) (?:on|in|with)"

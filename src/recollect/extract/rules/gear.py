@@ -1,0 +1,111 @@
+"""Tools said in other ways than "I use …"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..keys import slug
+from .base import ADVERBS, CATEGORIES, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .tools import KNOWN, SYSTEMS, is_tool, tools_in, uses
+
+_RECENTLY = r"(?:(?:just|recently|finally|completely|now|also|have|'ve|had|all) )*"
+
+
+def _known(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    for name in tools_in(match["x"]):
+        if slug(name).split("_")[0] in KNOWN or name.lower() in KNOWN:
+            yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
+
+
+def _instead(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """I ditched Chrome for Firefox."""
+    old, new = tools_in(match["old"]), tools_in(match["x"])
+    if old and new:
+        yield from (Draft(f"uses.tool.{slug(name)}", False, LIKELY) for name in old)
+        yield from (Draft(f"uses.tool.{slug(name)}", True, LIKELY) for name in new)
+
+
+def _named(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """Figma is what we use; Emacs is my editor."""
+    names = tools_in(match["x"])
+    category = match["c"]
+    if not names:
+        return
+    if category and re.fullmatch(CATEGORIES, category, re.I):
+        yield Draft(f"uses.{slug(category)}", names[0], SURE)
+        return
+    yield from (Draft(f"uses.tool.{slug(name)}", True, LIKELY) for name in names)
+
+
+def _driver(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    names = tools_in(re.sub(r"^(?:an?|my|the) (?:old |new |trusty )*", "", match["x"]))
+    yield from (Draft(f"uses.tool.{slug(name)}", True, LIKELY) for name in names[:1])
+
+
+def _ours(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if re.match(r"(?:birthday|wedding|flight|meeting|name|problem|team|office|kids?|house|home|family)\b", match["what"], re.I):
+        return
+    for name in tools_in(match["x"]):
+        if slug(name).split("_")[0] in KNOWN or name.lower() in KNOWN:
+            yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
+
+
+def _device(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = match["x"].strip()
+    if is_tool(name) and name.lower() not in SYSTEMS:
+        yield Draft(f"uses.tool.{slug(name)}", True, GUESS)
+
+
+_WORK = (
+    r"(?:do|write|draw|edit|plan|track|log|manage|organi[sz]e|keep|take|make|build|design|record|mix|store|schedule"
+    r"|budget|read|draft|chat|talk|communicate|collaborate|coordinate|publish|host|monitor|train|compose|sketch|produce"
+    r"|handle|process|analy[sz]e|cut|shoot|develop|document|run|ship|deploy|test|prototype|bank|invest|shop|stream"
+    r"|listen|watch|journal|sync|save|back up|put|note|jot|capture|meditate)"
+)
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?:I|we) {ADVERBS}{_WORK}\b(?: (?!in\b|with\b|using\b|via\b|on\b)[\w'&-]+){{0,6}}? (?:in|on|with|to|through|via|into|inside)"
+        r" (?P<x>\S.*)",
+        _known,
+    ),
+    rule(
+        rf"(?:I|we) {ADVERBS}{_WORK}\b(?: [\w'&-]+){{0,6}}? using (?P<x>\S.*)",
+        uses,
+    ),
+    rule(
+        rf"(?:I|we)(?:'ve)? {_RECENTLY}(?:ditched|swapped(?: out)?|traded(?: in)?|left|dropped|abandoned|exchanged|dumped|replaced"
+        r"|gave up|given up|abandoned|deleted) (?P<old>\S.*?) (?:for|in favou?r of|and (?:moved|switched|went) (?:over )?to) (?P<x>\S.*)",
+        _instead,
+    ),
+    rule(
+        rf"(?:I|we)(?:'ve)? {_RECENTLY}(?:standardi[sz]ed on|settled on|went with|gone with|chose|picked up|picked|adopted"
+        r"|moved everything (?:to|into|over to)|went all[- ]in on|started using|set up|installed|signed up for"
+        r"|subscribe to|subscribed to|swear by|depend on|stick (?:to|with)|stuck with|upgraded to|work in|work with|code in|live in"
+        r"|moved (?:over )?to|switched over to|am learning|pay for)"
+        r" (?P<x>\S.*)",
+        _known,
+    ),
+    rule(
+        rf"(?P<x>(?-i:[A-Z])[\w.+#]*(?: (?-i:[A-Z])[\w.+#]*){{0,2}}(?:(?:,| and) (?-i:[A-Z])[\w.+#]*)*) (?:is|are) (?:what (?:I|we) (?:use|run|work with|code in)"
+        rf"|(?:my|our) (?:main |default |primary |daily |go-to |preferred )*(?:tool|tools|(?P<c>{CATEGORIES}))(?: of choice)?"
+        r"|(?:my|our) (?:daily driver|weapon of choice|tool of choice)|how (?:I|we) (?:keep|stay|track|manage)\b.*)",
+        _named,
+    ),
+    rule(rf"{MY} (?:daily driver|weapon of choice|tool of choice|main tool|tools?)(?: at work| at home)?(?:'s| is| are) (?P<x>\S.*)", _driver),
+    rule(
+        rf"{MY} (?P<what>(?:[\w-]+ ){{0,2}}[\w-]+) (?:is|are|lives?|sits?|runs?)(?: all| currently| now| mostly| still)?"
+        r"(?: kept| managed| tracked| stored| hosted| built| backed up| synced| deployed| done| made| written)? (?:on|in|with|through|by|via) (?P<x>\S.*)",
+        _ours,
+    ),
+    rule(
+        r"(?:everything|the (?:backend|back end|frontend|front end|app|site|website|api|server|servers|codebase|pipeline|database)"
+        r"(?: (?:I|we) (?:built|maintain|work on|run))?) (?:runs|is (?:written|built|hosted|running|deployed)) (?:on|in|with) (?P<x>\S.*)",
+        lambda match, seen: _known(match, seen) if re.search(r"\b(?:we|our|my|I)\b", seen.sentence) else (),
+    ),
+    rule(rf"{I_AM}(?:still |now )*(?:writing|typing|working|browsing|running|recording)(?: this)? (?:on|in|from|with) (?:an? |my )(?P<x>(?-i:[A-Z]|[a-z][A-Z])[\w ]*?)(?:$|,)", _device),
+    rule(rf"{I_AM}(?:an? )?(?:heavy |big |daily |avid |proud |regular |frequent )*(?P<x>(?-i:[A-Z])[\w.+#]*(?: (?-i:[A-Z])\w*)?) (?:user|subscriber|convert|power user)\b",
+         _device),
+    rule(r"I(?:'ve| have) been (?:an? )?(?:happy |heavy |daily |loyal )?(?P<x>(?-i:[A-Z])[\w.+#]*) (?:user|subscriber|person|guy)\b", _device),
+)

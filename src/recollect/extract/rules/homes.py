@@ -1,0 +1,83 @@
+"""Homes, origins and clocks said in other ways than "I live in …"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule
+from .places import place
+from .tools import KNOWN
+
+_HOME = r"(?:flat|house|apartment|place|home|room|studio|condo|cottage|townhouse|bungalow|loft|flatshare|houseboat|cabin)"
+_MINE = r"(?:an?|our|my)(?: (?!of\b)[\w-]+){0,3}? "
+
+
+def _home(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = place(match["x"])
+    if value and len(value.split()) <= 5 and value.lower() not in KNOWN:
+        yield Draft("location", value, LIKELY)
+
+
+def _two_homes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    first, second = place(match["x"]), place(match["y"])
+    if first and second:
+        yield Draft("location", f"{first} and {second}", LIKELY)
+
+
+def _origin(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = place(match["x"])
+    if value and len(value.split()) <= 4:
+        yield Draft("origin", value, LIKELY)
+
+
+def _works_at(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = place(match["x"])
+    if value and len(value.split()) <= 4:
+        yield Draft("work_location", value, LIKELY)
+
+
+def _zone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("timezone", match["x"].strip(), SURE)
+
+
+_NAME = r"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*(?:,? (?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*){0,2})"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?:I|we)(?:'ve|'re|'m)? {ADVERBS}(?:moved|moving|move|settled|live|living|rent|renting|share|sharing|found|got"
+        rf"|bought)(?: back| in| into| down)*(?: in| into| to)? {_MINE}{_HOME}(?: of (?:my|our) own)?"
+        r"(?: with [\w ]{2,20}?)? (?:in|near|outside|by|on) (?P<x>\S.*)",
+        _home,
+    ),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |now )*(?:settled|resettled|put down roots|set up home)"
+         r"(?: down)? (?:in|near) (?P<x>\S.*)", _home),
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently )*made (?P<x>\S.*?) (?:my|our) home\b", _home),
+    rule(
+        rf"{_NAME} (?:is|has been) (?:now )?(?:home(?: now| for (?:me|us)| to (?:me|us))?|(?:my|our) (?:home|base|home base)"
+        r"|where (?:I|we) (?:live|reside|call home)|where (?:I'm|we're) (?:based|living))\b(?! to\b)(?! town)",
+        _home,
+    ),
+    rule(rf"{I_AM}(?:an? (?:[\w-]+ )?)?{_NAME}-based\b", _home),
+    rule(r"(?:I|we) (?:split|divide|spend) (?:my|our) time between (?P<x>\S.*?) and (?P<y>\S.*)", _two_homes),
+    rule(rf"{I_AM}(?:now |back )+in {_NAME}(?:$|,| (?:now|again|after|since|these days)\b)", _home),
+    rule(rf"{I_AM}an? (?:native of {_NAME}|(?P<y>(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?) native\b)",
+         lambda match, seen: [Draft("origin", match["x"] or match["y"], LIKELY)]),
+    rule(rf"{MY} (?:family|folks|parents|people) (?:is|are|come|comes)(?: originally)? from (?P<x>\S.*)", _origin),
+    rule(r"(?:I|we) (?:left|emigrated from|fled|moved away from) (?P<x>(?-i:[A-Z])\S*.*?) (?:for (?:good|the)|as a (?:kid|child))", _origin),
+    rule(rf"(?:I {ADVERBS}work|{I_AM}(?:working )?) ?(?:out of|from|in|at) (?:my|our|the|their|the company's) {_NAME} office\b",
+         _works_at),
+    rule(rf"(?:{MY}|the) (?:office|headquarters|hq|lab|workplace|shop|studio)(?:'s| is| are) (?:based |located )?(?:in|at|near) (?P<x>\S.*)",
+         _works_at),
+    rule(
+        rf"(?:{I_AM}(?:currently |working )?(?:in|on)|I work(?: on)?|I keep|{MY} clock is(?: on)?)(?: the)? "
+        r"(?P<x>(?-i:[A-Z])[a-z]+(?: (?-i:[A-Z])[a-z]+)?)(?= (?:standard |daylight )?(?:time|time ?zone|hours)\b)",
+        _zone,
+    ),
+    rule(rf"{I_AM}on (?P<x>Pacific|Eastern|Central|Mountain)(?:$|,|\.)", _zone),
+    rule(
+        rf"{I_AM}(?P<x>(?:\d{{1,2}}|one|two|three|four|five|six|seven|eight|nine|ten) hours? (?:ahead of|behind) "
+        r"(?:you|UTC|GMT|(?-i:[A-Z])\w+(?: (?-i:[A-Z])\w+)?))",
+        lambda match, seen: [Draft("timezone", match["x"], GUESS)],
+    ),
+)

@@ -1,0 +1,147 @@
+"""Jobs said in other ways than "I'm a …": new posts, duties, who pays, degrees under way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..phrases import cut, organisation
+from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, Draft, Rule, Seen, rule, vocabulary
+from .work import employer_in, is_role, named_employer, role_phrase, stated_role
+
+DEPARTMENTS = vocabulary(
+    "accounting accounts sales marketing hr finance procurement purchasing engineering legal it support logistics"
+    " r&d operations ops design product payroll billing security qa data research compliance comms communications"
+    " facilities analytics customer infrastructure platform devops recruiting recruitment admissions"
+)
+_RECENTLY = r"(?:(?:just|recently|finally|now|also|currently|have|had|got|was|been|am|'ve) )*"
+
+
+def _employed(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return named_employer(match, seen)
+
+
+def _duty(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """I handle procurement for Lidl: the duty may be anything, the employer is a proper name."""
+    company = organisation(re.sub(r"^the ", "", match["org"] or "")) if match["org"] else None
+    if company and company.split()[0].lower() not in ("monday", "friday"):
+        yield Draft("employer", company, GUESS)
+
+
+def _charge(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    duty = cut(re.split(r"\s+(?:at|for|with|in)\b|,", match["x"])[0], words=4)
+    duty = re.sub(r"^(?:the|all|our) ", "", duty)
+    if duty and not re.match(r"(?:this|that|it|my|your|dinner|what|everything|a|an)\b", duty, re.I):
+        yield Draft("role", f"{match['how'].lower()} {duty}", GUESS)
+    at = re.search(r"\b(?:at|for|with) (?P<x>(?-i:[A-Z]).*)", match["x"])
+    if at:
+        yield from named_employer(at, seen)
+
+
+def _living(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    said = cut(match["x"], words=6)
+    if said and not re.match(r"(?:travel|commute|use|need|go|have|want|do this|hate|love)\b", said, re.I):
+        yield Draft("role", said, LIKELY)
+
+
+def _job_doing(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    said = cut(re.split(r"\s+(?:for|at|in|on|with) |,", match["x"])[0], words=5)
+    if said:
+        yield Draft("role", said, LIKELY)
+
+
+def _student(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    field = cut(re.split(r"\s+(?:at|from|in)\b|,", match["x"])[0], words=4) if match["x"] else ""
+    if field and not re.match(r"(?:my|the|a|an|that|this|it)\b", field, re.I):
+        yield Draft("studies", field, LIKELY)
+    school = organisation(re.sub(r"^the ", "", match["school"])) if match["school"] else None
+    if school:
+        yield Draft("school", school, LIKELY)
+
+
+def _department(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    name = match["x"].strip()
+    if name.split()[0].lower() in DEPARTMENTS:
+        yield Draft("team", name, LIKELY)
+
+
+def _left_for(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if organisation(match["old"]):
+        yield from named_employer(match, seen)
+
+
+def _job_title(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    role, rest = role_phrase(match["x"])
+    if role and is_role(role):
+        yield Draft("role", role, LIKELY)
+        yield from employer_in(rest, seen)
+
+
+_AT_SCHOOL = r"(?: (?:at|from) (?P<school>\S.*))?"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?:I|we)(?:'ve|'m|'ll| am)? {_RECENTLY}(?:took over|taken over|taking over|start|started|starting|began|begin"
+        r"|beginning|signed on|signed up|stepped up|stepping up|brought in|came on board|hired|hired on|promoted|qualified"
+        r"|trained|train|moonlight|double|ended up|serving|acting|contracting|freelancing|joined [\w .&-]{2,30}?"
+        r"|starting (?:at|with) [\w .&-]{2,30}?|start (?:at|with) [\w .&-]{2,30}?)"
+        r"(?: (?:work|out|last \w+|next \w+|this \w+|on \w+|in \w+))* as (?:an? |the |their (?:new )?)?(?P<x>\S.*)",
+        stated_role,
+    ),
+    rule(
+        rf"(?:I|we)(?:'ve|'m| am)? {_RECENTLY}(?:hired|recruited|headhunted|poached|employed|taken on|contracted"
+        r"|offered a (?:job|position|role)) (?:by|at) (?P<x>\S.*)",
+        _employed,
+    ),
+    rule(
+        rf"I {ADVERBS}(?:handle|manage|run|lead|head|head up|oversee|look after|do|direct|coordinate|supervise"
+        r"|write|build|design|teach|consult|drive|fly|cook|code|sell|model|drive trucks)"
+        r"(?: (?!for\b|at\b)[\w&' -]{2,40}?)? (?:for|at|over at) (?P<org>(?:the )?(?-i:[A-Z]).*)",
+        _duty,
+    ),
+    rule(rf"{I_AM}(?P<how>in charge of|responsible for|head of|heading|leading) (?P<x>\S.*)", _charge),
+    rule(
+        r"I (?P<x>[a-z]+ [\w' -]{2,40}?|[a-z]+) (?:for a living|professionally|by profession|as a job|as my day job"
+        r"|for my day job)\b",
+        _living,
+    ),
+    rule(
+        rf"{MY} (?:current |day |new |main )?(?:role|job|work|gig)(?:'s| is| involves|:)(?: mostly| mainly)? "
+        r"(?P<x>(?!going|killing|getting|being|driving me|stressing|making me|fine)[a-z]+ing \S.*)",
+        _job_doing,
+    ),
+    rule(
+        rf"{MY} (?:current |new |day |latest )?(?:job|gig|position|role|contract|internship)(?:'s| is) (?:now )?(?:at|with"
+        r"|for) (?P<x>\S.*)",
+        _employed,
+    ),
+    rule(
+        rf"{I_AM}(?:an? |in my )?(?:[\w-]+ ){{0,3}}?(?:student|candidate|undergrad|undergraduate|postgrad|postdoc"
+        rf"|year)(?: (?:in|of|studying|reading) (?P<x>(?-i:[a-z])[\w &-]{{2,40}}?))?{_AT_SCHOOL}$",
+        _student,
+    ),
+    rule(
+        rf"(?:{I_AM}(?:doing|finishing|pursuing|completing|getting|working (?:on|towards)|enrolled in|reading for) "
+        r"(?:an?|my) (?:[\w']+ )?|(?:I (?:hold|have|got|did|earned|finished)|I've (?:got )?) ?(?:an?|my) (?:[\w']+ )?"
+        rf"|{MY} )(?:phd|ph\.d\.?|doctorate|master's|masters|master|bachelor's|bachelors|degree|ba|bsc|msc|mba|diploma|major)"
+        rf"(?: degree)?(?: is|'s)? (?:in|of) (?P<x>[\w &-]{{2,40}}?){_AT_SCHOOL}$",
+        _student,
+    ),
+    rule(rf"(?:{I_AM}(?:enrolled|a freshman|a sophomore|in (?:my )?\w+ year)|I study)(?P<x>) at (?P<school>\S.*)", _student),
+    rule(rf"(?:{I_AM}reading|I read|I studied) (?P<x>[a-z][\w &]{{2,30}}?) at (?P<school>(?-i:[A-Z]).*)", _student),
+    rule(
+        r"(?:I'm |I am |this is |it's )(?:(?-i:[A-ZÀ-Þ])[\w'-]+ ){1,2}(?:from|in|over in) (?:the )?(?P<x>[a-z&]+)"
+        r"(?:$|,| (?:here|at)\b)",
+        _department,
+    ),
+    rule(rf"(?:{I_AM}|I work |I sit )(?:in|with) (?P<x>[a-z&]+)(?:$|,| (?:here )?at\b)", _department),
+    rule(
+        r"(?:I|we)(?:'ve| have)? (?:just |recently )*(?:left|quit) (?P<old>\S.*?) (?:for|to join|to work (?:at|for)"
+        r"|to go to|and joined|and went to) (?:a (?:job|role|position) at )?(?P<x>(?-i:[A-Z]).*)",
+        _left_for,
+    ),
+    rule(rf"{I_AM}(?:currently |now |still )*(?:at|with) (?P<x>(?-i:[A-Z])[\w&. -]*? (?:as|now|these days|since)\b.*)", _employed),
+    rule(r"(?P<x>(?-i:[A-Z])[\w&.' -]{1,30}) is (?:my (?:current |new )?employer|where I work|who I work for)\b", _employed),
+    rule(rf"{I_AM}(?:currently )?(?:between jobs|job[- ]hunting)(?P<x>)", lambda match, seen: [Draft("role", "between jobs", GUESS)]),
+    rule(r"I(?:'m| am) (?:an? |the )?(?P<x>[\w -]{3,40}?) (?:here )?(?:at|for|with) (?:an? |the )?(?:[a-z][\w-]* )+", _job_title),
+)

@@ -1,0 +1,96 @@
+"""Likes and dislikes said in other ways than "I like …"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..keys import slug
+from ..phrases import cut
+from .base import ADVERBS, I_AM, LIKELY, MY, Draft, Rule, Seen, rule
+from .taste import liked, likes
+
+_OPINION = re.compile(
+    r"^(?:it|that|this|these|those|which|he|she|they|you|there|what|everything|nothing|one|(?:the|your|his|her) .*)\b"
+    r"|\b(?:error|code|bug|test|file|answer|build)$",
+    re.I,
+)
+
+
+def _dislikes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    return liked(match, False)
+
+
+def _subject(match: re.Match[str], positive: bool) -> Iterable[Draft]:
+    """Mushrooms make me sick: what it is said of stands first."""
+    what = re.sub(r"^(?:an?|any|all|some|eating|drinking) ", "", match["x"].strip(), flags=re.I)
+    if what and not _OPINION.match(what) and len(what.split()) <= 4:
+        yield Draft(f"likes.{slug(what)}", positive, LIKELY)
+
+
+def _over(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """Give me tea over coffee any day."""
+    what = cut(match["x"], words=4)
+    if what and not _OPINION.match(what):
+        yield Draft(f"likes.{slug(re.sub(r'^(?:an?|the|my) ', '', what))}", True, LIKELY)
+
+
+_THING = r"(?P<x>[\w'&-]+(?: [\w'&-]+){0,4}?)"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?:{I_AM}(?:an? )?(?:big |huge |real |total |complete )?(?:sucker for|partial to|mad about|nuts about|hooked on"
+        r"|devoted to|big on|heavily into|all about|really about|a fan of)"
+        r"|(?:I|we) (?:have|'ve got) an? (?:soft spot|weakness|thing|passion|fondness|love) for|I've (?:got )?an? (?:soft spot"
+        rf"|weakness|thing|passion) for|(?:I|we) {ADVERBS}(?:live for|can't live without|am fond of|have always loved|fell in love with"
+        r"|'ve always (?:loved|liked|enjoyed)|go for|go crazy for|lean towards?|favou?r|binge|geek out (?:on|over)|unwind with"
+        r"|relax by|spend my (?:weekends|free time|spare time|evenings)(?: mostly)?)"
+        r"|(?:I|we)'ve always (?:loved|liked|enjoyed|been into)) (?P<x>\S.*)",
+        likes,
+    ),
+    rule(r"(?:I|we) (?:can't|couldn't) (?:live|function|do|start (?:the|my) day) without (?P<x>\S.*)", likes, negative=True),
+    rule(
+        rf"(?:I|we) (?:don't (?:do|touch|care (?:much )?for|go for|get along with|enjoy|eat|drink|watch|fancy|want)"
+        r"|won't (?:eat|touch|drink)|can't (?:do|take|deal with|handle|abide)|never (?:eat|drink|touch)"
+        r"|have no (?:time|patience) for|have never liked|am not (?:big|keen|sold) on|couldn't care less about) (?P<x>\S.*)",
+        _dislikes,
+        negative=True,
+    ),
+    rule(rf"{I_AM}(?:not (?:a|an|much of a|really a|big on|keen on|one for|crazy about|mad about) ?)(?P<x>[\w ]{{2,25}}?) ?(?:person|guy|girl|drinker|eater|lover|fan)$",
+         _dislikes, negative=True),
+    rule(rf"(?:I|we) {ADVERBS}(?:am sick of|'m sick of|am tired of|gave up|given up|cut out|quit (?:eating|drinking)|steer clear of|stay off|am off|'ve gone off) "
+         r"(?P<x>(?!on\b|using\b|trying|my\b|it\b)\S.*)", _dislikes, negative=True),
+    rule(
+        rf"{_THING} (?:makes? me (?:sick|ill|gag|cringe|miserable|anxious|itch|nauseous|queasy)"
+        r"|hurts? my (?:eyes|ears|head|stomach)|drives? me (?:crazy|mad|nuts|up the wall|insane)"
+        r"|(?:is|are) (?:a deal-?breaker|a no-?go|a pet peeve|torture|the worst|gross|disgusting)(?: for me)?|(?:is|are) my (?:pet peeve|nemesis)"
+        r"|gives? me (?:hives|the creeps|migraines|a headache|headaches|heartburn|anxiety))",
+        lambda match, seen: _subject(match, False),
+    ),
+    rule(
+        rf"{_THING} (?:doesn't|don't|do not|does not) (?:agree with me|do it for me|appeal to me|interest me|sit well with me|work for me)",
+        lambda match, seen: _subject(match, False),
+        negative=True,
+    ),
+    rule(
+        rf"{_THING} (?:is|are) (?:my (?:jam|thing|passion|cup of tea|guilty pleasure|weakness|comfort (?:food|zone)|happy place|kryptonite|obsession)"
+        r"|(?:a|the) (?:big |huge |great )?passion of mine|the only way I (?:can )?(?:work|relax|travel|write|read|code)|what I live for|right up my (?:alley|street))",
+        lambda match, seen: _subject(match, True),
+    ),
+    rule(rf"{_THING} (?:makes? me happy|makes? my day|calms me down|relaxes me|cheers me up|helps? me (?:relax|unwind))",
+         lambda match, seen: _subject(match, True)),
+    rule(rf"(?:give me|I'll take|I'd take|I'd pick|I'd choose|I always (?:choose|pick|go for|order)) {_THING} over \S.*", _over),
+    rule(rf"nothing beats {_THING}$", lambda match, seen: _subject(match, True), negative=True),
+    rule(rf"{I_AM}(?:firmly |definitely )?(?:team|on team) (?P<x>[\w ]{{2,20}})$", likes),
+    rule(
+        rf"{MY} (?:comfort food|guilty pleasure|passion|biggest passion|main interest|pet peeve|favou?rite thing|great love|obsession)(?:'s| is| are)"
+        r" (?P<x>\S.*)",
+        lambda match, seen: liked(match, "peeve" not in match[0].lower()),
+    ),
+    rule(rf"{MY} (?:main |other |biggest )?(?:hobbies|interests|passions)(?: are| include|:) (?P<x>\S.*)", likes),
+    rule(
+        r"(?:in my (?:free|spare) time|for fun|at weekends|on weekends|to relax|to unwind|after work|on my days off),? "
+        rf"(?:I|we) {ADVERBS}(?:like to |love to |enjoy |do |go |play |practi[sc]e )(?P<x>\S.*)",
+        likes,
+    ),
+)

@@ -1,0 +1,120 @@
+"""Numbers said in other ways than "my budget is …": distances, times, rents, sizes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from ..calendar import number
+from ..keys import slug
+from ..phrases import amount
+from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, Draft, Rule, Seen, rule
+
+_WORDS = (
+    r"(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|one|two|three"
+    r"|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|a hundred"
+)
+_N = rf"(?:about |around |roughly |approximately |nearly |almost |over |under |up to |at least |~)*(?P<n>[$€£¥]?\s?\d[\d,.]*\s?[km]?\b|{_WORDS})"
+_FEET = {"four": 4, "five": 5, "six": 6, "seven": 7}
+
+
+def _value(text: str, unit: str | None) -> Any:
+    """A number with its unit: "$1,450" or "six" and "hours"."""
+    said = amount(text.replace(" ", ""))
+    value = number(text) if said is None else said
+    if isinstance(value, int | float) and unit:
+        return {"amount": value, "unit": unit.lower()}
+    return value
+
+
+def _doing(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """I run about 40 km a week."""
+    value = _value(match["n"], match["unit"])
+    if value is not None:
+        yield Draft(f"number.{slug(match['verb'] + ' per ' + match['per'])}", value, LIKELY)
+
+
+def _pays(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = _value(match["n"], match["unit"])
+    if value is not None:
+        yield Draft(f"number.{slug(match['what'])}", value, LIKELY)
+
+
+def _takes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = _value(match["n"], match["unit"])
+    if value is not None:
+        yield Draft(f"number.{slug(match['what'])}", value, LIKELY)
+
+
+def _trip(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = _value(match["n"], match["unit"])
+    if value is not None:
+        yield Draft("number.commute", value, LIKELY)
+
+
+def _tall(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    feet = _FEET.get(match["ft"].lower()) or int(match["ft"])
+    inches = number(match["inch"] or "zero") or 0
+    if inches < 12:
+        yield Draft("height", {"amount": feet * 12 + inches, "unit": "in"}, LIKELY)
+
+
+def _stone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("weight", {"amount": number(match["n"]), "unit": "stone"}, LIKELY)
+
+
+def _years(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = number(match["n"])
+    what = re.split(r"\s+(?:for|at|with|in)\b", match["what"])[0]
+    if value is not None and 1 < len(what) <= 40:
+        yield Draft(f"number.years_{slug(what)}", value, GUESS)
+
+
+def _people(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    value = number(match["n"])
+    if value is not None:
+        where = (match["where"] or "").lower()
+        yield Draft("number.family_size" if where in ("family", "house", "household", "home") else "number.team_size", value, LIKELY)
+
+
+def _blood(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("my.blood_type", match["x"], LIKELY)
+
+
+_PER = r"(?: (?:an?|per|each|every) |/)(?P<per>day|night|week|month|year|weekend|hour)"
+_UNIT = r"(?P<unit>[a-z]{1,12}|€|%)"
+
+RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?:I|we) {ADVERBS}(?:try to )?(?P<verb>save|spend|bill|charge|invoice)(?: for)? {_N} ?{_UNIT}(?: of [\w ]{{2,20}}?)?{_PER}",
+        _doing,
+    ),
+    rule(rf"(?:I|we) {ADVERBS}(?:pay|spend) {_N} ?{_UNIT}?(?:{_PER})? (?:in|on|for) (?:my |our |the )?(?P<what>[a-z]+(?: [a-z]+)?)", _pays),
+    rule(
+        rf"{MY} (?P<what>(?:[\w-]+ ){{0,2}}[\w-]+) (?:takes(?: me)?|costs(?: me| us)?|lasts|weighs|measures|is worth|seats|holds|covers|averages|runs|pays(?: me)?|is) "
+        rf"{_N} ?(?P<unit>minutes?|mins?|hours?|days|km|kilomet(?:re|er)s|miles|kg|euros?|pounds|dollars|people|square \w+|sqm|sq ?ft|acres|hectares|gb|tb|percent)\b",
+        _takes,
+    ),
+    rule(rf"it takes me {_N} ?(?P<unit>minutes?|mins?|hours?) to (?:get|drive|walk|cycle|commute|bike) (?:to|into) (?:work|the office|town|campus|school)", _trip),
+    rule(rf"(?:I have|I've got|I've) an? (?P<n>\d+|{_WORDS})[- ](?P<unit>minute|hour|mile|km)[- ]commute\b", _trip),
+    rule(
+        rf"(?:{I_AM}|{MY} height is |I stand )(?P<ft>four|five|six|seven|[4-7])(?:[- ]?(?:foot|feet|ft|')(?:[ -]|$))(?:and )?(?P<inch>\d{{1,2}}|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven)?\b",
+        _tall,
+    ),
+    rule(rf"(?:I {ADVERBS}weigh|{MY} weight is|{I_AM}) ?(?:about |around )?(?P<n>\d{{1,2}}|{_WORDS}) stone\b", _stone),
+    rule(
+        r"(?:I|we)(?:'ve| have) been (?P<what>[a-z]+ing(?: [\w+#]+){0,3}?) (?:professionally )?for (?:about |over |around |nearly |almost |more than |the (?:last|past) )*"
+        rf"(?P<n>\d{{1,2}}|{_WORDS})\+? years\b",
+        _years,
+    ),
+    rule(
+        rf"(?:there(?:'s| is| are) (?P<n>\d{{1,5}}|{_WORDS}) of us(?: (?:on|in|at) (?:my|our|the) (?P<where>\w+))?)",
+        _people,
+    ),
+    rule(rf"(?:we're|we are|{I_AM}(?:on|in|part of)) an? (?:team|company|startup|family|crew|household|group) of (?P<n>\d{{1,5}}|{_WORDS})(?P<where>)\b", _people),
+    rule(rf"{I_AM}(?:in|on|part of) an? (?P<n>\d{{1,5}}|{_WORDS})[- ]person (?P<where>team|company|startup|household|family|firm)\b", _people),
+    rule(
+        rf"(?:{MY} blood (?:type|group) is|{I_AM}blood (?:type|group)) (?P<x>(?:A|B|AB|O)[ -]?(?:positive|negative|pos|neg|\+|-)?)", _blood
+    ),
+)

@@ -1,0 +1,150 @@
+"""The writer put back as the subject: "Been a nurse since 2010", "me and my wife have …", "our team tracks …".
+
+People leave out the "I", speak for their team or say what they are in a row of scraps; the rules read plain
+first-person statements, so those are restored here.
+"""
+
+from __future__ import annotations
+
+import re
+
+# A gerund may also be a subject ("Learning Spanish is hard"): then it is no scrap of a statement.
+_NO_VERB = (
+    r"(?!.*\b(?:is|are|was|were|can|could|will|would|should|takes?|makes?|helps?|requires?|has|seems?|sounds?|looks?"
+    r"|feels?|needs?|means|gives?|costs?)\b)"
+)
+_FREQUENCY = r"(?:(?:currently|now|still|mostly|mainly|originally|also|presently|just|recently|finally|only|happily) )"
+_ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.I), subject)
+    for pattern, subject in (
+        (r"^(?=(?:also |both )?been (?:\w+ing\b|an?\b|in\b|on\b|with\b|at\b|vegan|vegetarian|married|using))", "I've "),
+        (
+            rf"^(?={_FREQUENCY}*(?:moved|relocated|switched|migrated|joined|graduated|adopted|turned \d|became|bought"
+            r"|started (?:a|as|at|my|working|using|learning)|grew up|ditched|swapped|stopped using|got (?:an?|my|married"
+            r"|engaged|promoted|hired|divorced)|retired (?:from|in|last))\b)",
+            "I ",
+        ),
+        (r"^(?=(?:born|raised) (?:and (?:raised|bred) )?(?:in|on) )", "I was "),
+        (
+            rf"^(?={_FREQUENCY}*(?:living|based|residing|located|employed|working (?:as|at|for|in|with|on my|remotely)"
+            r"|studying|learning|teaching (?!is)|using|married to|engaged to|allergic to|fluent in|due in"
+            rf"|turning \d|training for|saving (?:up )?for)\b){_NO_VERB}",
+            "I'm ",
+        ),
+        (
+            rf"^(?=originally from|(?:a )?(?:huge|big|massive|lifelong|not a) (?:\w+ )?fan\b|not (?:really )?into\b"
+            rf"|(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:\d|one|two|three|four|five)\b){_NO_VERB}",
+            "I'm ",
+        ),
+        (
+            r"^(?=(?:also |currently |still )?(?:live (?:in|near|on|just) |reside in |work (?:(?:at|for) [A-Z]|as an? )"
+            r"|(?:really |absolutely |just )?(?:love|hate|adore|can't stand|don't like|don't eat|don't drink|prefer)"
+            r"(?: to)? (?!you|your|it\b|this|that|the )"
+            r"|have (?:two|three|four|five|six|\d+) (?:\w+ )?(?:kids|children|sons|daughters|dogs|cats|sisters|brothers)))",
+            "I ",
+        ),
+    )
+)
+_JOINT = re.compile(
+    r"^(?P<who>(?:me|myself) and (?:my |our )?[\w' -]{2,30}?|(?:my|our) [\w'-]+(?: [\w'-]+){0,2} and (?:I|me|myself)"
+    r"|[A-Z]\w+ and I|(?:my|our) [\w'-]+(?: [A-Z]\w+)?, and I)"
+    r",? (?:(?:both|all|also|each|just|recently|are both) )*"
+    r"(?=(?:have|live|are|were|got|moved|met|run|own|use|love|hate|like|speak|share|adopted|bought|work|just|recently"
+    r"|started|enjoy|play|prefer|rent|keep|use|drive|married|relocated|can't|don't|'re|'ve)\b)",
+    re.I,
+)
+_US = re.compile(
+    r"^(?:(?:everyone|everybody|all|most of us|most people) (?:on|in|at) )?(?:my|our)(?: (?!favou?rite)[\w-]+){0,2}? "
+    r"(?:team|company|startup|start-up|org|organi[sz]ation|department|firm|agency|lab|group|squad|studio|office|employer"
+    r"|business|shop|crew|engineers|developers|devs) (?P<adverb>(?:all|mostly|mainly|currently|now|also|just|recently"
+    r"|still|has|have) )*"
+    r"(?P<verb>use|uses|run|runs|track|tracks|deploy|deploys|host|hosts|rely|relies|write|writes|manage|manages|store"
+    r"|stores|keep|keeps|build|builds|code|codes|communicate|communicates|switched|migrated|moved|adopted|standardi[sz]ed"
+    r"|chat|chats|ship|ships|plan|plans|document|documents|monitor|monitors|organi[sz]es?|develop|develops|works in"
+    r"|works with|prefers?)\b(?! from)",
+    re.I,
+)
+_PLAIN_VERB = re.compile(r"(?<=[a-z])(?:ies|s)\b")
+_HERE = re.compile(
+    r"^(?P<x>(?!same|right|up|down|over|in|not|nothing|everyone|look|come|stay|you|it|he|she|they|we|what|that|this|there)"
+    r"[\w-]+(?: (?!is|are|was|i'm|i|you|we|been|to|me|from|out|down|over|up|right|in|not)[\w-]+){0,3}?) here"
+    r"(?=$|[,.!;:]| -| –| —| \()",
+    re.I,
+)
+_COPULA = re.compile(
+    r"^I(?:'d| would)? (?:(?:happen to be|(?:would |'d )?(?:describe|call|consider) myself(?: as| to be)?|identify as"
+    r"|qualify as|count as|am known as|remain|'ve always been|have always been|was always|ended up (?:as|being)"
+    r"|(?:'m|am) what you(?:'d| would| might) call)) (?=an?\b|the\b|\w)",
+    re.I,
+)
+_HAPPEN = re.compile(r"^(I|we) (?:happen to|do|actually|get to|currently do|can say I|can say we) (?=(?:live|work|have|own|use)\b)", re.I)
+_MY_TOO = re.compile(
+    r"^(?:the |and (?:the )?)?(?P<x>(?:(?:phone|mobile|cell|work|home|first|last|e-?mail) )?(?:number|phone|mobile|cell"
+    r"|e-?mail(?: address)?|name|surname|address|birthday|age|role|title|time ?zone|location|employer|pronouns|height"
+    r"|weight|nickname|handle|username|postcode|wife|husband|boss|manager)(?:'s| is| are)\b)",
+    re.I,
+)
+_INTRODUCED = re.compile(r"^(?:I'm|I am|my name(?:'s| is)|the name(?:'s| is)|this is|it's|call me|I work|I live)\b", re.I)
+_SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.I), sentence)
+    for pattern, sentence in (
+        (r"(?:age[d:]? )?(\d{2})(?: years? old| years? of age| ?yo| ?y/o)?$", r"I'm \1 years old"),
+        (
+            r"((?:originally |currently |now |born |recently )*(?:from|based|living|working|residing|located|studying"
+            r"|employed|married|single|divorced|retired|starting (?:out )?as|vegan|vegetarian|allergic to|fluent in|into"
+            r"|in (?-i:[A-Z])).*)",
+            r"I'm \1",
+        ),
+        (r"(born (?:and raised )?(?:in|on) .*)", r"I was \1"),
+        (r"((?:mother|father|mum|mom|dad|parent) (?:of|to) .*)", r"I'm a \1"),
+        (r"(?:and )?((?:also )?an? (?!lot|bit|few|while).*)", r"I'm \1"),
+        (r"((?:(?-i:[a-z])[\w/-]+ ){0,3}(?-i:[a-z])[\w/-]+(?: (?:at|for|in|from|with) .*)?)$", r"I'm a \1"),
+    )
+)
+_REDUCED = re.compile(
+    r"^(?:I'm|I am|we're|we are|I've been|I work as) (?:(?!\b(?:of|with|who|for|to|whose|from|about)\b)[\w'-]+ ){1,6}?"
+    r"(?P<x>(?:currently |now |originally )?(?:living|based|residing|located|working|studying|employed|born|from|out of)"
+    r" (?:in|at|for|as|near|by|out of|(?-i:[A-Z])).*)",
+    re.I,
+)
+
+
+def restore(text: str) -> list[str]:
+    """The start of a sentence as first-person statements: one, or two where a person beside the writer is named."""
+    joint = _JOINT.match(text)
+    if joint:
+        who = re.sub(r"^(?:me|myself) and |,? and (?:I|me|myself)$", "", joint["who"], flags=re.I)
+        return [f"we {text[joint.end() :]}".replace("we '", "we'"), who]
+    us = _US.match(text)
+    if us:
+        return [f"we {us['adverb'] or ''}{_PLAIN_VERB.sub(_base, us['verb'])}{text[us.end() :]}"]
+    here = _HERE.match(text)
+    if here and here["x"].islower() or here and " " in here["x"]:
+        return [text, f"I'm a {here['x'][0].lower()}{here['x'][1:]}{text[here.end() :]}"]
+    for pattern, subject in _ELIDED:
+        if pattern.match(text):
+            return [f"{subject}{text[0].lower()}{text[1:]}"]
+    return [_HAPPEN.sub(r"\1 ", _COPULA.sub("I'm ", text))]
+
+
+def _base(match: re.Match[str]) -> str:
+    return "y" if match[0] == "ies" else ""
+
+
+def scraps(piece: str) -> list[str]:
+    """What follows in a row of scraps ("I'm Jonas, 27, from Malmö") or in a shortened clause, as statements."""
+    out: list[str] = []
+    if _INTRODUCED.match(piece) and "," in piece:
+        for part in re.split(r",\s*(?:and\s+)?", piece)[1:5]:
+            out += next((pattern.sub(said, part) for pattern, said in _SCRAPS if pattern.fullmatch(part)), "").split("\n")
+    reduced = _REDUCED.match(piece)
+    if reduced:
+        out.append(f"I'm {reduced['x']}")
+    return [piece, *(item for item in out if item)]
+
+
+def with_owner(piece: str, before: str) -> str:
+    """A piece that leaves "my" to the one before it: "my email is …, number is …"."""
+    if re.match(r"(?:my|our|I'm|I am|name)\b", before, re.I):
+        return _MY_TOO.sub(r"my \g<x>", piece)
+    return piece
