@@ -16,6 +16,7 @@ from .phrases import amount, cut
 from .reading import Clause, clauses, is_unsure
 from .rules.base import Draft, Seen
 from .standing import habit, learning_key, standing_instruction
+from .subject import plainly
 from .temporal import parse_dates
 
 TRUSTED = frozenset({"user"})
@@ -72,11 +73,11 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[
 def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:
     negated = bool(_NEGATION.search(clause.text))
     loud = bool(_LOUD_NEGATION.search(clause.text))
-    from .rules.all import RULES  # compiled when the first statement comes, not for questions and other speakers
+    from .rules.all import rules_for  # compiled when the first statement comes, not for questions and other speakers
 
-    text = _ASIDE.sub("", clause.text)
+    text = plainly(_ASIDE.sub("", clause.text))
     seen = Seen(text, clause.sentence, at)
-    for rule in RULES:
+    for rule in rules_for(text):
         if (loud and not rule.negative) or (rule.negative and not negated and not _DISLIKE.search(text)):
             continue
         match = rule.pattern.match(text)

@@ -148,3 +148,22 @@ def with_owner(piece: str, before: str) -> str:
     if re.match(r"(?:my|our|I'm|I am|name)\b", before, re.I):
         return _MY_TOO.sub(r"my \g<x>", piece)
     return piece
+
+
+_ADVERB = (
+    r"(?:currently|now|still|also|just|actually|really|mostly|mainly|primarily|usually|typically|generally|absolutely|totally"
+    r"|definitely|truly|personally|always|only|officially|originally|already|basically|recently|finally|strictly|severely|very"
+    r"|quite|pretty|so|both|honestly|kind of|sort of|sometimes|often|normally|simply|presently|lately|newly|happily|proudly"
+    r"|essentially|technically|nowadays|each|all|super|genuinely|regularly|mildly|deathly|secretly|completely|fully|permanently"
+    r"|temporarily|exclusively|predominantly|largely|increasingly|do(?= (?:like|love|have|enjoy|use|work|live|speak|own|prefer|hate)\b))"
+)
+_PLAINLY = re.compile(
+    rf"^(?P<who>(?:I|we)(?:'m|'ve|'re| am| are| have|'ve been| have been)?|(?:my|our) (?:[\w'-]+ ){{1,3}}?(?:is|are)|it's|it is)"
+    rf"(?: {_ADVERB}(?=[ ]))+ ",
+    re.I,
+)
+
+
+def plainly(clause: str) -> str:
+    """A clause without the adverbs that only colour it: "I'm currently based in …"."""
+    return _PLAINLY.sub(r"\g<who> ", clause, count=1)
