@@ -2,7 +2,8 @@
 
 One apply writes what a stretch of messages yields, the lineage, the mark and the end of the job, so that a killed
 worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see `recollect.extract`.
-A message that a model answered badly for becomes a dead letter of the `reread` queue, and reading goes on behind it.
+A message that a model answered badly for, or whose readers died, becomes a dead letter of the `reread` queue, and
+reading goes on behind it.
 """
 
 from __future__ import annotations
@@ -49,15 +50,36 @@ class Deriver:
         """Read a thread from its mark to its end; how many facts and learnings were written."""
         if job.queue == REREAD:
             return await self._again(job)
-        total = 0
+        # A model takes long for each message: what it gave is committed before the next one is asked for. And where
+        # something broke before, one at a time shows which message it was.
+        total, limit = 0, BATCH if self._model is None and job.attempts <= 1 else 1
         while True:
-            written, more = await self._stretch(job)
+            written, more = await self._stretch(job, limit)
             total += written
             if more is None:
                 return total
             job = more
 
-    async def _stretch(self, job: Job) -> tuple[int, Job | None]:
+    async def skip(self, job: Job, reason: str) -> bool:
+        """Leave the next message of a thread as a dead letter and go on behind it; whether there was one."""
+        core, id = self._core, job.item.partition(":")[2]
+        mark = await core.get(Mark, "derive", job.item)
+        found = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
+        if job.queue != "derive" or not found:
+            return False
+        fresh = msgspec.structs.replace(
+            job, status="ready", owner=None, leased_until=None, attempts=0, error=None, run_at=core.at(),
+            updated_at=core.at(),
+        )  # fmt: skip
+        await core.apply(
+            Expect(Job, job.row_key, job.version),
+            *await self._unread(job, found, reason),
+            *self._marked(job.item, mark, found[0].seq, [*_seqs(mark), found[0].seq]),
+            Put(fresh),
+        )
+        return True
+
+    async def _stretch(self, job: Job, limit: int) -> tuple[int, Job | None]:
         """One commit's worth of messages; the job with its lease extended, where more are left."""
         core, id = self._core, job.item.partition(":")[2]
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
@@ -65,18 +87,16 @@ class Deriver:
             await core.apply(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
             return 0, None
         done = mark.position if mark else 0
-        # A model takes long for each message: what it gave is committed before the next one is asked for.
-        limit = BATCH if self._model is None else 1
         messages = await core.scan(Message, id, after=(done,), limit=limit)
         reached = messages[-1].seq if messages else thread.length
         more = bool(messages) and reached < thread.length
         failed = _seqs(mark)
         try:
-            changes, written = await self._derived(thread, messages, done)
+            changes, written = await self._derived(thread, messages, done, failed)
         except ModelError as problem:
             if not permanent(problem):
                 raise
-            changes, written = await self._unread(job, messages, problem), 0
+            changes, written = await self._unread(job, messages, why(problem)), 0
             failed = [*failed, *(message.seq for message in messages)]
         changes = [Expect(Job, job.row_key, job.version), *changes]
         changes += self._marked(job.item, mark, reached if more else thread.length, failed)
@@ -101,7 +121,7 @@ class Deriver:
                 continue
             assert thread is not None
             try:
-                found, count = await self._derived(thread, [message], seq - 1)
+                found, count = await self._derived(thread, [message], seq - 1, _seqs(mark))
             except ModelError as problem:
                 if not permanent(problem):
                     raise
@@ -120,14 +140,14 @@ class Deriver:
         await core.apply(*changes)
         return written
 
-    async def _unread(self, job: Job, messages: Sequence[Message], problem: ModelError) -> list[Change]:
+    async def _unread(self, job: Job, messages: Sequence[Message], reason: str) -> list[Change]:
         """The dead letter of a message, joined to those of its thread."""
         core, at = self._core, self._core.at()
         held = await core.get(Job, REREAD, job.ns, job.item)
         seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
         made = Job(
             org=core.org, queue=REREAD, ns=job.ns, item=job.item, status="dead", attempts=1, run_at=at,
-            payload={"seqs": list(dict.fromkeys(seqs))}, error=why(problem), created_at=at, updated_at=at,
+            payload={"seqs": list(dict.fromkeys(seqs))}, error=reason, created_at=at, updated_at=at,
         )  # fmt: skip
         return [Expect(Job, made.row_key, held.version if held else 0), Put(made)]
 
@@ -146,9 +166,11 @@ class Deriver:
             job, attempts=1, error=None, leased_until=to_datetime(now + self._lease), updated_at=to_datetime(now)
         )
 
-    async def _derived(self, thread: Thread, messages: Sequence[Message], done: int) -> tuple[list[Change], int]:
+    async def _derived(
+        self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
+    ) -> tuple[list[Change], int]:
         ns = subject_of(thread)
-        known = await self._said_before(thread, messages, done)
+        known = await self._said_before(thread, messages, done, failed)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
         for message in messages:
@@ -165,13 +187,15 @@ class Deriver:
                 written += 1
         return changes, written
 
-    async def _said_before(self, thread: Thread, messages: Sequence[Message], done: int) -> list[Any]:
+    async def _said_before(
+        self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
+    ) -> list[Any]:
         """What the messages before a stretch said, so that "no, I meant …" finds what it corrects."""
         if self._model is not None or not done or not any(_is_own_text(message) for message in messages):
             return []
         before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
         known: list[Any] = []
-        for message in reversed(before):
+        for message in [one for one in reversed(before) if one.seq not in failed]:
             known += await self._read(message, known)
         return known
 

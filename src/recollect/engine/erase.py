@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ..messages import Message, message_id
+from ..ports import to_datetime
 from ..records import (
     AuditEvent,
     CachedEntity,
@@ -38,19 +39,17 @@ from ..records import (
     WorkingDocument,
 )
 from ..stores.base import Change, Delete, DeleteRange, Expect, Load, Put
-from ..values import fingerprint_json
 from .core import Core, R
 from .documents import removal
 from .facts import Facts, index_job
 from .filtered import same
 from .indexing import statistics
 from .lineage import namespaced
+from .needles import Needles
 
 ATTACHED = "recollect.context"
 """Where a message carries what was recalled for it; see `recollect.context.Context.attach`."""
 PAGE = 200
-MAX_NEEDLES = 200
-NEEDLE_LENGTH = 16
 
 
 def fingerprint(*parts: str) -> str:
@@ -66,7 +65,7 @@ class Eraser:
         self._org = core.org
         self.counts: Counter[str] = Counter()
         self.tombstones = 0
-        self.needles: set[bytes] = set()
+        self.needles = Needles()
         self._touched: set[str] = set()
 
     # -- the things one can name
@@ -83,16 +82,19 @@ class Eraser:
         for document in await self._scan(Document, ns):
             await self.document(document)
         for task in await self._scan(Task, ns, index="by_ns"):
+            self.needles.remember(await self._scan(CheckpointStep, task.task_id, limit=1))
             await self._trail(task.task_id, None)
             await self._apply(*self._task(task))
         for entity in await self._scan(CachedEntity, where=same("id", user)):
+            self.needles.remember([entity])
             await self._apply(Delete(CachedEntity, entity.row_key))
         await self._namespace(ns, user)
 
     async def thread(self, thread: Thread) -> None:
         """A thread, its messages and all that was derived from them."""
         id, ns = thread.id, thread.ns
-        await self._remember(await self._scan(Message, id, limit=PAGE))
+        self.needles.remember(await self._scan(Message, id, limit=PAGE))
+        self.needles.remember(await self._scan(Summary, id, limit=PAGE))
         await self._derived(_of(id, await self._scan(Link, starts=f"{id}#")))
         await self._trail(id, f"{id}#")
         self._core.shared.threads.pop((self._org, id), None)
@@ -112,20 +114,22 @@ class Eraser:
         """One message, what was derived from it, and the summaries that cover it; its neighbours are indexed again."""
         id = f"{thread.id}#{seq}"
         found = await self._get(Message, thread.id, seq)
-        await self._remember([found] if found else [])
+        self.needles.remember([found] if found else [])
         await self._derived(await self._scan(Link, id))
         covering = [row for row in await self._scan(Summary, thread.id) if row.first <= seq <= row.last]
         await self._derived([link for row in covering for link in await self._scan(Link, row.id)])
+        self.needles.remember(covering)
         changes: list[Change] = [Put(self._tombstone("source", id))]
         for row in covering:
             changes += [
                 Delete(Summary, row.row_key),
                 Delete(Entry, (self._org, thread.ns, "summary", thread.id, row.id)),
+                *(Delete(Link, link.row_key) for link in await self._scan(Link, row.id, index="by_target")),
             ]
         # A message is indexed together with its neighbours: their entries hold words of it too.
         near = [f"{thread.id}#{place}" for place in range(max(1, seq - 3), seq + 4)]
         changes += [Delete(Entry, (self._org, thread.ns, "message", thread.id, place)) for place in near]
-        changes += await self._rewound(thread, seq)
+        changes += [*await self._rewound(thread, seq), self._unfolded(thread.ns, thread.id)]
         await self._trail(id, None)
         await self._apply(*changes, Delete(Message, (self._org, thread.id, seq)))
 
@@ -135,7 +139,7 @@ class Eraser:
         rows: list[Fact] = [*await self._scan(FactVersion, ns, key)]
         current = await self._get(Fact, ns, key)
         rows += [current] if current is not None else []
-        await self._remember(rows)
+        self.needles.remember(rows)
         await self._derived(await self._scan(Link, id))
         await self._trail(id, None)
         await self._apply(
@@ -150,7 +154,7 @@ class Eraser:
     async def learning(self, learning: Learning) -> None:
         """A learning and what was derived from it."""
         id = f"{learning.ns}/{learning.id}"
-        await self._remember([learning])
+        self.needles.remember([learning])
         await self._derived(await self._scan(Link, id))
         await self._trail(id, None)
         await self._apply(
@@ -163,7 +167,7 @@ class Eraser:
 
     async def document(self, document: Document) -> None:
         """A document, its chunks and what was derived from them."""
-        await self._remember([document])
+        self.needles.remember([document])
         await self._derived(_of(document.id, await self._scan(Link, starts=f"{document.id}#")))
         await self._derived(await self._scan(Link, f"{document.ns}/{document.id}"))
         await self._trail(f"{document.ns}/{document.id}", None)
@@ -256,7 +260,11 @@ class Eraser:
         if found is not None:
             await self._derived(await self._scan(Link, id))
             entry = (self._org, found.ns, "summary", thread, id)
-            await self._apply(Delete(Entry, entry), Delete(Summary, found.row_key))
+            await self._apply(Delete(Entry, entry), Delete(Summary, found.row_key), self._unfolded(found.ns, thread))
+
+    def _unfolded(self, ns: str, thread: str) -> Change:
+        """What a summary stood for is raw again: an archiver looks at the thread next, and one at work gives way."""
+        return Put(index_job(self._org, ns, f"thread:{thread}", to_datetime(0), "archive"))
 
     async def _unattached(self, thread: str, source: str) -> None:
         """Take the copy that was recalled out of messages it rode with; the messages themselves stay."""
@@ -288,6 +296,8 @@ class Eraser:
         """What is left under the namespace itself, of kinds that nothing points to."""
         kinds: tuple[type[Record], ...] = (FactVersion, Fact, Learning, StateEntry, Chunk, Document, Entry)
         jobs = [job for job in await self._scan(Job, where=same("ns", ns)) if job.queue != "forget"]
+        self.needles.remember(await self._scan(StateEntry, ns, limit=PAGE))
+        self.needles.remember(await self._scan(WorkingDocument, user, limit=PAGE))
         await self._apply(
             *(DeleteRange(kind, (self._org, ns)) for kind in kinds),
             DeleteRange(WorkingDocument, (self._org, user)),
@@ -341,15 +351,6 @@ class Eraser:
             actor=self._core.scope.actor,
             created_at=self._core.at(),
         )
-
-    async def _remember(self, rows: Sequence[Record]) -> None:
-        """Keep a few telling pieces of what goes, in RAM, to look for in the files afterwards."""
-        for row in rows:
-            text = row.text if isinstance(row, Message | Document) else getattr(row, "content", None)
-            if text is None and isinstance(row, Fact):
-                text = fingerprint_json(row.value).decode().strip('"')
-            if text and len(text) >= NEEDLE_LENGTH and len(self.needles) < MAX_NEEDLES:
-                self.needles.add(text[:64].encode())
 
     async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
         """Rows of this org, those too that have expired and that no collector has removed yet."""

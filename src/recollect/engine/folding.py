@@ -30,6 +30,8 @@ PAGE = 200
 """How far behind the border of age the results of a tool call are looked for."""
 ARCHIVED_SHARE, LEAST_ARCHIVED, MOST_ARCHIVED = 0.25, 128, 1000
 """How long the summary of old messages may be: this share of them, within these tokens."""
+TURN = 8
+"""How many units back the border may move to the start of a turn."""
 TRIES = 5
 
 
@@ -241,6 +243,9 @@ def old_units(units: Sequence[Unit], before: datetime) -> int:
         cut += 1
     if cut == len(units) and cut and _is_open(units[-1]):
         cut -= 1
+    if cut < len(units):
+        # Rather a whole turn stays than an answer without its question.
+        cut = next((place for place in range(cut, max(cut - TURN, -1), -1) if units[place].role == "user"), cut)
     # A result may stand further back than its call, and a message may hold a result and a turn of its own.
     reach = [0]
     for unit in units[:cut]:

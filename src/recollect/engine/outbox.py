@@ -1,8 +1,9 @@
 """The outbox: jobs committed with their evidence, done at least once, each result written once.
 
-A job is leased to one worker. A failure sends it back with a growing delay; after `ATTEMPTS` it becomes a dead letter
-with its reason, which `recollect doctor` shows and `retry_dead` revives. A job whose workers keep dying is dead too.
-A message that a model answered badly for waits in `reread`, dead, while the rest of its thread goes on.
+A job is leased to one worker. A failure sends it back with a growing delay; after `ATTEMPTS` a derivation becomes a
+dead letter with its reason, which `recollect doctor` shows, and which `retry_dead` or the next append to its thread
+revives. A message that a model answered badly for, or that its readers died of, waits in `reread`, dead, while the rest
+of its thread goes on. Indexing is never given up for a failure, since all else waits for it; only where workers die.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ QUEUES = ("index", "derive", REREAD)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
 """The queues as people see them."""
 ATTEMPTS = 5
+POISON = "poison: its workers stopped before they could finish or fail"
 LEASE = 60_000_000
 MOST = 8
 """Jobs claimed at once from a queue."""
@@ -101,7 +103,7 @@ class Outbox:
     async def _do(self, job: Job) -> None:
         shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
         if job.attempts > ATTEMPTS:
-            await self._bury(core, job, "poison: its workers stopped before they could finish or fail")
+            await self._give_up(core, job, POISON, skip=True)
             return
         status = "done"
         try:
@@ -130,12 +132,22 @@ class Outbox:
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
         reason = _reason(problem)
-        if permanent(problem) or job.attempts >= ATTEMPTS:
-            await self._bury(core, job, reason)
+        if job.queue != "index" and (permanent(problem) or job.attempts >= ATTEMPTS):
+            # What is no error of ours comes from the message, and would come again with each append.
+            await self._give_up(core, job, reason, skip=not isinstance(problem, RecollectError))
             return "dead"
         delay = FIRST_DELAY * 4 ** (job.attempts - 1) * random.uniform(0.75, 1.25)
-        await self._release(core, job, reason, delay=int(delay), attempts=job.attempts)
+        await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, ATTEMPTS - 1))
         return "failed"
+
+    async def _give_up(self, core: Core, job: Job, reason: str, *, skip: bool) -> None:
+        """Give up the message that a derivation stands before, or else the whole job."""
+        try:
+            if skip and await Deriver(core, self._model, self._lease).skip(job, reason):
+                return
+        except Conflict:
+            return  # an append or another worker came between: it is claimed and judged again
+        await self._bury(core, job, reason)
 
     async def _release(self, core: Core, job: Job, error: str | None, *, delay: int, attempts: int) -> None:
         now = core.now()
@@ -170,12 +182,12 @@ class Outbox:
 
 async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
     """What tells receipts that a derivation was given up, or that it is tried again."""
-    if job.queue == "index":
+    if job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:")):
         return []
     mark = await core.get(Mark, "derive", job.item)
     made = mark or Mark(org=core.org, name="derive", item=job.item, updated_at=core.at())
     detail = {name: value for name, value in (made.detail or {}).items() if name == "failed"}
-    if job.queue == "derive":
+    if job.queue != REREAD:
         detail |= {"stuck": True} if given_up else {}
     elif not given_up:
         detail |= {"again": True}
