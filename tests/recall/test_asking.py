@@ -118,3 +118,27 @@ async def test_what_was_said_at_a_named_time_is_found_without_a_shared_word(memo
     await thread(memory, "Sold the piano")
     clock.set(now)
     assert (await found(memory, "What happened three days ago?"))[0] == "Bought a sailing boat"
+
+
+async def test_a_users_recall_looks_through_what_is_shared_and_its_own_and_past_all_others(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = ["agent:planner", "global", "workflow:nightly"]
+    for ns in [*shared, "user:ada", "user:bob", "user:zoe", "user:ada2"]:
+        await memory.facts.set(ns, "harbour", f"the harbour of {ns}")
+    await memory.recall("warm")  # indexes all of it
+    await memory.facts.set("user:bob", "late", "the harbour at night")  # waits to be indexed
+    ada = memory.scope(user="ada")
+    store = getattr(ada, "_twin", ada)._core.store
+    read: list[str] = []
+    scan = store.scan
+
+    async def counted(kind: Any, prefix: Any, **bounds: Any) -> Any:
+        rows = await scan(kind, prefix, **bounds)
+        read.extend(row.item if hasattr(row, "detail") else row.ns for row in rows if hasattr(row, "item"))
+        return rows
+
+    monkeypatch.setattr(store, "scan", counted)
+    hits = await ada.recall("harbour", top_k=20)
+    assert sorted(hit.namespace for hit in hits) == [*shared[:2], "user:ada", *shared[2:]]
+    assert not [ns for ns in read if ns.startswith("user:") and ns != "user:ada"]

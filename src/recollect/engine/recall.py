@@ -22,6 +22,8 @@ from .indexing import Indexer, fact_text
 Spaces = Sequence[str | Namespace] | str | Namespace | None
 CANDIDATES = 40
 MOST_CANDIDATES = 5_000
+_USERS, _PAST_USERS = "user:", "user;"
+"""The namespaces of users lie between these two."""
 TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
 
 
@@ -75,10 +77,15 @@ class Recalling:
         if given is not None:
             many = [given] if isinstance(given, str | Namespace) else list(given)
             return list(dict.fromkeys(scope.namespace(ns) for ns in many))
-        marks = await self._core.scan(Mark, "scope")
-        waiting = await self._core.scan(Job, "index")
+        if scope.user is None:
+            marks = await self._core.scan(Mark, "scope")
+            waiting = await self._core.scan(Job, "index")
+        else:  # past the other users, of whom there may be a million
+            below, above = {"before": (_USERS,)}, {"after": (_PAST_USERS,)}
+            marks = [mark for part in (below, above) for mark in await self._core.scan(Mark, "scope", **part)]
+            waiting = [job for part in (below, above) for job in await self._core.scan(Job, "index", **part)]
         found = {mark.item for mark in marks} | {job.ns for job in waiting}
-        return sorted(ns for ns in found if scope.may_touch(ns))
+        return sorted(found | ({scope.own()} if scope.user is not None else set()))
 
     async def _marks(self, spaces: Sequence[str]) -> list[Mark | None]:
         return await self._core.get_many(Mark, [("scope", ns) for ns in spaces])

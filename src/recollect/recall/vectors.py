@@ -22,7 +22,8 @@ Floats = NDArray[np.float32]
 EXACT = 4_096
 SKETCH = 64
 RESCORE = 400
-"""The fewest sketch hits that are compared in full."""
+"""The fewest sketch hits that are compared in full; more where there are more to choose from."""
+RESCORE_SHARE = 500
 _BLOCK = 2_048
 _SPREAD = 32_768
 """From about so many scores, evenly taken, mean and deviation are told."""
@@ -152,7 +153,7 @@ class VectorIndex(Generic[Key]):
             pool = None
         else:
             scores = self._approximate(query)
-            pool = max(RESCORE, 3 * limit)
+            pool = max(RESCORE, 3 * limit, count // RESCORE_SHARE)
         seen = scores if mask is None else scores[mask[:count]]
         seen = seen[:: 1 + len(seen) // _SPREAD]
         mean, std = float(seen.mean()), float(seen.std())
