@@ -22,6 +22,7 @@ from ...errors import (
     StoreUnavailable,
     UnknownOutcome,
 )
+from .narrow import SCHEMA
 
 T = TypeVar("T")
 APPLICATION_ID = 0x5265636F  # "Reco"
@@ -32,6 +33,8 @@ PAGE_BYTES = 8192
 """Twice SQLite's own: messages of a few hundred bytes waste half as much at the ends of pages; 3 µs more an append."""
 BALLAST_BYTES = 1 << 20
 _MIGRATIONS = "recollect.stores.sqlite.migrations"
+_UNKNOWN = "the disk failed while committing; read back before writing it again"
+"""A failed sync leaves the pages written or not: only a later read can tell."""
 _abandoned: list[Any] = []
 """Connections that came over a fork: never used, never closed, so that the parent's locks stay its own."""
 _open_here: dict[str, int] = {}
@@ -96,7 +99,14 @@ class Connections:
             except BaseException:
                 self._let_go()
                 raise
-            self._writer = connection.cursor()
+            self._new_writer(connection)
+
+    def _new_writer(self, connection: apsw.Connection | None = None) -> apsw.Cursor:
+        """The one cursor that writes, on a connection that has the views of the narrow way."""
+        connection = connection or self._connect()
+        connection.execute(SCHEMA)
+        self._writer = connection.cursor()
+        return self._writer
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE)
@@ -151,15 +161,31 @@ class Connections:
         finally:
             self._idle.append(cursor)
 
+    def write_one(self, sql: str, values: Sequence[Any]) -> bool:
+        """Run one statement of the `narrow` way, which is a transaction by itself; whether it wrote anything."""
+        if self._pid != os.getpid():
+            self._after_fork()
+        with self._lock:
+            try:
+                cursor = self._writer or self._new_writer()
+                total = cursor.connection.total_changes
+                before = total()
+                cursor.execute(sql, values)
+                return total() != before
+            except apsw.ConstraintError:
+                return False  # a row is there that should not be: nothing was written, the general way tells
+            except apsw.IOError as cause:
+                raise UnknownOutcome(_UNKNOWN) from cause
+            except apsw.Error as cause:
+                raise translated(cause, "writing") from cause
+
     def write(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Run one unit of writing inside BEGIN IMMEDIATE … COMMIT; an error rolls everything back."""
         if self._pid != os.getpid():
             self._after_fork()
         with self._lock:
             try:
-                cursor = self._writer
-                if cursor is None:
-                    cursor = self._writer = self._connect().cursor()
+                cursor = self._writer or self._new_writer()
                 cursor.execute("BEGIN IMMEDIATE")
                 try:
                     result = work(cursor)
@@ -176,8 +202,7 @@ class Connections:
             cursor.execute("COMMIT")
         except apsw.IOError as cause:
             self._roll_back(cursor)
-            # A failed sync leaves the pages written or not: only a later read can tell.
-            raise UnknownOutcome("the disk failed while committing; read back before writing it again") from cause
+            raise UnknownOutcome(_UNKNOWN) from cause
         except apsw.Error:
             self._roll_back(cursor)
             raise

@@ -19,6 +19,7 @@ from ..codec import Row, checksum, codec, decoded, verify
 from .changes import encode_changes, run_changes
 from .changes import lease as give
 from .connection import Connections
+from .narrow import Narrow
 from .plain import plain_messages
 from .search import search_text, term_counts
 from .statements import column_names, many_sql, scan_sql, statements, successor
@@ -45,6 +46,7 @@ class SqliteStore:
         self.durability = durability
         self._runtime = runtime
         self._connections = Connections(path, durability)
+        self._narrow = Narrow(self._connections)
 
     async def open(self) -> None:
         """Create or check the file, and bring its schema up to date."""
@@ -200,7 +202,12 @@ class SqliteStore:
             return run_changes(cursor, changes, rows, now)
 
         try:
-            return self._connections.write(work)
+        done = self._narrow.apply(changes)
+        if done is not None:
+            return done
+            done = self._connections.write(work)
+            self._narrow.learn(changes, done)
+            return done
         except StoreUnavailable:
             if not _only_deletes(changes):
                 raise

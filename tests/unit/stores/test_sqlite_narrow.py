@@ -1,0 +1,171 @@
+"""One message or one saved step is one statement, and writes what the general way writes, under the same guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from recollect import Memory
+from recollect.errors import Conflict, NotFound
+from recollect.stores.sqlite import narrow
+from recollect.stores.sqlite.connection import Connections
+from recollect.stores.sqlite.narrow import Narrow
+from recollect.testing import FakeClock
+
+OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False}
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What came of each statement of the narrow way."""
+    seen: list[bool] = []
+    write_one = Connections.write_one
+
+    def noted(self: Connections, sql: str, values: Any) -> bool:
+        seen.append(write_one(self, sql, values))
+        return seen[-1]
+
+    monkeypatch.setattr(Connections, "write_one", noted)
+    return seen
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def memory(path: Path, written: list[bool]) -> Iterator[Memory]:
+    with Memory(path, **OPTIONS) as opened:
+        opened.threads.create("global", id="t")
+        for n in range(3):
+            opened.threads.append("t", f"message {n}")
+        yield opened
+
+
+def run(path: Path, sql: str) -> list[Any]:
+    """Behind the back of the memory, but through the same SQLite: another one in this process would drop our locks."""
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def rows(path: Path, *tables: str) -> list[Any]:
+    return [run(path, f"SELECT * FROM {table} ORDER BY 1, 2, 3") for table in tables]
+
+
+def test_the_third_message_of_a_process_takes_the_narrow_way(memory: Memory, written: list[bool]) -> None:
+    assert written == [True]
+    assert memory.threads.append("t", "one more")[0].message.seq == 4
+    assert written == [True, True]
+    assert [message.text for message in memory.threads.recent("t", 2)] == ["message 2", "one more"]
+
+
+def test_both_ways_write_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: list[bool]) -> None:
+    def work(path: Path) -> list[Any]:
+        with Memory(path, clock=FakeClock(), **OPTIONS) as memory:
+            memory.threads.create("global", id="t")
+            for n in range(6):
+                tool = {"role": "tool", "content": [{"type": "text", "text": f"é\x00{n}"}], "tool_call_id": "c"}
+                memory.threads.append("t", tool if n % 2 else {"role": "user", "content": f"{n} \U0001f600"})
+            for n in range(6):
+                memory.tasks.save({"task_id": "w", "step": n, "state": {"n": n, "log": list(range(n))}})
+        return rows(path, "threads", "messages", "jobs", "tasks", "checkpoint_steps")
+
+    narrowly = work(tmp_path / "narrow.db")
+    assert written == [True] * 9
+    monkeypatch.setattr(Narrow, "apply", lambda self, changes: None)
+    assert narrowly == work(tmp_path / "general.db")
+
+
+def test_numbers_go_on_after_those_of_another_process(path: Path, memory: Memory, written: list[bool]) -> None:
+    with Memory(path, **OPTIONS) as other:
+        other.threads.append("t", "theirs")
+    assert memory.threads.append("t", "mine")[0].message.seq == 5
+    assert written == [True, False]
+    assert [message.seq for message in memory.threads.recent("t", 9)] == [1, 2, 3, 4, 5]
+
+
+def test_a_thread_that_others_write_to_is_not_tried_again_at_once(
+    path: Path, memory: Memory, written: list[bool]
+) -> None:
+    with Memory(path, **OPTIONS) as other:
+        for n in range(4):
+            other.threads.append("t", f"theirs {n}")
+            memory.threads.append("t", f"mine {n}")
+    assert written == [True, False]
+
+
+def test_a_job_that_was_done_meanwhile_is_asked_for_again(memory: Memory, path: Path, written: list[bool]) -> None:
+    run(path, "DELETE FROM jobs")
+    memory.threads.append("t", "to be indexed")
+    assert written == [True, False]
+    assert len(rows(path, "jobs")[0]) == 1
+
+
+def test_a_deleted_thread_takes_no_message(path: Path, memory: Memory) -> None:
+    with Memory(path, **OPTIONS) as other:
+        other.threads.delete("t")
+    with pytest.raises(NotFound):
+        memory.threads.append("t", "too late")
+    assert rows(path, "messages") == [[]]
+
+
+def test_messages_of_a_thread_that_expires_take_its_expiry(path: Path, written: list[bool]) -> None:
+    with Memory(path, **OPTIONS) as memory:
+        thread = memory.threads.create("global", ttl=60)
+        for n in range(4):
+            assert memory.threads.append(thread.id, f"{n}")[0].message.expires_at == thread.expires_at
+    assert written == []
+
+
+def test_a_replayed_key_gives_the_first_numbers(memory: Memory, written: list[bool]) -> None:
+    first = memory.threads.append("t", "once", key="k")[0].message.seq
+    assert memory.threads.append("t", "once", key="k")[0].message.seq == first
+    assert memory.threads.append("t", "next")[0].message.seq == first + 1
+    assert len(written) == 2
+
+
+def test_a_step_saved_elsewhere_is_a_conflict(path: Path, memory: Memory, written: list[bool]) -> None:
+    point = memory.tasks.save({"task_id": "w", "state": {"n": 1}})
+    with Memory(path, **OPTIONS) as other:
+        other.tasks.save({"task_id": "w", "state": {"n": 2}})
+    with pytest.raises(Conflict):
+        memory.tasks.save({"task_id": "w", "state": {"n": 3}}, expect=point.version)
+    resumed = memory.tasks.resume("w")
+    assert resumed is not None and resumed.state == {"n": 2}
+    assert written[-1] is False
+
+
+def test_a_step_number_that_is_taken_goes_the_general_way(memory: Memory, path: Path, written: list[bool]) -> None:
+    memory.tasks.save({"task_id": "w", "state": {"n": 1}})
+    run(path, "INSERT INTO checkpoint_steps SELECT org, task_id, 2, 0, 1, '9', NULL, '', '', 0, 0 FROM tasks")
+    memory.tasks.save({"task_id": "w", "state": {"n": 2}})
+    assert written[-1] is False
+    resumed = memory.tasks.resume("w")
+    assert resumed is not None and resumed.state == {"n": 2}
+
+
+def test_without_its_guards_the_narrow_way_would_be_caught(
+    path: Path, monkeypatch: pytest.MonkeyPatch, written: list[bool]
+) -> None:
+    unguarded = narrow.SCHEMA.replace("AND length = new.seq - 1", "").replace("AND version = new.task_version - 1", "")
+    monkeypatch.setattr("recollect.stores.sqlite.connection.SCHEMA", unguarded)
+    with Memory(path, **OPTIONS) as memory, Memory(path, **OPTIONS) as other:
+        memory.threads.create("global", id="t")
+        for n in range(3):
+            memory.threads.append("t", f"{n}")
+        other.threads.append("t", "theirs")
+        other.threads.append("t", "theirs")
+        memory.threads.delete_messages("t", ids=["t#4"])
+        assert memory.threads.append("t", "mine")[0].message.seq == 4  # given a second time
+        point = memory.tasks.save({"task_id": "w", "state": {"n": 1}})
+        other.tasks.save({"task_id": "w", "state": {"n": 2}})
+        run(path, "DELETE FROM checkpoint_steps WHERE number = 2")
+        memory.tasks.save({"task_id": "w", "state": {"n": 3}}, expect=point.version)  # an update is lost
