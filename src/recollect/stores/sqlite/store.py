@@ -196,15 +196,15 @@ class SqliteStore:
     # -- writes
 
     def _apply(self, changes: Sequence[Change], now: int) -> list[Any]:
+        done = self._narrow.apply(changes)
+        if done is not None:
+            return done
         rows = encode_changes(changes)
 
         def work(cursor: apsw.Cursor) -> list[Any]:
             return run_changes(cursor, changes, rows, now)
 
         try:
-        done = self._narrow.apply(changes)
-        if done is not None:
-            return done
             done = self._connections.write(work)
             self._narrow.learn(changes, done)
             return done
