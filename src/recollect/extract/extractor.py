@@ -76,7 +76,7 @@ def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:
     from .rules.all import rules_for  # compiled when the first statement comes, not for questions and other speakers
 
     text = plainly(_ASIDE.sub("", clause.text))
-    seen = Seen(text, clause.sentence, at)
+    seen = Seen(text, clause.sentence, at, clause.before)
     for rule in rules_for(text):
         if (loud and not rule.negative) or (rule.negative and not negated and not _DISLIKE.search(text)):
             continue

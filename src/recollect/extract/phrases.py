@@ -11,7 +11,7 @@ _STOP = re.compile(
     r"\s+(?:and (?=(?:i|my|we|our|it|she|he|they|so|then|also|now|am|was|have|had|want|need|would|can|will)\b)"
     r"|but|because|since|so|though|although|while|when|where"
     r"|who|which|that|if|unless|until|even|especially|mainly|mostly|like when|as (?:it|they|i|you|we)"
-    r"|by the way|btw|at all|a lot|very much|so much|right now|at the moment"
+    r"|back (?:in|at|on|when)|ever since|by the way|btw|at all|a lot|very much|so much|right now|at the moment"
     r"|these days|nowadays|lately|recently|anymore|any more|as well|too|already|again|now|currently|today"
     r"|tonight|yesterday|tomorrow|please|thanks|actually|instead"
     r"|full[- ]time|part[- ]time|for (?:a living|years|ages|over|about|almost|nearly|more|the (?:last|past)|\d"

@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from .subject import restore, scraps, with_owner
+from .subject import restore, scraps, untailed, with_owner
 
 MAX_TEXT = 20_000
 """What follows in a longer message is pasted matter, not talk."""
@@ -28,6 +28,8 @@ class Clause(msgspec.Struct, frozen=True):
     """The clause with its "not Berlin" still on."""
     rejected: str | None = None
     """What the writer says it is not: "Munich, not Berlin"."""
+    before: str = ""
+    """The sentence before, for what refers back: "You misspelled my name. It's Catriona."."""
     meant: bool = False
     """It was put as what the writer meant, so it corrects even where nothing is known."""
 
@@ -53,6 +55,8 @@ _OWN_WORDS = re.compile(r"\b(?:let me|i (?:should have|already|just|have|must))\
 _SPEAKER = re.compile(
     r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Important"
     r"|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
+    r"(?!(?:(?:Full |First |Last )?Name|Surname|Nickname|Pronouns|Age|Role|Job|Title|Occupation|Profession|Employer|Company|Location|City"
+    r"|Hometown|Country|Address|E-?mail|Phone|Mobile|Time ?[Zz]one|Birthday|DOB|Diet|Height|Weight|Deadline|Intro|Introduction)\b)"
     r"[A-Z][\w.'-]{1,20}(?: [A-Z][\w.'-]{1,20}){0,2}: .*$",
     re.M,
 )
@@ -92,7 +96,7 @@ _SUPPOSED = re.compile(
     re.I,
 )
 _UNSURE = re.compile(
-    r"\b(?:i|we)(?:'d| would| could| might| may| wish| hope| want(?:ed)? to| wanna| plan to| dream| should"
+    r"\b(?:i|we)(?:'d(?! (?:always |much |still )?(?:pick|choose|take) .* (?:over|any day)\b)| would| could| might| may| wish| hope| want(?:ed)? to| wanna| plan to| dream| should"
     r"| guess| wonder| doubt| suspect"
     r"| tried| try| used to| was (?:going|about|supposed|thinking|wondering)| were going| am supposed| imagine"
     r"| pretend)\b"
@@ -131,7 +135,7 @@ _OPENING = re.compile(
     r"|right|great|thanks(?: a lot| so much)?|thank you(?: so much)?|cool|btw|by the way|fyi"
     r"|for your information|just fyi|for (?:context|reference|the record)"
     r"|some (?:context|background)|a bit of (?:context|background)|background|context|note|honestly|frankly"
-    r"|personally|basically|also|and|but|plus|because|since"
+    r"|personally|basically|also|and|but|plus|because|since(?= (?:i|i'm|i've|we|my|our|you|it|he|she|they|the|this|that)\b)"
     r"|though|although|anyway|besides|oh and|as for me|about me|in case (?:it matters|you(?:'re)? (?:need"
     r"|wonder(?:ing)?)[^,]{0,20})"
     r"|just so you know|so you know|just to (?:let you know|be clear|clarify)|to be (?:clear|honest|fair)|tbh"
@@ -150,24 +154,24 @@ _OPENING = re.compile(
 _CORRECTION = re.compile(
     r"^(?:(?:no|nope|sorry|oops|whoops|wait|hold on|hang on|my bad|my mistake|apologies|ah|oh|hmm|well|um|and"
     r"|but|so|ok)[,.!;:—–-]*\s+)*"
-    r"(?:actually|correction|scratch that|strike that|to correct (?:myself|that|you)|let me correct (?:myself"
+    r"(?:actually|correction|scratch that|strike that|make (?:that|it)|(?:not|I said|I wrote) [^,;.]{1,40}?(?: by mistake| by accident)|to correct (?:myself|that|you)|let me correct (?:myself"
     r"|that)|i (?:meant|mean|said|should have said)(?: to say)?"
     r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re"
     r"| are) wrong|you got (?:that|it|my \w+) wrong"
     r"|not quite|rather|or rather|i was wrong|wrong|no|nope|sorry|wait|oops)"
-    r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that)\b))(?:(?:i (?:meant|mean"
-    r"|said)(?: to say)?(?: that)?|it's actually|actually|that)[,:]?\s+)?|"
+    r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that|make)\b))(?:(?:i (?:meant|mean"
+    r"|said)(?: to say)?(?: that)?|it's actually|actually|make (?:that|it)|that)[,:]?\s+)?|"
     r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+"
     r"|^i meant(?: to say)?(?: that)?[,:]?\s+"
     r"|^(?:(?:no|sorry|oops|wait|hold on)[,.!;:—–-]*\s+)*i (?:said|wrote|typed|put|told you) [^,;.]{1,40}?,? (?:but|and|when)"
     r" (?:i )?(?:meant|actually meant|should have said|it's actually|it should be)(?: to say)? ",
     re.I,
 )
-_MEANT = re.compile(r"\bI (?:really |actually )?(?:meant|mean|should have said)\b", re.I)
+_MEANT = re.compile(r"\bI (?:really |actually )?(?:meant|mean|should have said)\b|\bmake (?:that|it)\b|\bby mistake\b", re.I)
 _REPAIR = re.compile(
     r"(?:,|;|\.\.\.|…|\s[-–—]+)\s*(?:(?:no|sorry|wait|oops|er|err|um|uh|hmm)[,.]?\s+)*(?:i (?:mean"
-    r"|meant)(?: to say)?|scratch that|correction|make that"
-    r"|or rather|actually|sorry|no wait|no)[,:]?\s+",
+    r"|meant)(?: to say)?|scratch that|correction|make (?:that|it)"
+    r"|or rather|actually|sorry|no wait|no(?=[,:]))[,:]?\s+",
     re.I,
 )
 _SUBJECT = (
@@ -180,7 +184,7 @@ _SUBJECT = (
 )
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|plus|or|since|as|yet|whereas"
-    rf"|now|then|also)\s+)*(?={_SUBJECT}\b)"
+    rf"|now|then|also)\s+)*(?={_SUBJECT}\b(?!/))"
     r"|\s+(?:and|but|so|because|though|although|whereas)\s+(?:(?:now|then|also|currently"
     rf"|officially)\s+)*(?={_SUBJECT}\b)|\s+(?=(?:while|when|whenever|if|unless|until)\s+(?:i|we|my|our)\b)"
     r"|\s*;\s*|\s+[–—]\s+",
@@ -201,6 +205,8 @@ _ELLIPSIS = re.compile(
     re.I,
 )
 _CONTRAST = re.compile(r"(?:,\s+(?:and |but )?not|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I)
+# "at 3 not 2": without a comma only where something is being corrected.
+_BARE_CONTRAST = re.compile(r"\s+not ([\w$€£%:.+-]+(?: [\w$€£%:.+-]+)?)$", re.I)
 _TAG = re.compile(
     r",\s*(?:right|correct|yes|no|ok|okay|eh|huh|isn't it|aren't i|don't i|haven't i|do i|am i|you know)\s*\?+$", re.I
 )
@@ -210,11 +216,12 @@ def clauses(text: str) -> list[Clause]:
     """The statements of a message, in order."""
     text = text[:MAX_TEXT]
     own = mask(text)
-    return [
-        clause
-        for start, end in _sentences(own)
-        for clause in _clauses_of(own[start:end], text[start:end], (start, end))
-    ]
+    out: list[Clause] = []
+    before = ""
+    for start, end in _sentences(own):
+        out += _clauses_of(own[start:end], text[start:end], (start, end), before)
+        before = own[start:end]
+    return out
 
 
 def mask(text: str) -> str:
@@ -255,8 +262,10 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return out
 
 
-def _clauses_of(own: str, sentence: str, span: tuple[int, int]) -> list[Clause]:
-    bare, correction, _ = opening(normalise(own))
+def _clauses_of(own: str, sentence: str, span: tuple[int, int], before_it: str) -> list[Clause]:
+    whole = normalise(own)
+    bare, correction, _ = opening(whole)
+    meant = correction and bool(_MEANT.search(whole[: len(whole) - len(bare)]))
     if _is_question(bare) or _SUPPOSED.match(bare) or _REPORTED.match(bare):
         return []
     out: list[Clause] = []
@@ -270,25 +279,27 @@ def _clauses_of(own: str, sentence: str, span: tuple[int, int]) -> list[Clause]:
             out += (
                 clause
                 for statement in scraps(owned)
-                if (clause := _clause(statement, sentence, span, correction or repaired)) is not None
+                if (clause := _clause(statement, sentence, span, correction or repaired, meant, before_it)) is not None
             )
     return out
 
 
-def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool) -> Clause | None:
+def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool, meant: bool, before: str) -> Clause | None:
     rest, corrected, _ = opening(piece)
-    meant = bool(_MEANT.search(piece[: len(piece) - len(rest)]) or _MEANT.search(sentence[:40])) and (corrected or correction)
-    rest = rest.strip(" ,;:.!()")
+    meant = meant or bool(corrected and _MEANT.search(piece[: len(piece) - len(rest)]))
+    rest = untailed(rest.strip(" ,;:.!()"))
     if not rest or rest.endswith("?") or (_asks(rest) and not _ORDER_START.match(rest)):
         return None
     full = rest
-    contrast = _CONTRAST.search(rest)
+    contrast = _CONTRAST.search(rest) or (_BARE_CONTRAST.search(rest) if correction or corrected else None)
     rejected = contrast[1].strip() if contrast else None
     if contrast:
         rest = rest[: contrast.start()].strip(" ,")
     if not rest:
         return None
-    return Clause(rest, sentence, span, correction or corrected, full, rejected, meant and not rest.startswith("to "))
+    return Clause(
+        rest, sentence, span, correction or corrected, full, rejected, before, meant and not rest.startswith("to ")
+    )
 
 
 def normalise(text: str) -> str:

@@ -117,9 +117,10 @@ _HABIT = re.compile(
     r"|tuesday|wednesday|thursday|friday|saturday|sunday)"
     r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:once|twice|three times|\d times) an? (?:day|week"
     r"|month)|(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten) [\w ]{2,30} (?:an?|per|each) (?:day"
-    r"|night|week|month))$",
+    r"|night|week|month))(?: (?:at|around|from|in the|before|after|with) [\w :'-]{1,30})?$",
     re.I,
 )
+_ONLY = re.compile(r"^(?!just|not|this|that|one|two|\d)[\w -]{2,30} only,?(?: please| pls| for me)(?:$|,)|^(?:please |pls )?only (?:use|give|send|show|answer|reply|suggest|recommend)\b", re.I)
 _ONE_OFF = re.compile(
     r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today"
     r"|tonight|this once|for this (?:one|task|question|email))\b",
@@ -146,6 +147,7 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
         or _LANGUAGE.match(clause)
         or _TONE.match(clause)
         or _PREFER.match(clause)
+        or _ONLY.match(clause)
     ):
         return clause
     return clause if _STOP.match(clause) and not _IMPATIENT.search(clause) else None

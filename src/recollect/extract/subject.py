@@ -24,7 +24,9 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"|engaged|promoted|hired|divorced)|retired (?:from|in|last))\b)",
             "I ",
         ),
-        (r"^(?=(?:born|raised) (?:and (?:raised|bred) )?(?:in|on) )", "I was "),
+        (r"^(?=(?:born|raised) (?:and (?:raised|bred) )?(?:in |on |\d))", "I was "),
+        (r"^(?=(?:writing|calling|joining|messaging|chatting|logging in)(?: to you| in)* from )", "I'm "),
+        (rf"^(?={_FREQUENCY}*(?:staying|living) (?:with|at) .* in [A-Z])", "I'm "),
         (
             rf"^(?={_FREQUENCY}*(?:living|based|residing|located|employed|working (?:as|at|for|in|with|on my|remotely)"
             r"|studying|learning|teaching (?!is)|using|married to|engaged to|allergic to|fluent in|due in"
@@ -56,12 +58,12 @@ _JOINT = re.compile(
 _US = re.compile(
     r"^(?:(?:everyone|everybody|all|most of us|most people) (?:on|in|at) )?(?:my|our)(?: (?!favou?rite)[\w-]+){0,2}? "
     r"(?:team|company|startup|start-up|org|organi[sz]ation|department|firm|agency|lab|group|squad|studio|office|employer"
-    r"|business|shop|crew|engineers|developers|devs) (?P<adverb>(?:all|mostly|mainly|currently|now|also|just|recently"
+    r"|business|shop|crew|engineers|developers|devs|designers|analysts|marketers|admins|testers|editors|people|folks|guys|team members) (?P<adverb>(?:all|mostly|mainly|currently|now|also|just|recently"
     r"|still|has|have) )*"
     r"(?P<verb>use|uses|run|runs|track|tracks|deploy|deploys|host|hosts|rely|relies|write|writes|manage|manages|store"
     r"|stores|keep|keeps|build|builds|code|codes|communicate|communicates|switched|migrated|moved|adopted|standardi[sz]ed"
     r"|chat|chats|ship|ships|plan|plans|document|documents|monitor|monitors|organi[sz]es?|develop|develops|works in"
-    r"|works with|prefers?)\b(?! from)",
+    r"|works with|prefers?|swears? by|depends? on|lives? (?:in|on)|settled on|went with)\b(?! from)",
     re.I,
 )
 _PLAIN_VERB = re.compile(r"(?<=[a-z])(?:ies|s)\b")
@@ -84,10 +86,12 @@ _MY_TOO = re.compile(
     r"|weight|nickname|handle|username|postcode|wife|husband|boss|manager)(?:'s| is| are)\b)",
     re.I,
 )
-_INTRODUCED = re.compile(r"^(?:I'm|I am|my name(?:'s| is)|the name(?:'s| is)|this is|it's|call me|I work|I live)\b", re.I)
+_INTRODUCED = re.compile(r"^(?:I'm|I am|my name(?:'s| is)|(?:the )?name(?:'s| is)|this is|it's|call me|I work|I live)\b", re.I)
 _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), sentence)
     for pattern, sentence in (
+        (r"((?:she|he|they|ze|xe)/\w+(?:/\w+)?)", r"my pronouns are \1"),
+        (r"(?:about |around )?(\d{2,3} ?(?:kg|kilos|lbs?|pounds|cm))", r"I'm \1"),
         (r"(?:age[d:]? )?(\d{2})(?: years? old| years? of age| ?yo| ?y/o)?$", r"I'm \1 years old"),
         (
             r"((?:originally |currently |now |born |recently )*(?:from|based|living|working|residing|located|studying"
@@ -109,8 +113,73 @@ _REDUCED = re.compile(
 )
 
 
+_CLEFT = re.compile(
+    r"^(?:(?:the|a) [\w'-]+(?: [\w'-]+){0,2}?(?: that| which| who| where)?|what|where|who|the place where)"
+    r" (?P<who>I'm|I|we|we're) (?P<verb>[\w' -]{2,40}?)(?: is|'s) (?:now |currently |mostly |usually |actually )*(?P<x>(?!that|because|why|how|not)\S.*)",
+    re.I,
+)
+_QUANTIFIED = re.compile(r"^(?:all|most|both|half|the rest|much|many|a lot)(?: of)? (?=(?:my|our) )", re.I)
+_FORM = re.compile(
+    r"^(?P<label>(?:full |first |last )?name|surname|nickname|pronouns|age|role|job(?: title)?|title|occupation|profession|employer"
+    r"|company|location|city|hometown|country|address|e-?mail|phone(?: number)?|mobile|time ?zone|birthday|date of birth|dob|diet"
+    r"|height|weight|native language|favou?rite [\w ]{2,20}|editor|shell|browser|os|budget|team)\s?(?::|=|\s[-–—]\s)\s?(?P<x>\S.*)",
+    re.I,
+)
+_MYSELF = re.compile(
+    r"^(?:(?:I should|let me|allow me to|I'd like to|I want to|time to|I'll|quickly|first,?) )*(?:quickly )?introduce myself[,:;.!–—-]*\s+(?=\S)"
+    r"|^(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me)(?: time)?[:;–—-]+\s*(?=\S)",
+    re.I,
+)
+_SIGNED = re.compile(
+    r"^(?:signed|sincerely|yours(?: truly| sincerely| faithfully)?|(?:kind |best |warm |many )?regards|best wishes|all the best|yours)[,:]?\s+"
+    r"(?P<x>(?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?)$",
+    re.I,
+)
+_SETTING = re.compile(
+    r"^(?:since|as of|in|on|at|for|during|after|before|by|until|these|this|last|next|back in|ever since|over|throughout|around"
+    r"|outside|apart from|besides|aside from|other than|when it comes to|regarding|as to|thanks to|due to) "
+    r"(?!(?:mon|tues|wednes|thurs|fri|satur|sun|week)days|weekends|mornings|evenings)[\w' -]{2,45}?,? (?=(?:I|we|my|our)(?:'m|'ve|'re)?\b(?! and\b))(?!.*\?)",
+    re.I,
+)
+_TAIL = re.compile(
+    r",?\s*(?:,|-|–|—)\s*(?:no contest|hands down|by far|for sure|no question(?: about it)?|no doubt|believe it or not|to be (?:honest|fair|exact|precise|clear)"
+    r"|if (?:that|it) (?:helps|matters)|just so you know|so you know|by the way|btw|fyi|for the record|for what it's worth|full stop|period|obviously"
+    r"|of course|clearly|unfortunately|sadly|luckily|thankfully|honestly|tbh|lol|haha|actually|you know|I think|I guess|I suppose|I believe"
+    r"|as (?:I|you) (?:said|mentioned|know|may know)|in case (?:it|that) (?:helps|matters)|in case you(?:'re| are| were)? (?:wondering|wonder|need it|curious)"
+    r"|nothing fancy|like everyone|weirdly|oddly|surprisingly|go figure|sorry|thanks|thank you|please|cheers|ok(?:ay)?|though|too|as well|either)\s*$",
+    re.I,
+)
+
+
+def untailed(text: str) -> str:
+    """A statement without what people hang behind it: "…, no contest", "…, believe it or not"."""
+    for _ in range(2):
+        text = _TAIL.sub("", text)
+    return text
+
+
+def _reworded(text: str) -> str:
+    """Forms, clefts, quantifiers and settings turned into a plain statement."""
+    text = _QUANTIFIED.sub("", text)
+    form = _FORM.match(text)
+    if form:
+        return f"my {form['label'].lower()} is {form['x']}"
+    signed = _SIGNED.match(text)
+    if signed:
+        return f"I'm {signed['x']}"
+    cleft = _CLEFT.match(text)
+    if cleft:
+        return f"{cleft['who']} {cleft['verb']} {cleft['x']}"
+    return text
+
+
 def restore(text: str) -> list[str]:
     """The start of a sentence as first-person statements: one, or two where a person beside the writer is named."""
+    myself = _MYSELF.match(text)
+    if myself:
+        text = text[myself.end() :]
+        text = text if re.match(r"(?:I|my|name|the name|call|this)\b", text, re.I) else f"I'm {text}"
+    text = _reworded(_SETTING.sub("", text))
     joint = _JOINT.match(text)
     if joint:
         who = re.sub(r"^(?:me|myself) and |,? and (?:I|me|myself)$", "", joint["who"], flags=re.I)
@@ -134,8 +203,9 @@ def _base(match: re.Match[str]) -> str:
 def scraps(piece: str) -> list[str]:
     """What follows in a row of scraps ("I'm Jonas, 27, from Malmö") or in a shortened clause, as statements."""
     out: list[str] = []
-    if _INTRODUCED.match(piece) and "," in piece:
-        for part in re.split(r",\s*(?:and\s+)?", piece)[1:5]:
+    piece = piece.rstrip(" .!")
+    if _INTRODUCED.match(piece):
+        for part in re.split(r",\s*(?:and\s+)?|\s+and (?=(?:about |around )?\d)", piece)[1:5]:
             out += next((pattern.sub(said, part) for pattern, said in _SCRAPS if pattern.fullmatch(part)), "").split("\n")
     reduced = _REDUCED.match(piece)
     if reduced:

@@ -32,6 +32,7 @@ class Seen(msgspec.Struct, frozen=True):
     clause: str
     sentence: str
     at: datetime
+    before: str = ""
 
 
 class Draft(msgspec.Struct, frozen=True):

@@ -64,7 +64,25 @@ _WORK = (
     r"|listen|watch|journal|sync|save|back up|put|note|jot|capture|meditate)"
 )
 
+_DIGITAL = (
+    r"(?:notes?|tasks|to-?dos?|taxes|docs|documents|documentation|designs?|wireframes|mockups|code|coding|photos?|pictures|videos?|music|budget|budgeting|finances|expenses"
+    r"|invoices|invoicing|spreadsheets|calendar|e-?mails?|passwords|recipes|bookmarks|references|sprints|tickets|bugs|projects|planning|writing|drafts|slides"
+    r"|presentations|research|reading|journal|journaling|accounting|accounts|bookkeeping|backups|life|scheduling|calls|meetings|workouts|runs|rides|data|reports"
+    r"|dashboards|diagrams|illustrations|drawings|models|tracks|beats|podcasts?|modelling|modeling|editing|analysis|stats|statistics|plots|logs|screencasts|thesis"
+    r"|manuscript|scripts|everything|stuff|banking|shopping|habits|meals|calories|sleep)"
+)
+
 RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?:I|we)(?:'ve got|'ve| have)? {_WORK[:-1]}|have|got|keep)?\b ?(?:all |most |basically |pretty much )*(?:of )?(?:my|our|the)? ?(?:whole |entire |own |daily |weekly |\w+ )?{_DIGITAL} (?:in|on|with|through|via|into)"
+        r" (?P<x>(?-i:[A-Z]).*)",
+        uses,
+    ),
+    rule(rf"(?:I|we|my|our)\b.* running (?P<x>(?-i:[A-Z]).*)", _known),
+    rule(r"(?:everything|anything|all|whatever|most of what|the (?:code|stuff|apps?|services?)) (?:that )?(?:I|we) \w+ (?:is |are |gets? )?(?:written|built|coded|runs?|lives?|deployed|hosted|done|goes) (?:in|on|with|through|into) (?P<x>\S.*)", _known),
+    rule(r"for (?:my |our )?[\w -]{3,25}?,? (?:it's|I go with|we have|we go with|I turn to|I've got|I have|I rely on|I reach for) (?P<x>(?-i:[A-Z]).*)", uses),
+    rule(rf"(?:I|we) (?:cycle|ride|commute|get around|travel|bike|go to work)\b(?: to [\w ]{{2,15}}?)? (?:on|by|with) (?:an?|my) (?P<x>(?-i:[A-Z])[\w -]*)$",
+         lambda match, seen: [Draft("my.bike", match["x"], LIKELY)]),
     rule(
         rf"(?:I|we) {ADVERBS}{_WORK}\b(?: (?!in\b|with\b|using\b|via\b|on\b)[\w'&-]+){{0,6}}? (?:in|on|with|to|through|via|into|inside)"
         r" (?P<x>\S.*)",
@@ -83,7 +101,7 @@ RULES: tuple[Rule, ...] = (
         rf"(?:I|we)(?:'ve)? {_RECENTLY}(?:standardi[sz]ed on|settled on|went with|gone with|chose|picked up|picked|adopted"
         r"|moved everything (?:to|into|over to)|went all[- ]in on|started using|set up|installed|signed up for"
         r"|subscribe to|subscribed to|swear by|depend on|stick (?:to|with)|stuck with|upgraded to|work in|work with|code in|live in"
-        r"|moved (?:over )?to|switched over to|am learning|pay for)"
+        r"|ended up (?:going with|using|with|on)|opted for|landed on|went for|decided on|are going with|'re going with|moved (?:over )?to|switched over to|am learning|pay for)"
         r" (?P<x>\S.*)",
         _known,
     ),

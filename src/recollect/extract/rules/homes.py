@@ -31,6 +31,11 @@ def _origin(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("origin", value, LIKELY)
 
 
+def _left(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if re.search(r"\bwhen (?:I|we) (?:was|were)\b|\bas (?:a|an) (?:kid|child|baby|teenager|refugee|student)\b|\bage\b|\bfled\b|emigrated", seen.sentence):
+        yield from _origin(match, seen)
+
+
 def _works_at(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = place(match["x"])
     if value and len(value.split()) <= 4:
@@ -44,6 +49,10 @@ def _zone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _NAME = r"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*(?:,? (?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*){0,2})"
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"{I_AM}(?:living|staying|back)(?: back)? (?:with|at) (?:my|our) [\w' ]{{2,25}}? in {_NAME}", _home),
+    rule(rf"{I_AM}(?:writing|calling|messaging|chatting|typing|coming|joining|dialling in|dialing in|logging in)(?: to you| in| at you)* from (?:[a-z]+ ){{0,2}}{_NAME}", _home),
+    rule(rf"(?:I|we) work(?:ing)? (?:remotely|from home|remote)(?: full-time)? (?:from|in|out of) (?:[a-z]+ ){{0,2}}{_NAME}", _home),
+    rule(rf"(?:I|we) (?:left|fled|emigrated from|came (?:here )?from) {_NAME}(?: as a| at (?:the )?age| in (?:19|20)\d\d| at \d|$)", _left),
     rule(
         rf"(?:I|we)(?:'ve|'re|'m)? {ADVERBS}(?:moved|moving|move|settled|live|living|rent|renting|share|sharing|found|got"
         rf"|bought)(?: back| in| into| down)*(?: in| into| to)? {_MINE}{_HOME}(?: of (?:my|our) own)?"

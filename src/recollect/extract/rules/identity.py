@@ -79,7 +79,9 @@ def _nickname(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _its_name(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = person(match["x"])
-    if value and re.search(r"\bmy (?:first |full )?name\b", seen.sentence, re.I):
+    if value and re.search(
+        r"\bmy (?:first |full |last )?name\b|\bname(?:'s| is)\b|\b(?:named|calls?) me\b", f"{seen.before} {seen.sentence}", re.I
+    ):
         yield Draft("name", value, SURE)
 
 
@@ -126,8 +128,20 @@ def _nationality(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("nationality", match["x"], LIKELY)
 
 
+def _citizen(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """A Londoner, a New Yorker, a Brazilian."""
+    if match["x"].split()[-1].lower() not in _NOT_A_NAME and not re.search(
+        r"(?:Developer|Engineer|Designer|Manager|Teacher|Writer|Christian|Vegetarian|Librarian|Swifter|Officer)$", match["x"]
+    ):
+        yield Draft("nationality", match["x"], LIKELY)
+
+
 def _marital(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     yield Draft("marital_status", match["x"].lower(), LIKELY)
+
+
+def _decade(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("age", match["x"].lower(), LIKELY)
 
 
 def _email(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -174,7 +188,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?P<kind>)I(?:'ve| have)? (?:just |legally |officially )*changed my name to (?P<x>\S.*)", _name),
     rule(r"(?P<kind>)I(?:'m| am| was) (?:called|named) (?P<x>\S.*)", _name),
     rule(rf"{I_AM}(?P<x>\S.*)", _i_am),
-    rule(r"(?:it's |this is )?(?P<x>\S+(?: \S+)?),? (?:here|speaking|again)\b", _here),
+    rule(r"(?:it's |this is )?(?P<x>\S+(?: \S+){0,2}),? (?:here|speaking|again)\b", _here),
     rule(r"this is (?P<x>\S+(?: \S+)?),? (?:from|again|here|at)\b", _here),
     rule(
         r"(?:please |just |you (?:can|may|should) (?:just )?|(?:everyone|everybody|people|friends|(?:my"
@@ -187,7 +201,7 @@ RULES: tuple[Rule, ...] = (
         _nickname,
     ),
     rule(rf"{MY} nickname(?:'s| is) (?P<x>\S.*)", _nickname),
-    rule(r"(?:it's|it is) (?:spelled |written )?(?P<x>\S.*)", _its_name),
+    rule(r"(?:it's|it is|that's) (?:spelled |written |just |actually |really )?(?P<x>\S.*)", _its_name),
     rule(
         rf"(?:{MY} (?:preferred )?pronouns are|I use|I go by) (?P<x>\w+(?:\s?/\s?\w+){{1,2}}|(?:he and him"
         r"|she and her|they and them))",
@@ -195,6 +209,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"{I_AM}(?P<n>\d{{1,3}}|[a-z]+(?:[ -][a-z]+)?) years? (?:old|of age|young)\b", _age),
     rule(rf"{I_AM}(?P<n>\d{{2,3}})(?:\s*$|,| and\b| now\b)", _age),
+    rule(
+        rf"{I_AM}in my (?P<x>(?:early |mid[- ]?|late )?(?:\d0s|teens|twenties|thirties|forties|fifties|sixties|seventies|eighties))\b",
+        _decade,
+    ),
     rule(rf"{MY} age is (?P<n>\d{{1,3}})\b", _age),
     rule(
         r"I(?P<verb>'ll be| will be| will turn|'ll turn| am turning|'m turning| turn) (?P<n>\d{1,3}"
@@ -205,6 +223,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?:birthday|birth date|date of birth|bday)(?:'s| is| falls)(?: on)? (?P<x>\S.*)", _birthday),
     rule(r"I was born (?:in \S+ )?(?:on )?(?P<x>\S.*)", _birthday),
     rule(rf"{I_AM}(?P<x>[a-z]+)(?: citizen| national)?(?:$|,| and\b| but\b| by (?:birth|nationality))", _nationality),
+    rule(r"(?:I|we) (?:just |recently |finally )?got (?P<x>married|engaged|divorced)\b(?! to\b)", _marital),
+    rule(rf"{I_AM}an? (?P<x>(?-i:[A-Z])[a-z]+(?: (?-i:[A-Z])[a-z]+)?(?:er|ian|ite))(?:$|,| and\b| by birth| at heart| through)", _citizen),
     rule(rf"{I_AM}(?P<x>single|married|engaged|divorced|widowed)\b(?! to\b)(?!-)", _marital),
     rule(
         rf"(?:.*\b)?(?:{MY} (?:work |personal |private )?e-?mail(?: address)?(?: is|:|'s)|(?:reach|e-?mail|contact"

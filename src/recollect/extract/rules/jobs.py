@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..phrases import cut, organisation
 from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, Draft, Rule, Seen, rule, vocabulary
-from .work import employer_in, is_role, named_employer, role_phrase, stated_role
+from .work import employer_in, is_role, named_employer, role_phrase, runs, stated_role
 
 DEPARTMENTS = vocabulary(
     "accounting accounts sales marketing hr finance procurement purchasing engineering legal it support logistics"
@@ -79,7 +79,41 @@ def _job_title(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 _AT_SCHOOL = r"(?: (?:at|from) (?P<school>\S.*))?"
 
+_FIELD = (
+    r"(?:[\w&-]+ ){0,2}(?:management|engineering|support|design|marketing|consulting|development|research|sales|accounting|analysis"
+    r"|analytics|translation|translations|photography|security|testing|recruiting|recruitment|logistics|journalism|nursing|carpentry"
+    r"|catering|plumbing|coaching|tutoring|copywriting|illustration|animation|admin|administration|operations|finance|law|architecture"
+    r"|construction|landscaping|bookkeeping|moderation|data science|machine learning|devops|qa|hr|pr|ux|seo)"
+)
+
+
+def _field(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("role", match["x"].strip(), GUESS)
+    if match["org"]:
+        yield from named_employer(re.match(r"(?P<x>.*)", match["org"]) or match, seen)
+
+
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?:I|we) (?:do|work in|freelance in|specialise in|specialize in) (?P<x>{_FIELD})(?: (?:for|at|with) (?P<org>\S.*))?(?:$|,| now\b| for\b| at\b)", _field),
+    rule(
+        r"(?:I've|I have|I) (?:spent|put in|had|done) (?:the (?:last|past) |about |over |nearly |almost |more than |my whole )*(?:[\w-]+ ){0,2}?(?:decade|decades|years|year|months"
+        r"|career|life) as (?:an? |the )?(?P<x>\S.*)",
+        stated_role,
+    ),
+    rule(r"I (?:earn|make) (?:a|my) living (?:by )?(?P<x>[a-z]+ing \S.*)", _job_doing),
+    rule(
+        r"(?:they|my (?:boss|company|employer|manager)|the (?:company|board)|we|he|she)(?: have|'ve| has|'s)?(?: just| recently| finally)? (?:made|promoted|appointed|named|hired"
+        r"|bumped) me (?:up )?(?:to |as |to be )?(?:an? |the |their )?(?P<x>\S.*)",
+        _job_title,
+    ),
+    rule(r"I (?:was|got|have been|'ve been) (?:just |recently )?(?:made|named|elected|crowned|bumped (?:up )?to) (?:an? |the )?(?P<x>\S.*)", _job_title),
+    rule(r"(?:I|we)\b.* (?:to become|and became|and became|and retrained as|to retrain as|to work as|to be) (?:an? |the )(?P<x>\S.*)",
+         lambda match, seen: _job_title(match, seen) if re.match(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )?(?:quit|left|gave up|dropped out|retrained|resigned|moved|switched)", match[0], re.I) else ()),
+    rule(r"I(?:'ve| have)? (?:just |recently )*(?:retrained|requalified|turned) (?:as|into|to) (?:an? )?(?P<x>\S.*)", _job_title),
+    rule(rf"(?:I|we) {ADVERBS}co-?(?:own|run|founded|manage) (?:an? |my own |our own )(?P<x>\S.*)", runs),
+    rule(r"(?:I|we)(?:'m|'re| am|'ll)? (?:start|starting|begin|beginning)(?: work| a new job| my new job)? (?:at|with) (?P<x>(?-i:[A-Z]).*)", named_employer),
+    rule(rf"{I_AM}the (?P<x>[\w -]{{3,40}}?) of (?:an?|the|my|our) [a-z]", _job_title),
+    rule(r"I(?:'ve| have) been the (?P<x>[\w -]{3,40}?) (?:of|at|for) (?:an?|the|my|our) [a-z]", _job_title),
     rule(
         rf"(?:I|we)(?:'ve|'m|'ll| am)? {_RECENTLY}(?:took over|taken over|taking over|start|started|starting|began|begin"
         r"|beginning|signed on|signed up|stepped up|stepping up|brought in|came on board|hired|hired on|promoted|qualified"

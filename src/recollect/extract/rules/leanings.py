@@ -30,14 +30,27 @@ def _subject(match: re.Match[str], positive: bool) -> Iterable[Draft]:
 
 def _over(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """Give me tea over coffee any day."""
-    what = cut(match["x"], words=4)
+    what = re.sub(r"^(?:an?|the|my) ", "", cut(match["x"], words=4))
     if what and not _OPINION.match(what):
-        yield Draft(f"likes.{slug(re.sub(r'^(?:an?|the|my) ', '', what))}", True, LIKELY)
+        yield Draft(f"likes.{slug(what)}", True, LIKELY)
 
 
+_BAD = (
+    r"(?:unbearable|boring|dull|awful|annoying|disgusting|gross|terrible|overrated|stressful|exhausting|tedious|insufferable|horrible|irritating"
+    r"|nauseating|repulsive|distracting|draining|hard to stomach|too sweet|too spicy|too loud|bland)"
+)
+_GOOD = (
+    r"(?:relaxing|soothing|fascinating|delicious|amazing|fun|beautiful|calming|therapeutic|inspiring|addictive|irresistible|delightful|comforting"
+    r"|wonderful|fantastic|interesting|great fun|exciting)"
+)
 _THING = r"(?P<x>[\w'&-]+(?: [\w'&-]+){0,4}?)"
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?:I|we) find {_THING} (?:really |very |so |quite |pretty |a bit |incredibly |absolutely |extremely )*{_BAD}$", lambda match, seen: _subject(match, False)),
+    rule(rf"(?:I|we) find {_THING} (?:really |very |so |quite |pretty |incredibly |absolutely |extremely )*{_GOOD}$", lambda match, seen: _subject(match, True)),
+    rule(rf"{_THING} tastes? (?:like (?:soap|dirt|cardboard|feet)|{_BAD})(?: to me)?$", lambda match, seen: _subject(match, False)),
+    rule(r"(?:there's |there is )?(?:nothing|not much) (?:I|we) (?:love|like|enjoy) more than (?P<x>\S.*)",
+         lambda match, seen: [Draft(f"likes.{slug(re.sub(r'^(?:an? )?(?:good |nice |great )?', '', cut(match['x'], words=5)))}", True, LIKELY)], negative=True),
     rule(
         rf"(?:{I_AM}(?:an? )?(?:big |huge |real |total |complete )?(?:sucker for|partial to|mad about|nuts about|hooked on"
         r"|devoted to|big on|heavily into|all about|really about|a fan of)"
@@ -79,7 +92,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"{_THING} (?:makes? me happy|makes? my day|calms me down|relaxes me|cheers me up|helps? me (?:relax|unwind))",
          lambda match, seen: _subject(match, True)),
-    rule(rf"(?:give me|I'll take|I'd take|I'd pick|I'd choose|I always (?:choose|pick|go for|order)) {_THING} over \S.*", _over),
+    rule(rf"(?:give me|I'll take|I'd (?:always |much |still )?(?:take|pick|choose)|I (?:always )?(?:choose|pick|go for|order|would pick)) {_THING} over \S.*", _over),
     rule(rf"nothing beats {_THING}$", lambda match, seen: _subject(match, True), negative=True),
     rule(rf"{I_AM}(?:firmly |definitely )?(?:team|on team) (?P<x>[\w ]{{2,20}})$", likes),
     rule(

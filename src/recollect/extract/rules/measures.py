@@ -85,7 +85,32 @@ def _blood(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _PER = r"(?: (?:an?|per|each|every) |/)(?P<per>day|night|week|month|year|weekend|hour)"
 _UNIT = r"(?P<unit>[a-z]{1,12}|€|%)"
 
+
+
+def _done(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """I've run eleven marathons."""
+    value = number(match["n"])
+    noun = match["what"].strip()
+    if value is not None and noun.endswith("s") and not re.match(r"(?:tests?|times|errors|bugs|things|hours|minutes|days|ways|options|files|commands|years|months|weeks)\b", noun):
+        yield Draft(f"number.{slug(noun + ' ' + match['verb'])}", value, LIKELY)
+
+
+def _weight(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    unit = {"kilos": "kg", "kilo": "kg", "lbs": "lb", "pounds": "lb"}.get(match["unit"].lower(), match["unit"].lower())
+    yield Draft("weight", {"amount": int(match["n"]), "unit": unit}, LIKELY)
+
+
 RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?:I've|I have|we've|we have) (?:now |already |also |so far )?(?P<verb>run|written|published|visited|read|completed|finished|taught|raised|fostered|climbed|lived in|worked at"
+        rf"|founded|sold|bought|released|won|delivered|coached|designed|built) (?:about |over |around |nearly |almost )?(?P<n>\d{{1,5}}|{_WORDS}) (?P<what>[a-z]+(?: [a-z]+)?)(?:$|,| so far)",
+        _done,
+    ),
+    rule(rf"{I_AM}(?:about |around |roughly )?(?P<n>\d{{2,3}}) ?(?P<unit>kg|kilos|lbs?|pounds)$", _weight),
+    rule(
+        rf"{I_AM}(?:the )?(?P<x>(?:youngest|oldest|eldest|middle|second|third) (?:child )?(?:of|out of) (?:\d{{1,2}}|{_WORDS}))\b",
+        lambda match, seen: [Draft("my.birth_order", match["x"], LIKELY)],
+    ),
     rule(
         rf"(?:I|we) {ADVERBS}(?:try to )?(?P<verb>save|spend|bill|charge|invoice)(?: for)? {_N} ?{_UNIT}(?: of [\w ]{{2,20}}?)?{_PER}",
         _doing,

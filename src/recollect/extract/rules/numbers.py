@@ -140,7 +140,7 @@ def _post_code(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _salary(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = amount(match["x"])
     if value is not None and re.search(
-        r"\b(?:a|per|each) (?:year|month|week|hour)|annually|/(?:yr|mo|year|month)", seen.clause, re.I
+        r"\b(?:a|per|each) (?:year|month|week|hour)|annually|before tax|after tax|gross|net|take home|salary|\dk\b|/(?:yr|mo|year|month)", seen.clause, re.I
     ):
         yield Draft("number.salary", value, LIKELY)
 

@@ -66,7 +66,22 @@ def _since(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"date.{slug(match['what'])}_since", found[0].iso, LIKELY)
 
 
+def _until(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """My contract runs until the end of 2027."""
+    found = parse_dates(match["x"], seen.at, prefer="future")
+    if found:
+        yield Draft(f"date.{slug(match['what'] + ' end')}", found[0].iso, LIKELY)
+
+
+def _born_soon(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    found = parse_dates(match["x"], seen.at, prefer="future")
+    if found:
+        yield Draft("date.due_date", found[0].iso, LIKELY)
+
+
 RULES: tuple[Rule, ...] = (
+    rule(rf"{MY} (?P<what>(?:[\w-]+ ){{0,2}}[\w-]+) (?:runs|lasts|is valid|is good|goes|is open|is paid|is booked|continues) (?:until|till|through|to|up to) (?P<x>\S.*)", _until),
+    rule(rf"{MY} (?:first |second |next )?(?:baby|son|daughter|child|twins|little one) (?:is|are) due (?P<x>\S.*)", _born_soon),
     rule(
         rf"(?:the|{MY}) (?P<what>(?:[\w'-]+ ){{0,3}}?{_EVENT}) (?:with|at|on|to|about|for (?!my|our)|of (?!my|our))(?: ?[\w'&-]+){{1,4}}?(?P<verb>{_IS})"
         r"(?: due| scheduled| set| booked| planned| moved)?(?: for| to| on| by| at)? (?P<x>\S.*)",

@@ -209,7 +209,16 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?:deathly |mildly |badly |slightly |terribly )?allergic to (?P<x>\S.*)", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*(?P<x>[a-z]+(?: [a-z]+)?) allerg(?:y|ies)\b", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*allerg(?:y|ies) to (?P<x>\S.*)", _allergies),
-    rule(rf"{I_AM}(?P<x>lactose|gluten|fructose|histamine)[- ]intolerant\b", _allergies),
+    rule(rf"{I_AM}(?P<x>lactose|gluten|fructose|histamine|dairy|egg|wheat|nut|soy)[- ]intolerant\b", _allergies),
+    rule(
+        rf"(?:{I_AM}(?:intolerant (?:to|of)|sensitive to|hypersensitive to|anaphylactic to)|I (?:react badly to|come out in hives from|get hives from"
+        r"|break out (?:from|when I eat)|carry an epipen for)) (?P<x>\S.*)",
+        _allergies,
+    ),
+    rule(r"I(?:'ve got| have|'ve) (?:an? |severe |bad |mild |slight )*(?P<x>[a-z]+(?: [a-z]+)?) (?:intolerance|sensitivity)\b", _allergies),
+    rule(rf"{MY} allerg(?:y|ies)(?: is| are| include|:)(?: to)? (?P<x>\S.*)", _allergies),
+    rule(r"(?P<x>[a-z]+(?: [a-z]+)?) (?:can|could|will|would|might) kill me$", _allergies),
+    rule(r"(?P<x>[a-z]+(?: [a-z]+)?) (?:gives?|brings?) me (?:hives|out in hives|a rash)\b", _allergies),
     rule(rf"(?:I|we) {ADVERBS}(?:play|practi[sc]e) (?P<x>\S.*)", _hobby),
     rule(rf"(?:I|we) {ADVERBS}(?:can |fluently )?speak (?P<x>\S.*)", _languages),
     rule(rf"{I_AM}(?:fluent|conversational|proficient) in (?P<x>\S.*)", _languages),

@@ -144,7 +144,7 @@ def _user(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 _MY_STOP = re.compile(
-    r"\b(?:name|favou?rite|birthday|problem|question|issue|point|guess|goal|idea|plan|concern|code|test|tests"
+    r"\b(?:name|surname|nickname|favou?rite|birthday|problem|question|issue|point|guess|goal|idea|plan|concern|code|test|tests"
     r"|error|bug|understanding|opinion|preference|answer|advice|suggestion|choice|hope|dream|assumption"
     r"|hypothesis|theory|stack|toolchain|setup|toolbox"
     r"|next|first|second|last|only|main|biggest|current task|task|query|request|input|output|function|script"

@@ -157,7 +157,7 @@ def _teaches(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
             yield from named_employer(at_school, seen)
 
 
-def _runs(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+def runs(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     business = re.sub(
         r"^(?:(?:small|little|tiny|family|own|local|online|big) )+",
         "",
@@ -331,7 +331,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", stated_role),
     rule(rf"(?:I {ADVERBS}teach|I(?:'ve| have) been teaching|{I_AM}teaching) (?P<x>\S.*)", _teaches),
     rule(r"I(?:'m| am) (?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?, (?:an?|the) (?P<x>\S.*)", _role),
-    rule(rf"(?:I|we) {ADVERBS}(?:run|own|opened|started|founded) (?:an? |my own |our own )(?P<x>\S.*)", _runs),
+    rule(rf"(?:I|we) {ADVERBS}(?:run|own|opened|started|founded) (?:an? |my own |our own )(?P<x>\S.*)", runs),
     rule(rf"{I_AM}(?P<x>retired|unemployed|self-employed|self employed)\b", _self_employed),
     rule(rf"I {ADVERBS}work (?P<x>for myself)\b", _self_employed),
     rule(rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time) )?(?:at|for|over at|here at) (?P<x>\S.*)", _employer),
