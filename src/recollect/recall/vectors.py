@@ -293,8 +293,21 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
+    """Where the highest scores are, best first."""
     if limit >= len(scores):
         return np.argsort(-scores, kind="stable")
-    some = np.argpartition(-scores, limit)[:limit]
-    some.sort()
+    likely = _likely(scores, limit) if len(scores) > 2 * _SPREAD else None
+    some = np.argpartition(-(scores if likely is None else scores[likely]), limit - 1)[:limit]
+    some = np.sort(some if likely is None else likely[some])
     return some[np.argsort(-scores[some], kind="stable")]
+
+
+def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
+    """A few times more than `limit` places with every one of the best, by a threshold that a sample of them gives.
+
+    Comparing a million scores with one number costs a tenth of sorting out the best of them.
+    """
+    sample = scores[:: len(scores) // _SPREAD]
+    rank = min(len(sample), 8 + 4 * limit * len(sample) // len(scores))
+    some = np.nonzero(scores >= np.partition(sample, len(sample) - rank)[len(sample) - rank])[0]
+    return some if len(some) >= limit else None

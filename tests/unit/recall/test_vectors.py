@@ -101,3 +101,15 @@ def test_replacing_moves_a_vector() -> None:
 def test_an_empty_index_finds_nothing() -> None:
     index: VectorIndex[int] = VectorIndex(4)
     assert index.search([1, 0, 0, 0], 5).keys == []
+
+
+@pytest.mark.parametrize("allowed", [1.0, 0.3, 0.0002])
+def test_the_best_of_very_many_are_those_of_a_full_sort(allowed: float) -> None:
+    rng = np.random.default_rng(11)
+    vectors = rng.standard_normal((70_000, 4)).astype(np.float32)
+    index: VectorIndex[int] = VectorIndex(4, exact=100_000)
+    index.add(range(70_000), vectors)
+    mask = rng.random(70_000) < allowed
+    everything = index.search(vectors[0], 70_000, mask=mask)
+    assert index.search(vectors[0], 50, mask=mask).keys == everything.keys[:50]
+    assert len(everything.keys) == mask.sum()
