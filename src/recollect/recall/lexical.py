@@ -13,7 +13,7 @@ from recollect.recall.features import CONTEXT_SHARE, K1, B, idf
 
 Key = TypeVar("Key", bound=Hashable)
 
-FREQUENT = 0.02
+FREQUENT, FREQUENT_MOST = 0.02, 5_000
 """Terms that more of the entries have are dropped, when enough rarer ones are left and the scope is large."""
 SMALL_SCOPE = 2_000
 
@@ -23,7 +23,7 @@ def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: in
     known = [term for term in terms if frequency.get(term, 0) > 0]
     if entries <= SMALL_SCOPE:
         return known
-    rare = [term for term in known if frequency[term] <= FREQUENT * entries]
+    rare = [term for term in known if frequency[term] <= min(FREQUENT * entries, FREQUENT_MOST)]
     if len(rare) >= 2:
         return rare
     return sorted(known, key=lambda term: frequency[term])[: max(2, len(rare))]

@@ -60,6 +60,7 @@ def test_frequent_terms_are_dropped_only_where_rarer_ones_remain() -> None:
     assert select_terms(["the", "cat", "dog", "none"], frequency, many) == ["cat", "dog"]
     assert select_terms(["the", "often"], frequency, many) == ["often", "the"]
     assert select_terms(["the", "cat"], frequency, 1000) == ["the", "cat"]
+    assert select_terms(["the", "cat", "dog"], {"the": 9_000, "cat": 40, "dog": 7}, 1_000_000) == ["cat", "dog"]
 
 
 terms = st.lists(st.sampled_from("abcdef"), max_size=6).map(" ".join)
