@@ -66,8 +66,27 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[
     if not drafts and clause.correction:
         yield from _corrected(clause, at, known)
         return
-    for draft in drafts:
+    for draft in _told_apart(drafts, clause):
         yield _fact(draft, clause)
+
+
+_VAGUE = ("my.", "owns.")
+_JEST = re.compile(r"\b(?:lol|lmao|rofl|ha(?:ha)+h?|he(?:he)+|jk|just kidding)\b|[\U0001f602\U0001f923]", re.I)
+_JESTED = (
+    "role", "studies", "school", "employer", "allergy.", "relation.", "age", "owns.", "number.", "marital_status", "nationality", "condition."
+)  # fmt: skip
+"""What jokes are made of: "I have a PhD in procrastination, lol"."""
+
+
+def _told_apart(drafts: Sequence[Draft], clause: Clause) -> Iterator[Draft]:
+    """Without the vague reading of what another rule names better, and without jokes."""
+    jest = bool(_JEST.search(clause.sentence))
+    better = [str(draft.value).lower() for draft in drafts if not draft.key.startswith(_VAGUE)]
+    for draft in drafts:
+        if draft.key.startswith(_VAGUE) and str(draft.value).lower() in better:
+            continue
+        if not (jest and draft.key.startswith(_JESTED)):
+            yield draft
 
 
 def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:

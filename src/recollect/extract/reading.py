@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from .subject import restore, scraps, untailed, with_owner
+from .subject import restore, scraps, unset, untailed, with_owner
 
 MAX_TEXT = 20_000
 """What follows in a longer message is pasted matter, not talk."""
@@ -157,7 +157,7 @@ _CORRECTION = re.compile(
     r"(?:actually|correction|scratch that|strike that|make (?:that|it)|(?:not|I said|I wrote) [^,;.]{1,40}?(?: by mistake| by accident)|to correct (?:myself|that|you)|let me correct (?:myself"
     r"|that)|i (?:meant|mean|said|should have said)(?: to say)?"
     r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re"
-    r"| are) wrong|you got (?:that|it|my \w+) wrong"
+    r"| are) wrong|(?:you|i) got (?:that|it|my \w+) wrong"
     r"|not quite|rather|or rather|i was wrong|wrong|no|nope|sorry|wait|oops)"
     r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that|make)\b))(?:(?:i (?:meant|mean"
     r"|said)(?: to say)?(?: that)?|it's actually|actually|make (?:that|it)|that)[,:]?\s+)?|"
@@ -167,7 +167,11 @@ _CORRECTION = re.compile(
     r" (?:i )?(?:meant|actually meant|should have said|it's actually|it should be)(?: to say)? ",
     re.I,
 )
-_MEANT = re.compile(r"\bI (?:really |actually )?(?:meant|mean|should have said)\b|\bmake (?:that|it)\b|\bby mistake\b", re.I)
+_MEANT = re.compile(
+    r"\bI (?:really |actually )?(?:meant|mean|should have said)\b|\bmake (?:that|it)\b|\bby mistake\b|\bcorrection\b|\bscratch that\b|\bmisspoke\b"
+    r"|\bgot (?:that|it) wrong\b|\bmy mistake\b",
+    re.I,
+)
 _REPAIR = re.compile(
     r"(?:,|;|\.\.\.|…|\s[-–—]+)\s*(?:(?:no|sorry|wait|oops|er|err|um|uh|hmm)[,.]?\s+)*(?:i (?:mean"
     r"|meant)(?: to say)?|scratch that|correction|make (?:that|it)"
@@ -180,28 +184,26 @@ _SUBJECT = (
     r"|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
     r"|while|whenever|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when"
     r"|which|whose|should|let's|don't|never|always"
-    r"|everybody|everyone|people|that's|this|if|unless|so|as long as|from now on|officially|not sure)"
+    r"|everybody|(?:literally |nearly |almost )?everyone|(?:most )?people|(?:my |all my )?(?:friends|mates|colleagues)|folks|that's|this|if|unless|so|as long as|from now on|officially|not sure)"
 )
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|plus|or|since|as|yet|whereas"
     rf"|now|then|also)\s+)*(?={_SUBJECT}\b(?!/))"
     r"|\s+(?:and|but|so|because|though|although|whereas)\s+(?:(?:now|then|also|currently"
     rf"|officially)\s+)*(?={_SUBJECT}\b)|\s+(?=(?:while|when|whenever|if|unless|until)\s+(?:i|we|my|our)\b)"
+    r"|,?\s+(?:and|but|so)\s+(?=(?:since|in|last|after|before|these|for|at|on|this|during|from|as of) [\w' ]{2,25}?,? (?:i|we|my|our)\b)"
     r"|\s*;\s*|\s+[–—]\s+",
     re.I,
 )
-_OWN_START = re.compile(
-    r"(?:i|we) (?:\w+ly )?(?:live|left|quit|work|use|speak|love|like|hate|play|have|drive|weigh|study|teach"
-    r"|enjoy|run|prefer|grew|moved|joined|was born|am)\b"
-    r"|(?:i'm|we're|i've|i am|we are) (?:\w+ly )?(?:an?|the|from|in|based|living|\d|married|vegan|vegetarian"
-    r"|fluent|allergic|working|\w+$)",
-    re.I,
-)
+_OWN_START = re.compile(r"(?:i|we|i'm|we're|i've|we've|i am|we are) \w", re.I)
 _ELLIPSIS = re.compile(
-    r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really)\s+)*"
-    r"(?=(?:live|work|weigh|grew up|moved|joined|was born|am|speak|have|drive|teach) "
-    r"|(?:use|love|like|hate|play|study|enjoy|run|prefer) (?!in\b|of\b|for\b|schedule|life\b|load\b|theme)"
-    r"|(?:living|based|working) (?:in|at|for|as)\b)",
+    r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really|then|recently|just|still)\s+)*"
+    r"(?=(?:live|work|weigh|grew up|moved|joined|was born|am|speak|have|drive|teach|manage|track|keep|take|commute|volunteer|collect"
+    r"|own|lead|rent|became|started|graduated|adopted|bought|relocated|settled|switched|deploy|host|write|code|cook|bake|sing|swim|cycle|hike"
+    r"|read|watch|wear|earn|pay|spend|wake up|go by|can't stand|don't (?:like|eat|drink)|avoid|support|share|do(?= (?:all|most|my|the)\b)) "
+    r"|(?:use|love|like|hate|play|study|enjoy|run|prefer|need) (?!in\b|of\b|for\b|schedule|life\b|load\b|theme)"
+    r"|(?:living|based|working|studying|using|learning|married) (?:in|at|for|as|to|[A-Z])"
+    r"|(?:married|allergic|engaged) to )",
     re.I,
 )
 _CONTRAST = re.compile(r"(?:,\s+(?:and |but )?not|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I)
@@ -274,7 +276,7 @@ def _clauses_of(own: str, sentence: str, span: tuple[int, int], before_it: str) 
         for piece, repaired in _pieces(start):
             if _REPORTED.match(piece) or _SUPPOSED.match(piece):
                 break
-            owned = with_owner(piece, before)
+            owned = with_owner(unset(piece), before)
             before = owned
             out += (
                 clause
@@ -375,7 +377,7 @@ def _split(text: str) -> list[str]:
     return [piece for piece in (item.strip() for item in out) if piece]
 
 
-_DOING = ("living", "based", "working")
+_DOING = ("living", "based", "working", "studying", "using", "learning", "married", "allergic", "engaged")
 
 
 def is_unsure(clause: str) -> bool:

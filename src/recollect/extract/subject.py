@@ -106,7 +106,7 @@ _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _REDUCED = re.compile(
-    r"^(?:I'm|I am|we're|we are|I've been|I work as) (?:(?!\b(?:of|with|who|for|to|whose|from|about)\b)[\w'-]+ ){1,6}?"
+    r"^(?:I'm|I am|we're|we are|I've been|I work as) (?:(?!\b(?:of|with|who|for|to|whose|from|about|not|\w+ing)\b)[\w'-]+ ){1,6}?"
     r"(?P<x>(?:currently |now |originally )?(?:living|based|residing|located|working|studying|employed|born|from|out of)"
     r" (?:in|at|for|as|near|by|out of|(?-i:[A-Z])).*)",
     re.I,
@@ -149,6 +149,11 @@ _TAIL = re.compile(
     r"|nothing fancy|like everyone|weirdly|oddly|surprisingly|go figure|sorry|thanks|thank you|please|cheers|ok(?:ay)?|though|too|as well|either)\s*$",
     re.I,
 )
+
+
+def unset(text: str) -> str:
+    """A statement without the time or circumstance put before it: "since last year I've been …"."""
+    return _SETTING.sub("", text)
 
 
 def untailed(text: str) -> str:

@@ -184,6 +184,14 @@ def _day_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | N
     return _dated(MONTHS[match[2].lower()], int(match[1]), match[3], now, prefer)
 
 
+def _days_of_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
+    """From 1 to 14 August."""
+    last = _dated(MONTHS[match[3].lower()], int(match[2]), match[4], now, prefer)
+    if last is None or int(match[1]) >= int(match[2]):
+        return None
+    return last[0].replace(day=int(match[1])), last[1], "day", False, last[4]
+
+
 def _iso(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
     return _dated(int(match[2]), int(match[3]), match[1], now, prefer)
 
@@ -261,6 +269,10 @@ _RULES = (
     _rule(r"(\d{4})-(\d{2})-(\d{2})(?=T|\b)", _iso),
     _rule(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})", _slashes),
     _rule(rf"({_MONTH})\.?\s+(?:the\s+)?{_ORDINAL}(?:\s*,?\s+{_YEAR})?(?!:\d|\s?[ap]m)", _month_day),
+    _rule(
+        rf"(?:the\s+)?{_ORDINAL}\s*(?:-|–|to|until|till|through)\s*(?:the\s+)?{_ORDINAL}\s+(?:of\s+)?({_MONTH})\.?(?:\s*,?\s+{_YEAR})?",
+        _days_of_month,
+    ),
     _rule(rf"(?:the\s+)?{_ORDINAL}\s+(?:of\s+)?({_MONTH})\.?(?:\s*,?\s+{_YEAR})?", _day_month),
     _rule(rf"({_MONTH})\.?,?\s+(?:of\s+)?{_YEAR}", _month_year),
     _rule(

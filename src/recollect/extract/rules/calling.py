@@ -43,6 +43,16 @@ def _small(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("name", name, GUESS)
 
 
+def _greeting(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """Hey, it's Oksana: a greeting makes it a name."""
+    met = re.match(r"(?:hi|hey|hello|hiya|yo|good (?:morning|evening|afternoon)|greetings)\b", seen.sentence, re.I) or re.search(
+        r"\b(?:nice|pleased|great|good|lovely) to meet you\b", seen.sentence, re.I
+    )
+    name = person(match["x"])
+    if met and name and not re.match(r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|Christmas|Me)\b", name):
+        yield Draft("name", name, LIKELY)
+
+
 def _called(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = person(match["x"]) or lowercase_name(match["x"])
     if name and name.lower() not in ("it", "that", "this", "names", "my", "his", "her"):
@@ -76,6 +86,10 @@ RULES: tuple[Rule, ...] = (
         r"(?:with (?:an?|one|two|double|no|the|just one) |spelled |spelt |without |no )(?:[\w]{1,6}\b|\S)",
         _shown,
     ),
+    rule(
+        r"(?:it's|it is|this is) (?P<x>(?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?)(?=$|[,.!]| again| speaking| here)",
+        _greeting,
+    ),
     rule(r"I(?:'m| am) (?P<x>[^\W\d_]{3,15})(?=$|,| and i\b| from\b)", _small),
     rule(
         r"(?:please |just |you (?:can|may|could) (?:also )?|feel free to )*(?:address me as|refer to me as|call me) (?:just )?(?P<x>(?-i:[A-ZÀ-Þ]).*)",
@@ -83,8 +97,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         r"(?:I(?:'m| am) (?:known|better known|usually known|mostly known) (?:as|by)|I (?:usually |mostly |also |generally )?(?:answer to|sign(?: everything| my emails)? as)"
-        r"|I(?:'d| would)? (?:prefer|like|rather) (?:to be called|being called|to go by|be called)|(?:everyone|everybody|my \w+|people|they|folks)"
-        r"(?: at work| here)?(?: usually| just| always| all| mostly)? (?:calls?|knows?) me(?: as)?|you (?:may|might) know me as|I've always been called"
+        r"|I(?:'d| would)? (?:prefer|like|rather) (?:to be called|being called|to go by|be called)|(?:everyone|everybody|my \w+|(?:most |some )?people|they|folks|friends|mates|colleagues)"
+        r"(?: at work| here)?(?: usually| just| always| all| mostly)? (?:calls? me|knows? me as|says?(?= (?-i:[A-Z])\w+$))|you (?:may|might) know me as|I've always been called"
         r"|I get called|I was named|I go by|mates call me|friends call me) (?P<x>\S.*)",
         _called,
     ),

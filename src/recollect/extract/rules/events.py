@@ -34,7 +34,7 @@ _EVENT_STOP = re.compile(
 )
 _DOING_STOP = re.compile(
     r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping"
-    r"|planning|considering|free|available|busy|going to (?!(?:the )?(?-i:[A-Z]))|doing|using|working|not)\b",
+    r"|planning|considering|going on (?:holiday|vacation|leave)|free|available|busy|going to (?!(?:the )?(?-i:[A-Z]))|doing|using|working|not)\b",
     re.I,
 )
 

@@ -49,6 +49,8 @@ def _zone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _NAME = r"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*(?:,? (?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*){0,2})"
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?:I|we) (?:grew up|was raised|were raised) between (?P<x>\S.*)", lambda match, seen: [Draft("origin", " ".join(match["x"].split()[:3]), LIKELY)]),
+    rule(rf"(?:I|we) (?:live|reside|stay) (?:on|in|at|above|over|next to|across from) (?:an?|the|my) (?:[\w-]+ ){{1,7}}in {_NAME}$", _home),
     rule(rf"{I_AM}(?:living|staying|back)(?: back)? (?:with|at) (?:my|our) [\w' ]{{2,25}}? in {_NAME}", _home),
     rule(rf"{I_AM}(?:writing|calling|messaging|chatting|typing|coming|joining|dialling in|dialing in|logging in)(?: to you| in| at you)* from (?:[a-z]+ ){{0,2}}{_NAME}", _home),
     rule(rf"(?:I|we) work(?:ing)? (?:remotely|from home|remote)(?: full-time)? (?:from|in|out of) (?:[a-z]+ ){{0,2}}{_NAME}", _home),

@@ -233,7 +233,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         rf"(?:.*\b)?(?:{MY} (?:(?:phone|mobile|cell|telephone|work|home|whatsapp) )*(?:number|phone|cell"
-        rf"|mobile)(?: is|:|'s)|(?:reach|call|text|phone) me (?:at|on|under)) (?P<x>{_PHONE})",
+        rf"|mobile)(?: is|:|'s)|(?:reach|call|text|phone|contact|message) me (?:.* or )?(?:by phone )?(?:at|on|under|via)) (?P<x>{_PHONE})",
         _phone,
     ),
     rule(

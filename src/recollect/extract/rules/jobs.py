@@ -93,7 +93,14 @@ def _field(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield from named_employer(re.match(r"(?P<x>.*)", match["org"]) or match, seen)
 
 
+def _training(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    role, _ = role_phrase(match["x"])
+    if role and is_role(role):
+        yield Draft("goal", f"become {match['a'] or ''}{role}", LIKELY)
+
+
 RULES: tuple[Rule, ...] = (
+    rule(rf"{I_AM}(?:training|studying|retraining|qualifying|working hard|apprenticing) (?:to (?:be|become)|as) (?P<a>an? )?(?P<x>\S.*)", _training),
     rule(rf"(?:I|we) (?:do|work in|freelance in|specialise in|specialize in) (?P<x>{_FIELD})(?: (?:for|at|with) (?P<org>\S.*))?(?:$|,| now\b| for\b| at\b)", _field),
     rule(
         r"(?:I've|I have|I) (?:spent|put in|had|done) (?:the (?:last|past) |about |over |nearly |almost |more than |my whole )*(?:[\w-]+ ){0,2}?(?:decade|decades|years|year|months"

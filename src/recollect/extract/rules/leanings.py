@@ -43,9 +43,17 @@ _GOOD = (
     r"(?:relaxing|soothing|fascinating|delicious|amazing|fun|beautiful|calming|therapeutic|inspiring|addictive|irresistible|delightful|comforting"
     r"|wonderful|fantastic|interesting|great fun|exciting)"
 )
+_DOERS = {"drinker": "drinking", "smoker": "smoking", "reader": "reading", "gamer": "gaming", "runner": "running", "cook": "cooking", "dancer": "dancing",
+          "gambler": "gambling", "sleeper": "sleep", "swimmer": "swimming", "morning person": "mornings", "talker": "talking"}
 _THING = r"(?P<x>[\w'&-]+(?: [\w'&-]+){0,4}?)"
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"{I_AM}not (?:really |exactly )?(?:much of |that much of )?an? (?:big |heavy |great |huge |keen )?(?P<x>{'|'.join(_DOERS)})$",
+         lambda match, seen: [Draft(f"likes.{_DOERS[match['x'].lower()]}", False, LIKELY)], negative=True),
+    rule(rf"{I_AM}an? (?:big |avid |keen |voracious |passionate |heavy )(?P<x>{'|'.join(_DOERS)})$",
+         lambda match, seen: [Draft(f"likes.{_DOERS[match['x'].lower()]}", True, LIKELY)]),
+    rule(r"(?:I|we) (?:love|like|enjoy|adore) the (?P<x>(?:smell|taste|sound|feel|sight|look|feeling) of [\w' -]{3,40}?)(?: in| when| after|$)",
+         lambda match, seen: [Draft(f"likes.{slug(match['x'])}", True, LIKELY)] if not re.search(r"\b(?:this|that|it|your|these)\b", match["x"]) else []),
     rule(rf"(?:I|we) find {_THING} (?:really |very |so |quite |pretty |a bit |incredibly |absolutely |extremely )*{_BAD}$", lambda match, seen: _subject(match, False)),
     rule(rf"(?:I|we) find {_THING} (?:really |very |so |quite |pretty |incredibly |absolutely |extremely )*{_GOOD}$", lambda match, seen: _subject(match, True)),
     rule(rf"{_THING} tastes? (?:like (?:soap|dirt|cardboard|feet)|{_BAD})(?: to me)?$", lambda match, seen: _subject(match, False)),

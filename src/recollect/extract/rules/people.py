@@ -74,7 +74,7 @@ def named_relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _spouse(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = person(
-        re.sub(rf"^(?:my |an? |some ?)(?:{_KIN}|man|woman|guy|girl|one|body)?,?\s*(?:named |called )?", "", match["x"])
+        re.sub(rf"^(?:my |an? |the |some ?)(?:[a-z]+ ){{0,2}}?(?:{_KIN}|man|woman|guy|girl|one|body|person|lady|bloke)?,?\s*(?:of my life,? )?(?:named |called )?", "", match["x"])
     )
     key = {"married": "spouse", "engaged": "fiance"}.get(match["state"].lower(), "partner")
     if name:
@@ -133,7 +133,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?P<state>dating|seeing|going out with|in a relationship with) (?P<x>\S.*)", _spouse),
     rule(r"I (?:now |currently |directly )?(?:report|answer) (?:directly )?to (?P<x>\S.*)", _reports),
     rule(
-        rf"(?:.*\b)?{MY} (?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are"
+        rf"(?:.*\b)?{MY} (?:two |three |four |\d |new |old |little |dear )*(?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are"
         r"|,)? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)",
         pet_named,
     ),

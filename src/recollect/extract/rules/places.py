@@ -65,6 +65,8 @@ def _at(key: str, match: re.Match[str], seen: Seen, confidence: float) -> Iterab
 
 
 def _lives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if match["x"].split()[0].strip(",.").lower() in KNOWN:
+        return ()  # "I live in Emacs", "we moved to Postgres"
     return _at("location", match, seen, SURE)
 
 

@@ -103,7 +103,7 @@ RULES: tuple[Rule, ...] = (
         _by,
     ),
     rule(
-        rf"(?:{I_AM}|(?:I|we)(?:'ll| will) be )(?:(?P<what>away|off work|on (?:holiday|vacation|leave|parental leave|maternity leave|paternity leave|annual leave|sabbatical)|out of (?:the )?office|out|off)) (?P<x>\S.*)",
+        rf"(?:{I_AM}|(?:I|we)(?:'ll| will) be )(?:going )?(?:(?P<what>away|off work|on (?:holiday|vacation|leave|parental leave|maternity leave|paternity leave|annual leave|sabbatical)|out of (?:the )?office|out|off)) (?P<x>\S.*)",
         _away,
     ),
     rule(rf"{I_AM}(?:expecting|pregnant and due|due)\b(?P<x>.*)", _expecting),

@@ -33,7 +33,7 @@ _CLAUSE = re.compile(
 _LANGUAGES = vocabulary(
     "afrikaans albanian amharic arabic armenian azerbaijani basque bengali bosnian bulgarian burmese cantonese "
     "catalan chinese croatian czech danish dutch english esperanto estonian farsi finnish flemish french"
-    " galician georgian german greek gujarati hausa hebrew hindi hungarian icelandic igbo indonesian irish "
+    " galician luxembourgish frisian gaelic creole aramaic tigrinya shona xhosa sesotho twi lingala georgian german greek gujarati hausa hebrew hindi hungarian icelandic igbo indonesian irish "
     "italian japanese kannada kazakh khmer korean kurdish latin latvian lithuanian macedonian malay malayalam"
     " maltese mandarin marathi mongolian nepali norwegian pashto persian polish portuguese punjabi quechua "
     "romanian russian sanskrit serbian sinhala slovak slovenian somali spanish swahili swedish tagalog tamil"
@@ -106,7 +106,7 @@ def _hobby(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _languages(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    for item in listed(match["x"], words=3):
+    for item in listed(re.sub(r"^.*languages[:,-]* ", "", match["x"]), words=3):
         word = item.split()[0].lower()
         if word in _LANGUAGES:
             yield Draft(f"language.{word}", True, SURE)

@@ -72,10 +72,18 @@ def tools_in(phrase: str) -> list[str]:
     text = re.sub(r"^(?:an?|the) (?=[A-Z])", "", phrase.strip())
     if _OBJECT_STOP.match(text):
         return []
+    found = _names(_cut_tail(text))
+    # "Python for analysis and R for plotting": after an aside only names that are known go on with the list.
+    for item in re.split(r"\s*(?:,|\band\b|&)\s+", text)[1:]:
+        name = _cut_tail(item)
+        if name not in found and _VERSION.sub("", name).lower() in KNOWN:
+            found.append(_VERSION.sub("", name))
+    return found
+
+
+def _names(text: str) -> list[str]:
     found = []
-    for item in re.split(
-        r"\s*(?:,\s*(?:and|or|plus)?|\band\b|&|\bplus\b|\bwith\b|\bon top of\b|\bon\b|\+)\s+", _cut_tail(text)
-    ):
+    for item in re.split(r"\s*(?:,\s*(?:and|or|plus)?|\band\b|&|\bplus\b|\bwith\b|\bon top of\b|\bon\b|\+)\s+", text):
         for name in listed(item, words=4):
             bare = _VERSION.sub("", re.sub(r"^(?:a bit of|an? )\s*", "", name))
             if is_tool(bare):
@@ -113,7 +121,8 @@ def _is_on(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _stopped(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    for name in tools_in(re.sub(r"\s+(?:any ?more|any longer|ages ago|years ago)\b.*$", "", match["x"])):
+    said = match["x"] or match["y"]
+    for name in tools_in(re.sub(r"\s+(?:any ?more|any longer|ages ago|years ago)\b.*$", "", said)):
         yield Draft(f"uses.tool.{slug(name)}", False, LIKELY)
 
 
@@ -150,7 +159,7 @@ _MY_STOP = re.compile(
     r"|next|first|second|last|only|main|biggest|current task|task|query|request|input|output|function|script"
     r"|age|address|email|phone|number|timezone|time zone|title|job|role|employer|company|team|pronouns|turn"
     r"|fault|mistake|reason|word"
-    r"|language|hometown|home town|location|city|gift|present|destination|flight|order|friend|impression|fear"
+    r"|language|tongue|hometown|home town|location|city|gift|present|destination|flight|order|friend|impression|fear"
     r"|worry|focus|priority|variable|class|result|weakness|strength|excuse|bet|pick|vote|top|best)\b",
     re.I,
 )
@@ -171,6 +180,7 @@ def _possession(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         or not re.match(r"[^\W\d_]|(?:19|20)\d\d ", value)
     ):
         return
+    value = re.sub(r"\s+(?:from (?:19|20)\d\d|that|which|with|and it)\b.*$", "", value)
     name = cut(value, words=3) if "," not in value and " and " not in value else organisation(value)
     if (
         name
@@ -241,7 +251,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:switched|migrated|converted"
-        r"|are migrating)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to"
+        r"|are migrating|'re migrating|'m migrating|am migrating|are switching|'re switching|'m switching|am switching)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to"
         r"|over to) (?P<x>\S.*)",
         _switched,
     ),
@@ -252,12 +262,12 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?:I|we)(?:'ve| have)? (?:just |recently |finally |completely )*(?:stopped using|quit using|gave up on"
         r"|given up on|ditched|dropped|abandoned|moved away from|moved off|got rid of|(?:no longer|don't"
-        r"|do not) use(?=.* any ?more)|no longer use|uninstalled) (?P<x>\S.*)",
+        r"|do not) use(?=.* any ?more)|no longer use|uninstalled) (?P<x>\S.*)(?P<y>)",
         _stopped,
         negative=True,
     ),
     rule(
-        r"(?:I'm|I am|we're|we are) (?:no longer|not) (?:using|on) (?P<x>\S.*?)(?: any ?more)?$",
+        r"(?:I'm|I am|we're|we are) (?:no longer (?:using|on) (?P<y>\S.*)|not (?:using|on) (?P<x>\S.*?) any ?(?:more|longer)$)",
         _stopped,
         negative=True,
     ),

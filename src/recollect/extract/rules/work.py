@@ -122,7 +122,7 @@ def _industry(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _speaking_as(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """As a nurse, I …: the clause before the comma."""
-    if re.search(rf"\bas an? {re.escape(match['x'])},? (?:I|my|we)\b", seen.sentence, re.I):
+    if re.search(rf"\bas (?:an?|the|their|our) {re.escape(match['x'])}[\w' ]*,? (?:I|my|we)\b", seen.sentence, re.I):
         yield from _role(match, seen)
 
 
@@ -327,7 +327,7 @@ RULES: tuple[Rule, ...] = (
         stated_role,
     ),
     rule(r"I was (?:just |recently )?(?:promoted to|appointed|hired as) (?:an? |the )?(?P<x>\S.*)", stated_role),
-    rule(r"as an? (?P<x>[\w -]{3,50})$", _speaking_as),
+    rule(r"as (?:an?|the|their|our) (?P<x>[\w' -]{3,50})$", _speaking_as),
     rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", stated_role),
     rule(rf"(?:I {ADVERBS}teach|I(?:'ve| have) been teaching|{I_AM}teaching) (?P<x>\S.*)", _teaches),
     rule(r"I(?:'m| am) (?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?, (?:an?|the) (?P<x>\S.*)", _role),
