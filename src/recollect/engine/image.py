@@ -1,18 +1,17 @@
-"""The text of a state as last saved, in segments, so that the next save finds what changed without comparing it all.
+"""The text of a state as last saved, in segments, so that the next save finds what changed without writing it all.
 
 A JSON object is cut into one segment per key; small objects inside are cut too. A segment that only grew at its end is
-the common case, and costs one comparison. Only what changed is checked value by value: unchanged text was checked when
-it was first saved.
+the common case: what was added becomes text, what was there is compared and not written again. Only what changed is
+checked value by value: unchanged values were checked when they were first saved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from ..errors import InvalidValue, TooLarge
 from ..values import MAX_VALUE_BYTES, encode_json
@@ -22,125 +21,215 @@ _SMALL = 24
 _DEEP = 3
 _SHORT = 48
 """Values up to this long are written anew rather than compared."""
+_LONG = 1024
+"""Lists and objects with more text than this are compared in packed form, which takes two thirds of the time."""
 _encode = msgspec.json.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
 
 Path = tuple[str | None, ...]
+Rope = tuple[str, Any]
+"""Text that was added, and the rope it was added to, without the bracket at its end; None before the first."""
 
 
-class Segment(NamedTuple):
-    """A piece of the text: the punctuation and key before a value, the value, and how many items it has."""
+class Segment(msgspec.Struct):
+    """A piece of the text: the punctuation and key before a value, and the value. Its text never changes."""
 
+    opening: str
+    """What stands before the key; with the key and a colon it is the `lead`."""
     lead: str
-    text: str
+    rope: Rope
+    size: int
+    """Characters of lead and value."""
+    weight: int
+    """Bytes of them."""
     items: int = -1
+    """How many the value has, where it is a list or an object."""
+    kind: type = object
+    packed: bytes | None = None
+    """The value in another form than text; equal only where the texts are (the opposite need not be so)."""
+
+    def text(self) -> str:
+        """The value's text, joined when it is first asked for."""
+        last, before = self.rope
+        if before is not None:
+            parts = [last]
+            while before is not None:
+                added, before = before
+                parts.append(added[:-1])
+            self.rope = ("".join(reversed(parts)), None)
+        return self.rope[0]
+
+    def anew(self, text: str, value: Any) -> Segment:
+        """The segment with another value."""
+        return _segment(self.opening, self.lead, text, value)
+
+    def longer(self, items: str, count: int, packed: bytes | None = None) -> Segment:
+        """The segment with more items at its end, given as the text of a list or object of their own."""
+        added = f",{items[1:]}"
+        return Segment(
+            self.opening, self.lead, (added, self.rope), self.size + len(added) - 1, self.weight + _bytes(added) - 1,
+            self.items + count, self.kind, packed,
+        )  # fmt: skip
+
+
+_CLOSING = Segment("}", "}", ("", None), 1, 1)
+Pieces = dict[Path, tuple[int, Segment]]
+"""The segments in the order of the text, each with the place where it starts."""
 
 
 class Image:
     """One saved text; never changed, each save makes the next."""
 
-    __slots__ = ("_segments", "size")
+    __slots__ = ("_pieces", "size")
 
-    def __init__(self, segments: dict[Path, Segment], size: int) -> None:
-        if size > MAX_VALUE_BYTES:
-            raise TooLarge(f"state takes {size} bytes; the limit is {MAX_VALUE_BYTES}")
-        self._segments = segments
+    def __init__(self, pieces: Pieces, size: int, weight: int) -> None:
+        if weight > MAX_VALUE_BYTES:
+            raise TooLarge(f"state takes {weight} bytes; the limit is {MAX_VALUE_BYTES}")
+        self._pieces = pieces
         self.size = size
 
     @classmethod
     def of(cls, state: Any) -> Image:
         """The image of a state, all of it checked."""
         encode_json(state, "state")
-        segments: dict[Path, Segment] = {}
-        for path, lead, value in _pieces(state):
-            segments[path] = Segment(lead, "" if value is UNSET else _text(value), _count(value))
-        return cls(segments, sum(len(piece.lead) + len(piece.text) for piece in segments.values()))
+        return _Walk({}, lambda value, what: _text(value)).follow(state)
 
     def text(self) -> str:
         """The whole JSON text."""
-        return "".join([part for piece in self._segments.values() for part in piece[:2]])
+        return "".join([part for _, piece in self._pieces.values() for part in (piece.lead, piece.text())])
 
     def follow(self, state: Any) -> tuple[Image, Edits]:
         """The image of a later state, and the edits that lead to it."""
-        after: dict[Path, Segment] = {}
-        walk = _Walk(self._segments)
-        for path, lead, value in _pieces(state):
-            text = "" if value is UNSET else _text(value)
-            piece = after[path] = Segment(lead, text, _count(value))
-            how = walk.add(path, piece)
-            if how == "changed" and value is not UNSET:
-                encode_json(value, "state")
-            elif how == "grown":
-                # What stands before the comma is the text saved before, so it is as many items as before.
-                encode_json(_newer(value, self._segments[path].items), "state")
-        return Image(after, walk.size), walk.edits
+        walk = _Walk(self._pieces)
+        return walk.follow(state), walk.edits
 
     def grown(self, update: Mapping[str, Any], extend: Mapping[str, list[Any]]) -> tuple[Image, Edits] | None:
         """The image after setting some top-level keys and appending to some top-level lists, at the cost of these.
 
         None where a key is not one segment (it is new, or a small object): then the whole state must be compared.
         """
-        after = self._segments.copy()
-        for key, value in (*extend.items(), *update.items()):
-            piece = after.get((key,))
-            if piece is None:
-                return None
-            text = encode_json(value, "state")
-            if key in extend and piece.items > 0:
-                text = f"{piece.text[:-1]},{text[1:]}" if value else piece.text
-                after[(key,)] = Segment(piece.lead, text, piece.items + len(value))
-            else:
-                after[(key,)] = Segment(piece.lead, text, _count(value))
-        walk = _Walk(self._segments)
-        for path, piece in after.items():
-            walk.add(path, piece, grown=path[0] in extend)
-        return Image(after, walk.size), walk.edits
+        after: dict[Path, Segment] = {}
+        for given in (extend, update):
+            for key, value in given.items():
+                if (key,) not in self._pieces:
+                    return None
+                old, text = self._pieces[(key,)][1], encode_json(value, "state")
+                if given is update or old.items <= 0:
+                    after[(key,)] = old.anew(text, value)
+                elif value:
+                    after[(key,)] = old.longer(text, len(value))
+        walk = _Walk(self._pieces)
+        for path, (at, old) in self._pieces.items():
+            walk.add(path, at, old, after.get(path, old))
+        return walk.image(), walk.edits
 
 
 class _Walk:
-    """Goes through the segments of the new text in order and writes down how each comes from the old one."""
+    """Goes through a state in the order of its text and writes down how each segment comes from the old one."""
 
-    def __init__(self, old: dict[Path, Segment]) -> None:
+    def __init__(self, old: Pieces, checked: Any = encode_json) -> None:
         self._old = old
-        self._places = _places(old)
+        self._checked = checked
+        self._pieces: Pieces = {}
+        self._size = 0
+        self._weight = 0
         self.edits: Edits = []
-        self.size = 0
 
-    def add(self, path: Path, piece: Segment, *, grown: bool = False) -> str:
-        """Whether the segment is the `same`, has `grown` at its end, or is `changed` (or new).
+    def image(self) -> Image:
+        """The image of what was walked over."""
+        return Image(self._pieces, self._size, self._weight)
 
-        `grown` spares the comparison where the caller has just made it so.
-        """
-        self.size += len(piece.lead) + len(piece.text)
-        old = self._old.get(path)
-        if old is None or old.lead != piece.lead:
-            add_insert(self.edits, piece.lead + piece.text)
-            return "changed"
-        start, before, after = self._places[path], old.text, piece.text
-        add_copy(self.edits, start, len(old.lead))
-        start += len(old.lead)
-        if before is after or (not grown and before == after):
-            add_copy(self.edits, start, len(before))
-            return "same"
-        if old.items > 0 and (grown or _appended(before, after)):
-            end = len(before) - 1
-            add_copy(self.edits, start, end)
-            add_insert(self.edits, after[end:-1])
-            add_copy(self.edits, start + end, 1)
-            return "grown"
-        if len(after) <= _SHORT:
-            add_insert(self.edits, after)
+    def follow(self, state: Any) -> Image:
+        """Walk over all of a state."""
+        if type(state) is dict and 0 < len(state) <= _SMALL:
+            self._object(state, (), "{")
         else:
-            add_diff(self.edits, start, before, after)
-        return "changed"
+            self._value((), "", state)
+        return self.image()
+
+    def _object(self, value: dict[str, Any], path: Path, opening: str) -> None:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise InvalidValue(f"state has a key that is not text ({type(key).__name__})")
+            inner = (*path, key)
+            if type(item) is dict and len(inner) < _DEEP and 0 < len(item) <= _SMALL:
+                self._object(item, inner, f"{opening}{_text(key)}:{{")
+            else:
+                self._value(inner, opening, item)
+            opening = ","
+        path = (*path, None)
+        if path in self._old:
+            self.add(path, *self._old[path], _CLOSING)
+        else:
+            self._insert(path, _CLOSING)
+
+    def _value(self, path: Path, opening: str, value: Any) -> None:
+        at, old = self._old.get(path, (0, _CLOSING))
+        if old.opening != opening or old is _CLOSING:
+            lead = f"{opening}{_text(path[-1])}:" if path else ""
+            self._insert(path, _segment(opening, lead, self._checked(value, "state"), value))
+        else:
+            later = _later if old.packed is None or type(value) is not old.kind else _later_packed
+            self.add(path, at, old, later(old, value))
+
+    def _insert(self, path: Path, piece: Segment) -> None:
+        add_insert(self.edits, piece.lead + piece.text())
+        self._place(path, piece)
+
+    def _place(self, path: Path, piece: Segment) -> None:
+        self._pieces[path] = (self._size, piece)
+        self._size += piece.size
+        self._weight += piece.weight
+
+    def add(self, path: Path, at: int, old: Segment, new: Segment) -> None:
+        """Add a segment that stood at a place before: the same, longer, or changed behind its lead."""
+        edits = self.edits
+        if new is old:
+            add_copy(edits, at, old.size)
+        elif new.rope[1] is old.rope:
+            end = old.size - 1
+            add_copy(edits, at, end)
+            add_insert(edits, new.rope[0][:-1])
+            add_copy(edits, at + end, 1)
+        else:
+            add_copy(edits, at, len(old.lead))
+            if new.size - len(new.lead) <= _SHORT:
+                add_insert(edits, new.text())
+            else:
+                add_diff(edits, at + len(old.lead), old.text(), new.text())
+        self._place(path, new)
 
 
-def _places(segments: dict[Path, Segment]) -> dict[Path, int]:
-    places: dict[Path, int] = {}
-    at = 0
-    for path, piece in segments.items():
-        places[path] = at
-        at += len(piece.lead) + len(piece.text)
-    return places
+def _later(old: Segment, value: Any) -> Segment:
+    """The segment of a later value, by its text; the old one itself where nothing changed."""
+    text, before = _text(value), old.text()
+    if text == before:
+        if old.items > 0 and len(text) > _LONG:
+            old.packed = _packed(value)  # not before it is seen to stay as it is: then packing pays
+        return old
+    if old.items > 0 and _appended(before, text):
+        # What stands before the comma is the text saved before, so it is as many items as before.
+        newer = _newer(value, old.items)
+        packed = _packed(value) if len(text) > _LONG else None
+        return old.longer(encode_json(newer, "state"), len(newer), packed)
+    encode_json(value, "state")
+    return old.anew(text, value)
+
+
+def _later_packed(old: Segment, value: Any) -> Segment:
+    """The same by packed form: items that were there are not written as text again."""
+    packed, before, count = _packed(value), old.packed or b"", len(value)
+    if packed == before:
+        return old
+    if count > old.items and packed.startswith(before[_head(old.items) :], _head(count)):
+        newer = _newer(value, old.items)
+        return old.longer(encode_json(newer, "state"), len(newer), packed)
+    return old.anew(encode_json(value, "state"), value)
+
+
+def _segment(opening: str, lead: str, text: str, value: Any) -> Segment:
+    items, size = _count(value), len(lead) + len(text)
+    return Segment(opening, lead, (text, None), size, _bytes(lead) + _bytes(text), items, type(value))
 
 
 def _appended(old: str, new: str) -> bool:
@@ -157,32 +246,20 @@ def _count(value: Any) -> int:
     return len(value) if type(value) is list or type(value) is dict else -1
 
 
-def _pieces(state: Any) -> Iterator[tuple[Path, str, Any]]:
-    """Path, lead and value of each segment, in the order of the text; UNSET where a segment is punctuation alone."""
-    if type(state) is not dict or not _small(state):
-        yield (), "", state
-        return
-    yield from _object(state, (), "")
-    yield (None,), "}", UNSET
+def _head(count: int) -> int:
+    """How many bytes say, in MessagePack, that so many items follow."""
+    return 1 if count < 16 else 3 if count < 65536 else 5
 
 
-def _object(value: dict[str, Any], path: Path, before: str) -> Iterator[tuple[Path, str, Any]]:
-    opening = before + "{"
-    for key, item in value.items():
-        if type(key) is not str:
-            raise InvalidValue(f"state has a key that is not text ({type(key).__name__})")
-        lead = f"{opening}{_text(key)}:"
-        inner = (*path, key)
-        if type(item) is dict and len(inner) < _DEEP and _small(item):
-            yield from _object(item, inner, lead)
-            yield (*inner, None), "}", UNSET
-        else:
-            yield inner, lead, item
-        opening = ","
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
-def _small(value: dict[Any, Any]) -> bool:
-    return 0 < len(value) <= _SMALL
+def _packed(value: Any) -> bytes:
+    try:
+        return _pack(value)
+    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as cause:
+        raise InvalidValue(f"state cannot be kept as JSON: {type(cause).__name__}") from cause
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,7 @@
 """Deltas: exact for any two texts, small for small changes, and cheap to find."""
 
 import string
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recollect.engine import image as image_module
 from recollect.engine.deltas import decode_edits, diff, encode_edits, patch
 from recollect.engine.image import Image
 from recollect.errors import InvalidValue, TooLarge
@@ -43,6 +45,82 @@ def test_an_image_follows_any_states_exactly(states: list[Any]) -> None:
         image, edits = image.follow(state)
         text = patch(text, edits)
         assert text == image.text() == _json(state)
+
+
+@pytest.fixture(scope="module")
+def packs_all() -> Iterator[None]:
+    """Short lists and objects are compared the way long ones are."""
+    usual, image_module._LONG = image_module._LONG, 0
+    yield
+    image_module._LONG = usual
+
+
+@pytest.mark.usefixtures("packs_all")
+@settings(max_examples=300, deadline=None)
+@given(st.lists(values, min_size=1, max_size=20), st.lists(st.tuples(st.integers(0, 5), values), max_size=8))
+def test_what_is_compared_in_packed_form_is_followed_exactly(log: list[Any], steps: list[tuple[int, Any]]) -> None:
+    state: dict[str, Any] = {"log": log, "byname": {str(n): item for n, item in enumerate(log * 25)}}
+    image, text = Image.of(state), _json(state)
+    for step, value in steps:
+        at = hash(_json(value)) % len(state["log"])
+        match step:
+            case 0:
+                state["log"].append(value)
+                state["byname"][f"new {len(state['byname'])}"] = value
+            case 1:
+                state["log"][at] = value
+            case 2:
+                state["log"] += [value, *state["log"]]
+            case 3 if len(state["log"]) > 1:
+                del state["log"][at]
+            case 4:
+                state["log"][at] = float(state["log"][at]) if isinstance(state["log"][at], bool) else True
+            case _:
+                pass
+        image, edits = image.follow(state)
+        text = patch(text, edits)
+        assert text == image.text() == _json(state)
+
+
+@pytest.mark.usefixtures("packs_all")
+def test_a_list_is_not_taken_for_an_object_with_the_same_items() -> None:
+    pairs = [(f"k{n}", n) for n in range(40)]
+    image = Image.of(["k0", 0])
+    for state in (["k0", 0], dict(pairs), [item for pair in pairs for item in pair] + ["more", 1]):
+        image, _ = image.follow(state)
+        image, _ = image.follow(state)
+        assert image.text() == _json(state)
+
+
+@pytest.mark.parametrize("count", [14, 15, 16, 17, 65534, 65535, 65536])
+def test_lists_grow_past_the_borders_of_their_packed_form(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = ["x" * 80] * 14 + [1] * (count - 14)
+    image, text = Image.of(log), _json(log)
+    monkeypatch.delattr(image_module, "add_diff")  # what only grew is never searched for differences
+    for _ in range(3):
+        log.append(2)
+        image, edits = image.follow(log)
+        text = patch(text, edits)
+        assert text == _json(log)
+        assert len(encode_edits(edits)) < 40
+
+
+@pytest.mark.usefixtures("packs_all")
+@pytest.mark.parametrize("bad", [float("nan"), {1: 2}, object(), 2**63, "\ud800"])
+def test_what_json_cannot_keep_is_refused_in_a_long_list_too(bad: Any) -> None:
+    log = [None, {"1": 2}, "x"]
+    image, _ = Image.of({"log": log}).follow({"log": [*log, 1]})
+    for state in ([*log, 1, bad], [bad, *log[1:], 1], [None, bad, "x", 1]):
+        with pytest.raises(InvalidValue):
+            image.follow({"log": state})
+
+
+def test_a_key_both_extended_and_set_has_the_value_set() -> None:
+    image = Image.of({"log": ["a", "b"]})
+    grown = image.grown({"log": ["c"]}, {"log": ["d"]})
+    assert grown is not None
+    assert grown[0].text() == '{"log":["c"]}'
+    assert patch(image.text(), grown[1]) == '{"log":["c"]}'
 
 
 def test_types_and_key_order_are_kept_although_python_calls_them_equal() -> None:
@@ -115,3 +193,11 @@ def test_a_state_has_a_size_limit() -> None:
     image = Image.of({"a": big})
     with pytest.raises(TooLarge):
         image.follow({"a": big, "b": big})
+
+
+def test_the_limit_is_one_of_bytes() -> None:
+    image = Image.of({"log": ["é" * 1024 * 1024]})
+    with pytest.raises(TooLarge):
+        image.grown({}, {"log": ["é" * 1024 * 1024]})
+    with pytest.raises(TooLarge):
+        image.follow({"log": ["é" * 1024 * 1024, "é" * 1024 * 1024]})

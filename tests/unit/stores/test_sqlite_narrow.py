@@ -103,10 +103,13 @@ def test_a_thread_that_others_write_to_is_not_tried_again_at_once(
 
 
 def test_a_job_that_was_done_meanwhile_is_asked_for_again(memory: Memory, path: Path, written: list[bool]) -> None:
-    run(path, "DELETE FROM jobs")
+    for org, id in (("default", "another"), ("other", "t")):
+        memory.scope(org=org).threads.create("global", id=id)
+        memory.scope(org=org).threads.append(id, "has a job too")
+    run(path, "DELETE FROM jobs WHERE org = 'default' AND item = 'thread:t'")
     memory.threads.append("t", "to be indexed")
     assert written == [True, False]
-    assert len(rows(path, "jobs")[0]) == 1
+    assert len(run(path, "SELECT * FROM jobs WHERE org = 'default' AND item = 'thread:t'")) == 1
 
 
 def test_a_deleted_thread_takes_no_message(path: Path, memory: Memory) -> None:
@@ -115,6 +118,16 @@ def test_a_deleted_thread_takes_no_message(path: Path, memory: Memory) -> None:
     with pytest.raises(NotFound):
         memory.threads.append("t", "too late")
     assert rows(path, "messages") == [[]]
+
+
+def test_a_thread_made_anew_elsewhere_gives_its_expiry(path: Path, memory: Memory, written: list[bool]) -> None:
+    with Memory(path, **OPTIONS) as other:
+        other.threads.delete("t")
+        made = other.threads.create("global", id="t", ttl=60)
+        other.threads.append("t", "as", "many", "messages")
+    receipt = memory.threads.append("t", "mine")[0]
+    assert (receipt.message.seq, receipt.message.expires_at) == (4, made.expires_at)
+    assert written == [True, False]
 
 
 def test_messages_of_a_thread_that_expires_take_its_expiry(path: Path, written: list[bool]) -> None:
@@ -152,20 +165,30 @@ def test_a_step_number_that_is_taken_goes_the_general_way(memory: Memory, path: 
     assert resumed is not None and resumed.state == {"n": 2}
 
 
-def test_without_its_guards_the_narrow_way_would_be_caught(
-    path: Path, monkeypatch: pytest.MonkeyPatch, written: list[bool]
-) -> None:
-    unguarded = narrow.SCHEMA.replace("AND length = new.seq - 1", "").replace("AND version = new.task_version - 1", "")
-    monkeypatch.setattr("recollect.stores.sqlite.connection.SCHEMA", unguarded)
+def late(path: Path) -> tuple[int, bool]:
+    """The number given to a message, and whether a step is saved, by a process that knows of neither's last change."""
     with Memory(path, **OPTIONS) as memory, Memory(path, **OPTIONS) as other:
         memory.threads.create("global", id="t")
         for n in range(3):
             memory.threads.append("t", f"{n}")
         other.threads.append("t", "theirs")
-        other.threads.append("t", "theirs")
-        memory.threads.delete_messages("t", ids=["t#4"])
-        assert memory.threads.append("t", "mine")[0].message.seq == 4  # given a second time
+        other.threads.delete_messages("t", ids=["t#4"])
+        seq = memory.threads.append("t", "mine")[0].message.seq
         point = memory.tasks.save({"task_id": "w", "state": {"n": 1}})
         other.tasks.save({"task_id": "w", "state": {"n": 2}})
         run(path, "DELETE FROM checkpoint_steps WHERE number = 2")
-        memory.tasks.save({"task_id": "w", "state": {"n": 3}}, expect=point.version)  # an update is lost
+        try:
+            memory.tasks.save({"task_id": "w", "state": {"n": 3}}, expect=point.version)
+        except Conflict:
+            return seq, False
+        return seq, True
+
+
+def test_a_number_is_never_given_twice_and_no_update_is_lost(path: Path) -> None:
+    assert late(path) == (5, False)
+
+
+def test_without_the_guards_both_would_happen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unguarded = narrow.SCHEMA.replace("AND length = new.seq - 1", "").replace("AND version = new.task_version - 1", "")
+    monkeypatch.setattr("recollect.stores.sqlite.connection.SCHEMA", unguarded)
+    assert late(path) == (4, True)
