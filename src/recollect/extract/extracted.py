@@ -22,6 +22,8 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     """The kind of learning; None for a fact."""
     correction: bool = False
     """Said to correct: it replaces what is known under its key, however sure that was."""
+    inferred: bool = False
+    """It follows from what was said, but was not said in so many words."""
     rejected: str | None = None
     """What the user said it is not ("Munich, not Berlin")."""
     text: str = ""

@@ -53,13 +53,15 @@ def extract(
 
 
 def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
-    asked = standing_instruction(clause.full, clause.sentence)
+    asked = None if clause.scrap else standing_instruction(clause.full, clause.sentence)
     if asked is not None:
         yield _as_learning("preference", asked, clause, 0.8)
         return
     if is_unsure(clause.text):
         return
     drafts = list(_drafts(clause, at))
+    if not drafts and clause.scrap:
+        return
     if not drafts and habit(clause.text):
         yield _as_learning("pattern", clause.full, clause, 0.6)
         return

@@ -1,7 +1,7 @@
 """Extraction by a language model: the prompt, the schema, strict checks, one repair, else a ModelError with the reason.
 
 The model only sees what the rules would see: text that a user typed, without what they quoted or pasted. It must
-quote its evidence, so what it invents is caught.
+quote its evidence, and what it makes of that must follow from it (`grounding`), so what it invents is caught.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import msgspec
 
 from ..errors import ModelError, UsageError
 from ..models.base import Completion, Messages, Model
+from ..typed import ready
 from .extracted import Extracted, LearningType
 from .extractor import TRUSTED
+from .grounding import ground
 from .keys import KEYS, slug
 from .reading import MAX_TEXT, mask
 from .standing import learning_key
@@ -25,6 +27,8 @@ from .standing import learning_key
 MAX_ITEMS = 20
 MAX_CONFIDENCE = 0.95
 """A model's word is never as good as the user's own."""
+MAX_INFERRED = 0.5
+"""Of what the user did not say in so many words."""
 
 _Key = Annotated[str, msgspec.Meta(min_length=1, max_length=120)]
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
@@ -84,10 +88,11 @@ A fact has one of these keys (<x> is a short lower-case name with underscores):
 
 A learning is a standing instruction or preference on how to serve the user (type "preference"), something the user \
 does again and again (type "pattern"), or a correction of something else said before (type "correction"). Its value \
-is one sentence; its key is the type.
+is one sentence in the user's own words; its key is the type.
 
 For each item give: kind; key; value; type (null for facts); confidence from 0 to 1; evidence, the exact words of \
-the message that say so; correction, true when the user corrects an earlier statement; rejected, what the user says \
+the message that say so, which must hold the words of the value (or of the key, where the value is true or false); \
+correction, true when the user corrects an earlier statement; rejected, what the user says \
 it is not ("Munich, not Berlin" gives "Berlin"), else null; valid_at, since when it holds as an ISO date when the \
 user says so, else null. Turn relative dates into ISO dates by the message's time."""
 
@@ -117,13 +122,13 @@ async def extract_by_model(
         return []
     asked: list[dict[str, Any]] = [{"role": "user", "content": prompt(own, at)}]
     answer = await _ask(model, asked, max_tokens, timeout)
-    items, problems = _check(answer, own)
+    items, problems = _check(answer, own, at)
     if problems:
         asked += [
             {"role": "assistant", "content": answer.text or _shown(answer)},
             {"role": "user", "content": _repair(problems)},
         ]
-        items, problems = _check(await _ask(model, asked, max_tokens, timeout), own)
+        items, problems = _check(await _ask(model, asked, max_tokens, timeout), own, at)
     if problems:
         raise ModelError(
             f"{model.name} gave no valid extraction, repaired once: {'; '.join(problems)}",
@@ -132,7 +137,7 @@ async def extract_by_model(
             status=None,
             model=model.name,
         )
-    return [_extracted(item, text, speaker) for item in items]
+    return [_extracted(item, text, speaker, at) for item in items]
 
 
 def prompt(own: str, at: datetime) -> str:
@@ -150,16 +155,17 @@ async def _ask(model: Model, asked: Messages, max_tokens: int, timeout: float | 
     return await model.complete(asked, system=SYSTEM, max_tokens=max_tokens, schema=SCHEMA, timeout=timeout)
 
 
-def _check(answer: Completion, own: str) -> tuple[Sequence[_Item], list[str]]:
+def _check(answer: Completion, own: str, at: datetime) -> tuple[Sequence[_Item], list[str]]:
     """The items, and what is wrong with them; problems name places and types, never what was said."""
     if answer.data is None:
         return (), ["not JSON"]
+    ready(_Answer)
     try:
         items = msgspec.convert(answer.data, _Answer, strict=True).items
     except (msgspec.ValidationError, RecursionError) as error:
         return (), [_place(error)]
     said = _folded(own)
-    problems = [f"items[{index}]: {what}" for index, item in enumerate(items) for what in _faults(item, said)]
+    problems = [f"items[{index}]: {what}" for index, item in enumerate(items) for what in _faults(item, said, at)]
     return items, problems[:10]
 
 
@@ -170,10 +176,12 @@ def _place(error: Exception) -> str:
     return text[:160]
 
 
-def _faults(item: _Item, said: str) -> list[str]:
+def _faults(item: _Item, said: str, at: datetime) -> list[str]:
     faults = []
     if _folded(item.evidence) not in said:
         faults.append("evidence is not in the message")
+    elif ground(item.kind, item.key, item.value, item.evidence, at) == "none":
+        faults.append("value does not follow from its evidence")
     if item.kind == "fact":
         root = item.key.split(".")[0]
         if not _KEY.fullmatch(item.key) or root not in _ROOTS or (("." in item.key) != (root in _OPEN)):
@@ -206,7 +214,8 @@ def _moment(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _extracted(item: _Item, text: str, speaker: str | None) -> Extracted:
+def _extracted(item: _Item, text: str, speaker: str | None, at: datetime) -> Extracted:
+    inferred = ground(item.kind, item.key, item.value, item.evidence, at) == "inferred"
     start = max(0, text.casefold().find(item.evidence.casefold()[:40]))
     root, _, rest = item.key.partition(".")
     key = f"{root}.{'.'.join(slug(part) for part in rest.split('.'))}" if rest else root
@@ -214,7 +223,8 @@ def _extracted(item: _Item, text: str, speaker: str | None) -> Extracted:
         kind=item.kind,
         key=key if item.kind == "fact" else learning_key(item.type or "preference", str(item.value)),
         value=item.value,
-        confidence=min(item.confidence, MAX_CONFIDENCE),
+        confidence=min(item.confidence, MAX_INFERRED if inferred else MAX_CONFIDENCE),
+        inferred=inferred,
         type=item.type if item.kind == "learning" else None,
         correction=item.correction,
         rejected=item.rejected,

@@ -30,12 +30,15 @@ class Clause(msgspec.Struct, frozen=True):
     """What the writer says it is not: "Munich, not Berlin"."""
     before: str = ""
     """The sentence before, for what refers back: "You misspelled my name. It's Catriona."."""
+    scrap: bool = False
+    """Restored from a scrap behind a comma, so it is no sentence of its own."""
     meant: bool = False
     """It was put as what the writer meant, so it corrects even where nothing is known."""
 
 
 _FENCES = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.S)
 _QUOTED_LINES = re.compile(r"^[ \t]*(?:>|On .{0,80} wrote:|-{3,}|={3,}|From: |Sent: |To: |Subject: ).*$", re.M)
+_JSON = re.compile(r"^[ \t]*[{\[,]*[ \t]*\"[\w -]{1,40}\"[ \t]*:.*$", re.M)
 _TAGGED = re.compile(
     r"<([a-zA-Z][\w:-]{0,40})\b[^<>]{0,200}>.*?(?:</\1\s*>|\Z)|<[^<>\n]{1,200}>|\[/?[A-Z_]{3,}\]", re.S
 )
@@ -55,8 +58,8 @@ _OWN_WORDS = re.compile(r"\b(?:let me|i (?:should have|already|just|have|must))\
 _SPEAKER = re.compile(
     r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Important"
     r"|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
-    r"(?!(?:(?:Full |First |Last )?Name|Surname|Nickname|Pronouns|Age|Role|Job|Title|Occupation|Profession|Employer|Company|Location|City"
-    r"|Hometown|Country|Address|E-?mail|Phone|Mobile|Time ?[Zz]one|Birthday|DOB|Diet|Height|Weight|Deadline|Intro|Introduction)\b)"
+    r"(?!(?:(?:Full |First |Last )?Name|Surname|Nickname|Pronouns|Age|Role|Job|Occupation|Profession|Employer|Company|Location|City"
+    r"|Hometown|Country|Address|E-?mail|Phone|Mobile|Time ?[Zz]one|Birthday|DOB|Diet|Height|Weight)\b)"
     r"[A-Z][\w.'-]{1,20}(?: [A-Z][\w.'-]{1,20}){0,2}: .*$",
     re.M,
 )
@@ -107,6 +110,8 @@ _UNSURE = re.compile(
     r"|would've|not sure|no idea|don't know|feel like|feels like)\b",
     re.I,
 )
+# Whatever follows in the sentence is only an idea.
+_MUSING = re.compile(r"\b(?:thinking maybe|i(?:'m| am) (?:picturing|imagining|fantasi[sz]ing|daydreaming)|in an ideal world|in another life|in a perfect world)\b", re.I)
 _SAYING = (
     r"(?:said|says|say|told|tells|think|thinks|thought|believes?|believed|claims?|claimed|wrote|writes|asked"
     r"|asks|jokes?|joked|insists?"
@@ -162,13 +167,13 @@ _CORRECTION = re.compile(
     r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that|make)\b))(?:(?:i (?:meant|mean"
     r"|said)(?: to say)?(?: that)?|it's actually|actually|make (?:that|it)|that)[,:]?\s+)?|"
     r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+"
-    r"|^i meant(?: to say)?(?: that)?[,:]?\s+"
+    r"|^i meant(?! by\b)(?: to say)?(?: that)?[,:]?\s+"
     r"|^(?:(?:no|sorry|oops|wait|hold on)[,.!;:—–-]*\s+)*i (?:said|wrote|typed|put|told you) [^,;.]{1,40}?,? (?:but|and|when)"
     r" (?:i )?(?:meant|actually meant|should have said|it's actually|it should be)(?: to say)? ",
     re.I,
 )
 _MEANT = re.compile(
-    r"\bI (?:really |actually )?(?:meant|mean|should have said)\b|\bmake (?:that|it)\b|\bby mistake\b|\bcorrection\b|\bscratch that\b|\bmisspoke\b"
+    r"\bI (?:really |actually )?(?:meant|should have said)\b(?! by)|\b(?:no|sorry|wait|oops)\b.*\bI mean\b|\bmake (?:that|it)\b|\bby mistake\b|\bcorrection\b|\bscratch that\b|\bmisspoke\b"
     r"|\bgot (?:that|it) wrong\b|\bmy mistake\b",
     re.I,
 )
@@ -195,12 +200,15 @@ _BOUNDARY = re.compile(
     r"|\s*;\s*|\s+[–—]\s+",
     re.I,
 )
-_OWN_START = re.compile(r"(?:i|we|i'm|we're|i've|we've|i am|we are) \w", re.I)
+# A habit is one thing however many verbs it has: "I tend to relax more and take things easy".
+_OWN_START = re.compile(
+    r"(?:i|we|i'm|we're|i've|we've|i am|we are) (?!usually|typically|tend|always|often|normally|generally|sometimes|never)\w", re.I
+)
 _ELLIPSIS = re.compile(
     r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really|then|recently|just|still)\s+)*"
     r"(?=(?:live|work|weigh|grew up|moved|joined|was born|am|speak|have|drive|teach|manage|track|keep|take|commute|volunteer|collect"
     r"|own|lead|rent|became|started|graduated|adopted|bought|relocated|settled|switched|deploy|host|write|code|cook|bake|sing|swim|cycle|hike"
-    r"|read|watch|wear|earn|pay|spend|wake up|go by|can't stand|don't (?:like|eat|drink)|avoid|support|share|do(?= (?:all|most|my|the)\b)) "
+    r"|read|watch|wear|earn|pay|spend|wake up|go by|can't stand|don't (?:like|eat|drink)|support|share|do(?= (?:all|most|my|the)\b)) "
     r"|(?:use|love|like|hate|play|study|enjoy|run|prefer|need) (?!in\b|of\b|for\b|schedule|life\b|load\b|theme)"
     r"|(?:living|based|working|studying|using|learning|married) (?:in|at|for|as|to|[A-Z])"
     r"|(?:married|allergic|engaged) to )",
@@ -228,7 +236,7 @@ def clauses(text: str) -> list[Clause]:
 
 def mask(text: str) -> str:
     """The text with quoted, fenced, tagged and pasted parts blanked out, length unchanged."""
-    for pattern in (_FENCES, _TAGGED, _QUOTED_LINES, _SPEAKER):
+    for pattern in (_FENCES, _JSON, _TAGGED, _QUOTED_LINES, _SPEAKER):
         text = pattern.sub(lambda match: "\n" * len(match[0]), text)
     pasted = next(
         (
@@ -268,7 +276,7 @@ def _clauses_of(own: str, sentence: str, span: tuple[int, int], before_it: str) 
     whole = normalise(own)
     bare, correction, _ = opening(whole)
     meant = correction and bool(_MEANT.search(whole[: len(whole) - len(bare)]))
-    if _is_question(bare) or _SUPPOSED.match(bare) or _REPORTED.match(bare):
+    if _is_question(bare) or _SUPPOSED.match(bare) or _REPORTED.match(bare) or _MUSING.search(bare):
         return []
     out: list[Clause] = []
     for start in restore(bare):
@@ -278,15 +286,14 @@ def _clauses_of(own: str, sentence: str, span: tuple[int, int], before_it: str) 
                 break
             owned = with_owner(unset(piece), before)
             before = owned
-            out += (
-                clause
-                for statement in scraps(owned)
-                if (clause := _clause(statement, sentence, span, correction or repaired, meant, before_it)) is not None
-            )
+            first, *rest = scraps(owned)
+            found = [_clause(first, sentence, span, correction or repaired, meant, before_it)]
+            found += [_clause(scrap, sentence, span, False, False, before_it, scrap=True) for scrap in rest]
+            out += (clause for clause in found if clause is not None)
     return out
 
 
-def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool, meant: bool, before: str) -> Clause | None:
+def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool, meant: bool, before: str, *, scrap: bool = False) -> Clause | None:
     rest, corrected, _ = opening(piece)
     meant = meant or bool(corrected and _MEANT.search(piece[: len(piece) - len(rest)]))
     rest = untailed(rest.strip(" ,;:.!()"))
@@ -300,7 +307,7 @@ def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool, 
     if not rest:
         return None
     return Clause(
-        rest, sentence, span, correction or corrected, full, rejected, before, meant and not rest.startswith("to ")
+        rest, sentence, span, correction or corrected, full, rejected, before, scrap, meant and not rest.startswith(("to ", "by ", "it "))
     )
 
 

@@ -29,10 +29,11 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"^(?={_FREQUENCY}*(?:staying|living) (?:with|at) .* in [A-Z])", "I'm "),
         (
             rf"^(?={_FREQUENCY}*(?:living|based|residing|located|employed|working (?:as|at|for|in|with|on my|remotely)"
-            r"|studying|learning|teaching (?!is)|using|married to|engaged to|allergic to|fluent in|due in"
+            r"|studying (?!\d)|learning|teaching (?!is)|married to|engaged to|allergic to|fluent in|due in"
             rf"|turning \d|training for|saving (?:up )?for)\b){_NO_VERB}",
             "I'm ",
         ),
+        (rf"^(?=(?:currently|still|now|mostly|already) using\b){_NO_VERB}", "I'm "),
         (
             rf"^(?=originally from|(?:a )?(?:huge|big|massive|lifelong|not a) (?:\w+ )?fan\b|not (?:really )?into\b"
             rf"|(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:\d|one|two|three|four|five)\b){_NO_VERB}",
@@ -41,7 +42,7 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (
             r"^(?=(?:also |currently |still )?(?:live (?:in|near|on|just) |reside in |work (?:(?:at|for) [A-Z]|as an? )"
             r"|(?:really |absolutely |just )?(?:love|hate|adore|can't stand|don't like|don't eat|don't drink|prefer)"
-            r"(?: to)? (?!you|your|it\b|this|that|the )"
+            r"(?: to)? (?!you|your|it\b|this|that|the |and |or |is |having you|seeing)(?!.*\b(?:is|are|was|should|will|can|would|could|has|have)\b)"
             r"|have (?:two|three|four|five|six|\d+) (?:\w+ )?(?:kids|children|sons|daughters|dogs|cats|sisters|brothers)))",
             "I ",
         ),
@@ -86,7 +87,7 @@ _MY_TOO = re.compile(
     r"|weight|nickname|handle|username|postcode|wife|husband|boss|manager)(?:'s| is| are)\b)",
     re.I,
 )
-_INTRODUCED = re.compile(r"^(?:I'm|I am|my name(?:'s| is)|(?:the )?name(?:'s| is)|this is|it's|call me|I work|I live)\b", re.I)
+_INTRODUCED = re.compile(r"^(?:(?:I'm|I am) (?:(?-i:[A-ZÀ-Þ])[\w'-]|an? |the |[\w']+,|\d)|my name(?:'s| is)|(?:the )?name(?:'s| is)|(?:this is|it's) (?-i:[A-Z])|call me|I work as|I live in)", re.I)
 _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), sentence)
     for pattern, sentence in (
@@ -94,19 +95,22 @@ _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:about |around )?(\d{2,3} ?(?:kg|kilos|lbs?|pounds|cm))", r"I'm \1"),
         (r"(?:age[d:]? )?(\d{2})(?: years? old| years? of age| ?yo| ?y/o)?$", r"I'm \1 years old"),
         (
-            r"((?:originally |currently |now |born |recently )*(?:from|based|living|working|residing|located|studying"
+            r"((?:originally |currently |now |born |recently )*(?:from (?=(?-i:[A-ZÀ-Þ])|[^\W\d_]+$)|based|living|working|residing|located|studying"
             r"|employed|married|single|divorced|retired|starting (?:out )?as|vegan|vegetarian|allergic to|fluent in|into"
             r"|in (?-i:[A-Z])).*)",
             r"I'm \1",
         ),
         (r"(born (?:and raised )?(?:in|on) .*)", r"I was \1"),
         (r"((?:mother|father|mum|mom|dad|parent) (?:of|to) .*)", r"I'm a \1"),
-        (r"(?:and )?((?:also )?an? (?!lot|bit|few|while).*)", r"I'm \1"),
-        (r"((?:(?-i:[a-z])[\w/-]+ ){0,3}(?-i:[a-z])[\w/-]+(?: (?:at|for|in|from|with) .*)?)$", r"I'm a \1"),
+        (r"(?:and )?((?:also |currently |now )?an? (?!lot|bit|few|while).*)", r"I'm \1"),
+        (
+            r"((?!\w+ing\b|not\b|no\b|so\b|but\b|and\b|too\b)(?:(?-i:[a-z])[\w/-]+ ){0,3}(?-i:[a-z])[\w/-]+(?: (?:at|for|in|from|with) (?-i:[A-Z]).*)?)$",
+            r"I'm a \1",
+        ),
     )
 )
 _REDUCED = re.compile(
-    r"^(?:I'm|I am|we're|we are|I've been|I work as) (?:(?!\b(?:of|with|who|for|to|whose|from|about|not|\w+ing)\b)[\w'-]+ ){1,6}?"
+    r"^(?:I'm|I am|I've been|I work as) (?:an?|the) (?:(?!\b(?:of|with|who|for|to|whose|from|about|not|in|on|at|\w+ing)\b)[\w'-]+ ){1,5}?"
     r"(?P<x>(?:currently |now |originally )?(?:living|based|residing|located|working|studying|employed|born|from|out of)"
     r" (?:in|at|for|as|near|by|out of|(?-i:[A-Z])).*)",
     re.I,
@@ -120,14 +124,14 @@ _CLEFT = re.compile(
 )
 _QUANTIFIED = re.compile(r"^(?:all|most|both|half|the rest|much|many|a lot)(?: of)? (?=(?:my|our) )", re.I)
 _FORM = re.compile(
-    r"^(?P<label>(?:full |first |last )?name|surname|nickname|pronouns|age|role|job(?: title)?|title|occupation|profession|employer"
+    r"^(?P<label>(?:full |first |last )?name|surname|nickname|pronouns|age|role|job(?: title)?|occupation|profession|employer"
     r"|company|location|city|hometown|country|address|e-?mail|phone(?: number)?|mobile|time ?zone|birthday|date of birth|dob|diet"
     r"|height|weight|native language|favou?rite [\w ]{2,20}|editor|shell|browser|os|budget|team)\s?(?::|=|\s[-–—]\s)\s?(?P<x>\S.*)",
     re.I,
 )
 _MYSELF = re.compile(
     r"^(?:(?:I should|let me|allow me to|I'd like to|I want to|time to|I'll|quickly|first,?) )*(?:quickly )?introduce myself[,:;.!–—-]*\s+(?=\S)"
-    r"|^(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me)(?: time)?[:;–—-]+\s*(?=\S)",
+    r"|^(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me)(?: time)?[:;–—-]+\s*(?=(?:I|my|name|the name|call)\b)",
     re.I,
 )
 _SIGNED = re.compile(

@@ -118,7 +118,7 @@ RULES: tuple[Rule, ...] = (
          lambda match, seen: _job_title(match, seen) if re.match(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )?(?:quit|left|gave up|dropped out|retrained|resigned|moved|switched)", match[0], re.I) else ()),
     rule(r"I(?:'ve| have)? (?:just |recently )*(?:retrained|requalified|turned) (?:as|into|to) (?:an? )?(?P<x>\S.*)", _job_title),
     rule(rf"(?:I|we) {ADVERBS}co-?(?:own|run|founded|manage) (?:an? |my own |our own )(?P<x>\S.*)", runs),
-    rule(r"(?:I|we)(?:'m|'re| am|'ll)? (?:start|starting|begin|beginning)(?: work| a new job| my new job)? (?:at|with) (?P<x>(?-i:[A-Z]).*)", named_employer),
+    rule(r"(?:I|we)(?:'m|'re| am|'ll)? (?:start|starting|begin|beginning)(?: work| a new job| my new job)? at (?P<x>(?-i:[A-Z]).*)", named_employer),
     rule(rf"{I_AM}the (?P<x>[\w -]{{3,40}}?) of (?:an?|the|my|our) [a-z]", _job_title),
     rule(r"I(?:'ve| have) been the (?P<x>[\w -]{3,40}?) (?:of|at|for) (?:an?|the|my|our) [a-z]", _job_title),
     rule(
@@ -140,7 +140,7 @@ RULES: tuple[Rule, ...] = (
         r"(?: (?!for\b|at\b)[\w&' -]{2,40}?)? (?:for|at|over at) (?P<org>(?:the )?(?-i:[A-Z]).*)",
         _duty,
     ),
-    rule(rf"{I_AM}(?P<how>in charge of|responsible for|head of|heading|leading) (?P<x>\S.*)", _charge),
+    rule(rf"{I_AM}(?P<how>in charge of|responsible for|heading up|leading) (?P<x>(?!to\b|for\b|up to\b)\S.*)", _charge),
     rule(
         r"I (?P<x>[a-z]+ [\w' -]{2,40}?|[a-z]+) (?:for a living|professionally|by profession|as a job|as my day job"
         r"|for my day job)\b",
@@ -184,5 +184,5 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?:currently |now |still )*(?:at|with) (?P<x>(?-i:[A-Z])[\w&. -]*? (?:as|now|these days|since)\b.*)", _employed),
     rule(r"(?P<x>(?-i:[A-Z])[\w&.' -]{1,30}) is (?:my (?:current |new )?employer|where I work|who I work for)\b", _employed),
     rule(rf"{I_AM}(?:currently )?(?:between jobs|job[- ]hunting)(?P<x>)", lambda match, seen: [Draft("role", "between jobs", GUESS)]),
-    rule(r"I(?:'m| am) (?:an? |the )?(?P<x>[\w -]{3,40}?) (?:here )?(?:at|for|with) (?:an? |the )?(?:[a-z][\w-]* )+", _job_title),
+    rule(r"I(?:'m| am) (?:an? |the )(?P<x>[\w -]{3,40}?) (?:here )?(?:at|for|with) (?:an? |the )?(?:[a-z][\w-]* )+", _job_title),
 )

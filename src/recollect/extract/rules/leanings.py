@@ -11,7 +11,7 @@ from .base import ADVERBS, I_AM, LIKELY, MY, Draft, Rule, Seen, rule
 from .taste import liked, likes
 
 _OPINION = re.compile(
-    r"^(?:it|that|this|these|those|which|he|she|they|you|there|what|everything|nothing|one|(?:the|your|his|her) .*)\b"
+    r"^(?:i|we|my|our|if|when|it|that|this|these|those|which|he|she|they|you|there|what|everything|nothing|one|(?:the|your|his|her) .*)\b"
     r"|\b(?:error|code|bug|test|file|answer|build)$",
     re.I,
 )
@@ -52,7 +52,7 @@ RULES: tuple[Rule, ...] = (
          lambda match, seen: [Draft(f"likes.{_DOERS[match['x'].lower()]}", False, LIKELY)], negative=True),
     rule(rf"{I_AM}an? (?:big |avid |keen |voracious |passionate |heavy )(?P<x>{'|'.join(_DOERS)})$",
          lambda match, seen: [Draft(f"likes.{_DOERS[match['x'].lower()]}", True, LIKELY)]),
-    rule(r"(?:I|we) (?:love|like|enjoy|adore) the (?P<x>(?:smell|taste|sound|feel|sight|look|feeling) of [\w' -]{3,40}?)(?: in| when| after|$)",
+    rule(r"(?:I|we) (?:love|like|enjoy|adore) the (?P<x>(?:smell|taste|feel|sight) of [\w' -]{3,40}?)(?: in| when| after|$)",
          lambda match, seen: [Draft(f"likes.{slug(match['x'])}", True, LIKELY)] if not re.search(r"\b(?:this|that|it|your|these)\b", match["x"]) else []),
     rule(rf"(?:I|we) find {_THING} (?:really |very |so |quite |pretty |a bit |incredibly |absolutely |extremely )*{_BAD}$", lambda match, seen: _subject(match, False)),
     rule(rf"(?:I|we) find {_THING} (?:really |very |so |quite |pretty |incredibly |absolutely |extremely )*{_GOOD}$", lambda match, seen: _subject(match, True)),
@@ -63,15 +63,14 @@ RULES: tuple[Rule, ...] = (
         rf"(?:{I_AM}(?:an? )?(?:big |huge |real |total |complete )?(?:sucker for|partial to|mad about|nuts about|hooked on"
         r"|devoted to|big on|heavily into|all about|really about|a fan of)"
         r"|(?:I|we) (?:have|'ve got) an? (?:soft spot|weakness|thing|passion|fondness|love) for|I've (?:got )?an? (?:soft spot"
-        rf"|weakness|thing|passion) for|(?:I|we) {ADVERBS}(?:live for|can't live without|am fond of|have always loved|fell in love with"
-        r"|'ve always (?:loved|liked|enjoyed)|go for|go crazy for|lean towards?|favou?r|binge|geek out (?:on|over)|unwind with"
-        r"|relax by|spend my (?:weekends|free time|spare time|evenings)(?: mostly)?)"
+        rf"|weakness|thing|passion) for|(?:I|we) {ADVERBS}(?:live for|can't live without|am fond of|have always loved"
+        r"|'ve always (?:loved|liked|enjoyed)|go for|go crazy for|lean towards?|favou?r|binge|geek out (?:on|over)|unwind with)"
         r"|(?:I|we)'ve always (?:loved|liked|enjoyed|been into)) (?P<x>\S.*)",
         likes,
     ),
     rule(r"(?:I|we) (?:can't|couldn't) (?:live|function|do|start (?:the|my) day) without (?P<x>\S.*)", likes, negative=True),
     rule(
-        rf"(?:I|we) (?:don't (?:do|touch|care (?:much )?for|go for|get along with|enjoy|eat|drink|watch|fancy|want)"
+        rf"(?:I|we) (?:don't (?:do|touch|care (?:much )?for|go for|get along with|enjoy|eat|drink|fancy)"
         r"|won't (?:eat|touch|drink)|can't (?:do|take|deal with|handle|abide)|never (?:eat|drink|touch)"
         r"|have no (?:time|patience) for|have never liked|am not (?:big|keen|sold) on|couldn't care less about) (?P<x>\S.*)",
         _dislikes,

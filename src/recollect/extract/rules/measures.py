@@ -134,7 +134,7 @@ RULES: tuple[Rule, ...] = (
         _years,
     ),
     rule(
-        rf"(?:there(?:'s| is| are) (?P<n>\d{{1,5}}|{_WORDS}) of us(?: (?:on|in|at) (?:my|our|the) (?P<where>\w+))?)",
+        rf"(?:there(?:'s| is| are) (?P<n>\d{{1,5}}|{_WORDS}) of us(?: (?:on|in|at) (?:my|our|the) (?P<where>team|company|family|house|household|group|lab|startup|department|squad|office|firm|home))?$)",
         _people,
     ),
     rule(rf"(?:we're|we are|{I_AM}(?:on|in|part of)) an? (?:team|company|startup|family|crew|household|group) of (?P<n>\d{{1,5}}|{_WORDS})(?P<where>)\b", _people),

@@ -76,6 +76,8 @@ def _spouse(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = person(
         re.sub(rf"^(?:my |an? |the |some ?)(?:[a-z]+ ){{0,2}}?(?:{_KIN}|man|woman|guy|girl|one|body|person|lady|bloke)?,?\s*(?:of my life,? )?(?:named |called )?", "", match["x"])
     )
+    called = re.search(r"\b(?:named|called) (?P<n>\S.*)", match["x"])
+    name = person(called["n"]) if called else name
     key = {"married": "spouse", "engaged": "fiance"}.get(match["state"].lower(), "partner")
     if name:
         yield Draft(f"relation.{key}", name, SURE)

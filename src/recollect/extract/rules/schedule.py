@@ -23,6 +23,8 @@ def _event(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """The kickoff with my client is next Thursday."""
     past = bool(re.search(r" was$", match["verb"], re.I))
     found = only_date(match["x"], seen, "past" if past else "future")
+    if re.search(r"\b(?:i|we|you|that|thought|think|was|is|if|when)\b", match["what"], re.I):
+        return
     if found and not before_date(match["x"], found):
         yield Draft(f"date.{slug(match['what'])}", date_value(found), LIKELY)
 
@@ -34,7 +36,7 @@ def _start(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         return
     what = re.sub(r"^(?:my|the|an?|our) ", "", before_date(match["x"], found), flags=re.I)
     verb = match["verb"].lower()
-    if len(what.split()) <= 5 and not re.match(r"(?:to|this|that|it|fresh|over)\b", what):
+    if len(what.split()) <= 5 and not re.search(r"^(?:to|fresh|over|with|by|from)\b|\b(?:this|that|it|again|them)\b|^\w+ing\b", what):
         yield Draft(f"date.{slug(f'{verb} {what}'.strip())}", date_value(found), LIKELY)
 
 

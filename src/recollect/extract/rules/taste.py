@@ -10,7 +10,7 @@ from ..phrases import cut, listed
 from .base import ADVERBS, CATEGORIES, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
 
 _NOT_LIKED = re.compile(
-    r"^(?:it|that|this|these|those|them|him|his|her|their|you|your|yours|how|what|where|when|why|which|who|if"
+    r"^(?:it|its|that|this|these|those|them|him|his|her|their|having you|you|your|yours|how|what|where|when|why|which|who|if"
     r"|to (?:think|know|see|say|be|help|hear|set|keep|give|take|make|thank|ask|have|get|make sure|be able|point|add"
     r"|use this|order|buy|book|return)|the (?:idea|way|fact|first"
     r"|second|third|last|new|other|one|sound|look|result|answer|suggestion|approach|option|design|version|plan"
@@ -219,7 +219,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} allerg(?:y|ies)(?: is| are| include|:)(?: to)? (?P<x>\S.*)", _allergies),
     rule(r"(?P<x>[a-z]+(?: [a-z]+)?) (?:can|could|will|would|might) kill me$", _allergies),
     rule(r"(?P<x>[a-z]+(?: [a-z]+)?) (?:gives?|brings?) me (?:hives|out in hives|a rash)\b", _allergies),
-    rule(rf"(?:I|we) {ADVERBS}(?:play|practi[sc]e) (?P<x>\S.*)", _hobby),
+    rule(rf"(?:I|we) {ADVERBS}(?:play|practi[sc]e) (?P<x>(?!and\b)\S.*)", _hobby),
     rule(rf"(?:I|we) {ADVERBS}(?:can |fluently )?speak (?P<x>\S.*)", _languages),
     rule(rf"{I_AM}(?:fluent|conversational|proficient) in (?P<x>\S.*)", _languages),
     rule(rf"{MY} (?:native|first|mother) (?:language|tongue)(?:'s| is|:) (?P<x>\w+)", _native),

@@ -42,6 +42,21 @@ _ROLE_SUFFIX = re.compile(
     r"(?:ologist|ician|smith|wright|grapher|engineer|developer|designer|manager|scientist|keeper|maker|worker"
     r"|therapist|trician|nomist|logist)$"
 )
+_AGENT = re.compile(r"(?:er|or|ist|eer|man|woman|maid|herd|wife)$")
+_NOT_JOBS = vocabulary(
+    "winner sucker believer beginner stranger loser foreigner member gamer drinker smoker reader lover person newcomer outsider insider"
+    " number matter monster sister brother mother father daughter survivor donor minor senior junior follower subscriber supporter dreamer"
+    " thinker overthinker learner sleeper riser owner homeowner voter taxpayer traveler traveller customer user newsletter computer laptop"
+    " holder cardholder shopper buyer commuter renter tenant passenger pensioner starter rookie sinner listener viewer watcher lurker helper"
+    " stutterer fidgeter hoarder tinkerer hugger talker eater feminist optimist pessimist realist perfectionist minimalist atheist idealist"
+    " socialist capitalist racist sexist narcissist pacifist nationalist communist anarchist tourist cyclist human woman man fisherman gentleman"
+    " layman superman batman german roman ottoman walker carer quitter procrastinator sitter prayer character letter chapter order offer"
+    " answer error color colour favor favour mirror humor humour rumor rumour doctor-to-be debtor contender finisher introvert hater master"
+    " later better older younger bigger faster other another over under never ever after together however whatever either neither"
+    " player collector communicator former goner keeper-up breather newlywed amateur neighbor neighbour visitor ancestor predator juror hiker jogger sceptic skeptic lifer"
+)
+_NO_NOUN = vocabulary("to as a an off not be is and or the my your in on too so very there here that this")
+_PRAISE = vocabulary("great good natural born quick fast slow huge big proud amazing decent self-proclaimed")
 _NOT_ROLE = vocabulary(
     "aspiring budding future former ex wannabe would-be terrible bad lousy bit little fan morning night person "
     "human robot beginner user customer member newbie mess"
@@ -55,9 +70,14 @@ def is_role(phrase: str) -> bool:
     words = [word.strip(".,").lower() for word in phrase.split()]
     if not words or words[0] in _NOT_ROLE or "ai" in words or re.match(r"language model", " ".join(words[-2:])):
         return False
+    if _NO_NOUN & set(words) or words[0] in _PRAISE:
+        return False
     head = words[-1] if " of " not in f" {phrase} " else phrase.lower().split(" of ")[0].split()[-1]
     singular = head[:-1] if head.endswith("s") and head[:-1] in _ROLE_WORDS else head
-    return singular in _ROLE_WORDS or bool(_ROLE_SUFFIX.search(head)) or words[0] in ("head", "stay-at-home")
+    if singular in _ROLE_WORDS or _ROLE_SUFFIX.search(head) or words[0] in ("head", "stay-at-home"):
+        return True
+    proper = phrase.split()[-1][:1].isupper() and not phrase[:1].isupper()
+    return bool(_AGENT.search(head)) and head not in _NOT_JOBS and len(head) > 4 and not proper and not phrase.istitle()
 
 
 def role_phrase(text: str) -> tuple[str, str]:
@@ -245,7 +265,7 @@ def _studies(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     parts = re.split(r"\s+(?:at|in|from)\s+", match["x"], maxsplit=1)
     field = cut(parts[0], words=4)
     if field and not re.match(
-        r"(?:for|the|a|an|my|hard|this|that|it|at|in|how|what|abroad|with|every|late)\b", field, re.I
+        r"(?:for|the|a|an|my|hard|this|that|it|at|in|how|what|abroad|with|every|late|\d+)\b", field, re.I
     ):
         yield Draft("studies", field, LIKELY)
         school = organisation(re.sub(r"^the ", "", parts[1])) if len(parts) > 1 else None
@@ -305,6 +325,7 @@ RULES: tuple[Rule, ...] = (
         r"|the )?(?P<x>\S.*)",
         stated_role,
     ),
+    rule(r"(?:I've|I have) been (?:working|employed|freelancing|volunteering|serving) as (?:an? |the )?(?P<x>\S.*)", stated_role),
     rule(rf"{I_AM}(?:working|employed|freelancing) as (?:an? |the )?(?P<x>\S.*)", stated_role),
     rule(
         rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is"

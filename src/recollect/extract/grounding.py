@@ -1,0 +1,154 @@
+"""Whether what a model says a message says follows from the words it quotes: true evidence does not make a true value.
+
+The words of a value must stand in its evidence, in the same or a near form; numbers and dates may be written otherwise.
+A few values are categories that people say in other words ("my wife" for married): those count as inferred.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Literal
+
+from .calendar import number
+from .keys import slug
+from .temporal import parse_dates
+
+Ground = Literal["said", "inferred", "none"]
+LONG = 4
+"""From so many words on a value may be phrased anew, as long as most of it was said."""
+SHARE = 0.6
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
+_STOP = frozenset(
+    "a an and are as at be been by do does for from had has have i i'd i'm i've in is it its me my of on or our so "
+    "that the their them they this to user user's users was we with you your s his her he she not no please".split()
+)
+_OF_A_NAME = re.compile(r"'?s|y|n|ns")
+_OF_A_WORD = re.compile(r"'?s|es|ies|ied|y|ly|e|d|ed|[b-z]?ing|[b-z]?ers?|ors?|ists?|an|ian|ish|ese|ql")
+_DATE = re.compile(r"(?:\d{4}(?:-\d{2}(?:-\d{2})?)?|--\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2})?Z?)?(?:/[\dT:-]+)?")
+_DIGITS = re.compile(r"\d[\d.,' \u00a0]*\d|\d")
+_SCALED = re.compile(r"(\d+(?:[.,]\d+)?)\s*(k|m|thousand|million|grand)\b", re.I)
+_SCALES = {"k": 1e3, "thousand": 1e3, "grand": 1e3, "m": 1e6, "million": 1e6}
+_WAYS: tuple[Literal["past", "future"], ...] = ("past", "future")
+_CUES = {
+    ("marital_status", "married"): r"wife|husband|spouse|wedding|wed\b|anniversary",
+    ("marital_status", "engaged"): r"fianc[eé]|proposed|said yes",
+    ("marital_status", "divorced"): r"\bex\b|ex-(?:wife|husband)|divorc",
+    ("marital_status", "widowed"): r"widow|late (?:wife|husband)",
+    ("marital_status", "single"): r"unmarried|not married|no partner",
+    ("diet", "vegan"): r"plant[- ]based|animal products|no dairy",
+    ("diet", "vegetarian"): r"meat|veggie",
+    ("diet", "pescatarian"): r"meat|fish",
+    ("diet", "halal"): r"pork|muslim",
+    ("diet", "kosher"): r"pork|jewish",
+    ("diet", "gluten-free"): r"gluten|celiac|coeliac",
+}
+
+
+def ground(kind: str, key: str, value: Any, evidence: str, at: datetime) -> Ground:
+    """How a value follows from its evidence: in its own words, by inference, or not at all."""
+    if isinstance(value, bool):
+        # What is true or false of the user is named by the key.
+        return "said" if _is_said(key.partition(".")[2].rpartition(".")[2].replace("_", " "), evidence) else "none"
+    if isinstance(value, int | float):
+        return _number(key, float(value), evidence, at)
+    if _DATE.fullmatch(value) and kind == "fact":
+        return "said" if _is_dated(value, evidence, at) else "none"
+    if _is_said(value, evidence) or _same_digits(value, evidence):
+        return "said"
+    cue = _CUES.get((key, value.casefold()))
+    return "inferred" if cue and re.search(cue, evidence, re.I) else "none"
+
+
+def _is_said(value: str, evidence: str) -> bool:
+    """Whether the words of a value are in its evidence: all of a short one, most of a long one, and every name."""
+    said = _words(evidence)
+    if _folded(value) and (_folded(value) in _folded(evidence) or slug(value) in said):
+        return True
+    asked = [word for word in _WORD.findall(value) if _folded(word) not in _STOP]
+    missing = [word for word in asked if not _has(said, word)]
+    if not asked or not missing:
+        return bool(asked)
+    # A sentence may begin with a capital of its own; any other capital or digit is a name or a number.
+    specific = [word for word in missing if word[0].isdecimal() or (word[0].isupper() and not value.startswith(word))]
+    return len(asked) >= LONG and not specific and len(missing) <= (1 - SHARE) * len(asked)
+
+
+def _words(text: str) -> set[str]:
+    found = [_folded(word) for word in _WORD.findall(text)]
+    return {*found, *(slug(word) for word in found), *("".join(pair) for pair in pairwise(found))}
+
+
+def _has(said: set[str], word: str) -> bool:
+    folded = _folded(word)
+    if folded in said or slug(word) in said:
+        return True
+    forms = _OF_A_NAME if word[0].isupper() else _OF_A_WORD
+    return any(_is_form(folded, other, forms) for other in said)
+
+
+def _is_form(one: str, other: str, endings: re.Pattern[str]) -> bool:
+    """Two forms of a word: nurse and nurses, study and studying; of a name (port and Porto) hardly any."""
+    short, long = sorted((one, other), key=len)
+    if len(short) < 3 or short.isdecimal():
+        return False
+    stems = [short, short[:-1]] if short[-1] in "ey" and len(short) > 4 else [short]
+    return any(long.startswith(stem) and endings.fullmatch(long[len(stem) :]) for stem in stems)
+
+
+def _folded(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
+    return " ".join("".join(char for char in plain if not unicodedata.combining(char)).split()).strip(" .!,\"'")
+
+
+def _same_digits(value: str, evidence: str) -> bool:
+    """Telephone numbers and the like, grouped otherwise."""
+    digits = re.sub(r"\D", "", value)
+    return len(digits) >= 5 and not re.search(r"[^\W\d_]", value) and digits.lstrip("0") in re.sub(r"\D", "", evidence)
+
+
+def _number(key: str, value: float, evidence: str, at: datetime) -> Ground:
+    said = _numbers(evidence)
+    if any(abs(value - one) < 1e-9 for one in said):
+        return "said"
+    if key == "age" and any(1900 < year <= at.year and at.year - year - value in (0, 1) for year in said):
+        return "inferred"
+    return "none"
+
+
+def _numbers(text: str) -> set[float]:
+    """Every number a text names, in digits however grouped, in thousands, or in English words."""
+    out: set[float] = set()
+    for match in _DIGITS.finditer(text):
+        parts = [match.group(), *re.split(r"[.,' \u00a0]+", match.group())]
+        for part in parts:
+            bare = re.sub(r"[' \u00a0]", "", part)
+            out |= {float(form) for form in _readings(bare)}
+    out |= {float(n.replace(",", ".")) * _SCALES[scale.lower()] for n, scale in _SCALED.findall(text)}
+    words = re.findall(r"[a-z-]+", text.casefold())
+    spans = (" ".join(words[i : i + n]) for i in range(len(words)) for n in (1, 2, 3))
+    return out | {float(found) for span in spans if (found := number(span)) is not None}
+
+
+def _readings(digits: str) -> list[str]:
+    """1.200,50 and 1,200.50 both ways: as groups and as a decimal point."""
+    forms = [re.sub(r"[.,]", "", digits), digits.replace(",", ""), digits.replace(".", "").replace(",", ".")]
+    return [form for form in forms if re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?", form)]
+
+
+def _is_dated(value: str, evidence: str, at: datetime) -> bool:
+    """Whether the evidence names the date, by the calendar or by its digits."""
+    if value in evidence:
+        return True
+    for prefer in _WAYS:
+        for found in parse_dates(evidence, at, prefer=prefer):
+            first = found.start.date().isoformat()
+            if value.startswith("--"):
+                if first.endswith(value[1:]):
+                    return True
+            elif value == first or found.iso.startswith(value.removesuffix("Z")):
+                return True
+    parts, said = re.findall(r"\d+", value)[:3], _numbers(evidence)
+    return len(parts) > 1 and all(float(part) in said for part in parts)
