@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+FLOAT_EXACT = (1 << 33) * 1_000_000
+"""Below this many microseconds (the year 2242) seconds in a float are nearer to their microsecond than to the next."""
 
 Clock = Callable[[], datetime]
 """Anything called with nothing that answers an aware datetime. Order never comes from it."""
@@ -27,6 +29,8 @@ def to_micros(when: datetime) -> int:
 
 def to_datetime(micros: int) -> datetime:
     """An aware UTC datetime."""
+    if 0 <= micros < FLOAT_EXACT:
+        return datetime.fromtimestamp(micros / 1e6, UTC)  # half the cost of adding to the epoch
     return EPOCH + timedelta(microseconds=micros)
 
 

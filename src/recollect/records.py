@@ -6,7 +6,10 @@ Times are aware UTC datetimes here and integer microseconds in stores; JSON fiel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import cache
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import msgspec
@@ -27,6 +30,11 @@ class Table(msgspec.Struct, frozen=True):
     """Evidence: each row carries a CRC of all its columns, checked on read."""
 
 
+@cache
+def _key_of(kind: type[Record]) -> Callable[[Record], Key]:
+    return attrgetter(*kind.table.key)
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Base of what stores keep."""
 
@@ -36,7 +44,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def row_key(self) -> Key:
         """The primary key of this row."""
-        return tuple(getattr(self, name) for name in self.table.key)
+        return _key_of(type(self))(self)
 
 
 class Thread(Record, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -79,27 +80,31 @@ def fingerprint_json(value: Any) -> bytes:
 
 def _check(value: Any, what: str) -> None:
     """Walk without recursion, so that depth 100,000 is an error and not a crash."""
-    stack: list[tuple[Any, int]] = [(value, 1)]
-    while stack:
-        item, depth = stack.pop()
-        kind = type(item)
-        if kind is str or item is None or kind is bool:
-            continue
-        if kind is int:
-            if not INT_MIN <= item <= INT_MAX:
-                raise InvalidValue(f"{what} holds an integer beyond 64 bits; write it as text")
-        elif kind is float:
-            if not math.isfinite(item):
-                raise InvalidValue(f"{what} holds {item!r}; JSON has no such number")
-        elif kind is dict or kind is list or kind is tuple:
-            if depth > MAX_DEPTH:
-                raise TooLarge(f"{what} is nested deeper than {MAX_DEPTH}")
-            if kind is dict:
-                for key in item:
-                    if type(key) is not str:
-                        raise InvalidValue(f"{what} has a key that is not text ({type(key).__name__})")
-                stack.extend((child, depth + 1) for child in item.values())
+    open_: list[Iterator[Any]] = [iter((value,))]
+    while open_:
+        for item in open_[-1]:
+            kind = type(item)
+            if kind is str or item is None or kind is bool:
+                continue
+            if kind is int:
+                if not INT_MIN <= item <= INT_MAX:
+                    raise InvalidValue(f"{what} holds an integer beyond 64 bits; write it as text")
+            elif kind is float:
+                if not math.isfinite(item):
+                    raise InvalidValue(f"{what} holds {item!r}; JSON has no such number")
+            elif kind is dict or kind is list or kind is tuple:
+                if len(open_) > MAX_DEPTH:
+                    raise TooLarge(f"{what} is nested deeper than {MAX_DEPTH}")
+                open_.append(_children(item, what) if kind is dict else iter(item))
+                break
             else:
-                stack.extend((child, depth + 1) for child in item)
+                raise InvalidValue(f"{what} holds a {kind.__name__}; only JSON types can be stored")
         else:
-            raise InvalidValue(f"{what} holds a {kind.__name__}; only JSON types can be stored")
+            open_.pop()
+
+
+def _children(item: dict[Any, Any], what: str) -> Iterator[Any]:
+    for key in item:
+        if type(key) is not str:
+            raise InvalidValue(f"{what} has a key that is not text ({type(key).__name__})")
+    return iter(item.values())

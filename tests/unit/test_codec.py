@@ -1,10 +1,15 @@
 """Records to rows and back."""
 
+from datetime import UTC, datetime, timedelta
+
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from recollect.errors import CorruptRecord, InvalidValue
 from recollect.messages import Message
+from recollect.ports import to_datetime, to_micros
 from recollect.records import Fact, Record
 from recollect.stores.codec import checksum, codec, decoded, verify
 from recollect.testing.samples import bare, fact, full, kinds, message
@@ -28,9 +33,20 @@ def test_a_key_begins_with_the_org_and_an_index_holds_all_of_it(kind: type[Recor
         assert set(kind.table.key) <= set(index), "two rows could share a place in it"
 
 
-@pytest.mark.parametrize(("given", "kept"), [(5, 5.0), (0.1, 0.1), (-0.0, 0.0), (True, 1.0), (2**53, 2.0**53)])
-def test_a_real_is_always_a_float_without_minus_zero(given: float, kept: float) -> None:
-    row = codec(Message).encode(message("o", "x", importance=given))
+@given(st.integers(-(2**52), 2**53 + 2**40))
+@example(8_999_999_999_999_999)
+@example(2**33 * 1_000_000 - 1)
+def test_every_moment_comes_back_to_the_microsecond(micros: int) -> None:
+    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    assert to_datetime(micros) == when
+    assert to_micros(when) == micros
+    row = codec(Fact).encode(msgspec.structs.replace(fact("o"), created_at=when))
+    assert decoded(Fact, row).created_at == when
+
+
+@pytest.mark.parametrize(("value", "kept"), [(5, 5.0), (0.1, 0.1), (-0.0, 0.0), (True, 1.0), (2**53, 2.0**53)])
+def test_a_real_is_always_a_float_without_minus_zero(value: float, kept: float) -> None:
+    row = codec(Message).encode(message("o", "x", importance=value))
     cell = row[codec(Message).place["importance"]]
     assert type(cell) is float
     assert str(cell) == str(kept)

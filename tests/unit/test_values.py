@@ -30,6 +30,10 @@ def test_a_value_that_holds_itself_is_too_deep() -> None:
     loop.append(loop)
     with pytest.raises(TooLarge):
         encode_json(loop)
+    twice: dict[str, object] = {}
+    twice["a"] = twice["b"] = twice  # a walk by levels would double with each
+    with pytest.raises(TooLarge):
+        encode_json(twice)
 
 
 def test_equal_values_have_equal_fingerprints_whatever_their_key_order() -> None:

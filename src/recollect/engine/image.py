@@ -16,15 +16,15 @@ import msgspec
 from ..errors import InvalidValue, TooLarge
 from ..values import MAX_VALUE_BYTES, encode_json
 from .deltas import Edits, add_copy, add_diff, add_insert
+from .packed import Packed
 
 _SMALL = 24
 _DEEP = 3
 _SHORT = 48
 """Values up to this long are written anew rather than compared."""
 _LONG = 1024
-"""Lists and objects with more text than this are compared in packed form, which takes two thirds of the time."""
+"""Lists and objects with more text than this are compared in packed form."""
 _encode = msgspec.json.Encoder().encode
-_pack = msgspec.msgpack.Encoder().encode
 
 Path = tuple[str | None, ...]
 Rope = tuple[str, Any]
@@ -45,8 +45,8 @@ class Segment(msgspec.Struct):
     items: int = -1
     """How many the value has, where it is a list or an object."""
     kind: type = object
-    packed: bytes | None = None
-    """The value in another form than text; equal only where the texts are (the opposite need not be so)."""
+    packed: Packed | None = None
+    """The value, where it is long and was seen to stay as it is or to grow."""
 
     def text(self) -> str:
         """The value's text, joined when it is first asked for."""
@@ -63,7 +63,7 @@ class Segment(msgspec.Struct):
         """The segment with another value."""
         return _segment(self.opening, self.lead, text, value)
 
-    def longer(self, items: str, count: int, packed: bytes | None = None) -> Segment:
+    def longer(self, items: str, count: int, packed: Packed | None = None) -> Segment:
         """The segment with more items at its end, given as the text of a list or object of their own."""
         added = f",{items[1:]}"
         return Segment(
@@ -169,8 +169,8 @@ class _Walk:
             lead = f"{opening}{_text(path[-1])}:" if path else ""
             self._insert(path, _segment(opening, lead, self._checked(value, "state"), value))
         else:
-            later = _later if old.packed is None or type(value) is not old.kind else _later_packed
-            self.add(path, at, old, later(old, value))
+            packed = old.packed if type(value) is old.kind else None
+            self.add(path, at, old, _later(old, value) if packed is None else _later_packed(old, packed, value))
 
     def _insert(self, path: Path, piece: Segment) -> None:
         add_insert(self.edits, piece.lead + piece.text())
@@ -205,26 +205,26 @@ def _later(old: Segment, value: Any) -> Segment:
     text, before = _text(value), old.text()
     if text == before:
         if old.items > 0 and len(text) > _LONG:
-            old.packed = _packed(value)  # not before it is seen to stay as it is: then packing pays
+            old.packed = Packed.of(value)  # not before it is seen to stay as it is: then packing pays
         return old
     if old.items > 0 and _appended(before, text):
         # What stands before the comma is the text saved before, so it is as many items as before.
         newer = _newer(value, old.items)
-        packed = _packed(value) if len(text) > _LONG else None
+        packed = Packed.of(value) if len(text) > _LONG else None
         return old.longer(encode_json(newer, "state"), len(newer), packed)
     encode_json(value, "state")
     return old.anew(text, value)
 
 
-def _later_packed(old: Segment, value: Any) -> Segment:
+def _later_packed(old: Segment, packed: Packed, value: Any) -> Segment:
     """The same by packed form: items that were there are not written as text again."""
-    packed, before, count = _packed(value), old.packed or b"", len(value)
-    if packed == before:
+    later = packed.later(value)
+    if later is packed:
         return old
-    if count > old.items and packed.startswith(before[_head(old.items) :], _head(count)):
-        newer = _newer(value, old.items)
-        return old.longer(encode_json(newer, "state"), len(newer), packed)
-    return old.anew(encode_json(value, "state"), value)
+    if later is None:
+        return old.anew(encode_json(value, "state"), value)
+    newer = _newer(value, old.items)
+    return old.longer(encode_json(newer, "state"), len(newer), later)
 
 
 def _segment(opening: str, lead: str, text: str, value: Any) -> Segment:
@@ -246,20 +246,8 @@ def _count(value: Any) -> int:
     return len(value) if type(value) is list or type(value) is dict else -1
 
 
-def _head(count: int) -> int:
-    """How many bytes say, in MessagePack, that so many items follow."""
-    return 1 if count < 16 else 3 if count < 65536 else 5
-
-
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
-
-
-def _packed(value: Any) -> bytes:
-    try:
-        return _pack(value)
-    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as cause:
-        raise InvalidValue(f"state cannot be kept as JSON: {type(cause).__name__}") from cause
 
 
 def _text(value: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import CorruptRecord, InvalidValue
-from ..ports import to_datetime, to_micros
+from ..ports import FLOAT_EXACT, to_datetime, to_micros
 from ..records import Record
 from ..values import encode_json
 
@@ -151,8 +151,8 @@ def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> st
             return f"({{}} if {cell} is None else load({cell}))"
         return f"(() if {cell} is None else freeze(load({cell})))"
     if column.kind == "time":
-        # Exact while microseconds fit in a float's 53 bits, that is until the year 2255; slower beyond.
-        made = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < 9007199254740992 else exact({cell}))"
+        # As `to_datetime` does it, without the call.
+        made = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < {FLOAT_EXACT} else exact({cell}))"
         return f"(None if {cell} is None else {made})" if column.nullable else made
     if column.kind == "bool":
         return f"bool({cell})"

@@ -121,7 +121,7 @@ class Narrow:
         if type(task) is not Load or type(step) is not Load or type(step.record) is not CheckpointStep:
             return None
         after = task.record
-        if type(after) is not Task or after.version != expect.version + 1 or after.row_key != expect.key:
+        if type(after) is not Task or after.version != expect.version + 1 or (after.org, after.task_id) != expect.key:
             return None
         row = _STEP(step.record)
         return [None, None, None] if self._write(_SAVE, (*_TASK(after), *row, checksum(row))) else None

@@ -16,13 +16,13 @@ import apsw
 import msgspec
 
 from ...messages import Message
+from ...ports import FLOAT_EXACT
 from ..codec import codec, pack
 
 _COLUMNS = [column.name for column in codec(Message).columns]
 _PLAIN = ("seq", "role", "content", "tokens", "created_at", "crc")
 _REST = [name for name in _COLUMNS if name not in (*_PLAIN, "org", "thread", "pinned")]
 _load = msgspec.json.Decoder().decode
-_FLOAT_EXACT = 1 << 53
 
 
 @cache
@@ -38,7 +38,7 @@ def plain_messages(cursor: apsw.Cursor, sql: str, values: Sequence[Any]) -> list
     out: list[Message] = []
     when, add = datetime.fromtimestamp, out.append
     for seq, role, content, tokens, created, crc, rest in cursor.execute(_narrow(sql), values):
-        if rest is not None or created is None or not 0 <= created < _FLOAT_EXACT:
+        if rest is not None or created is None or not 0 <= created < FLOAT_EXACT:
             return None
         row = (org, thread, seq, role, content, None, None, None, None, None, 0, None, tokens, None, created, None)
         if crc32(pack(row)) != crc:
