@@ -10,6 +10,8 @@ from recollect import ModelError
 from recollect.models import Completion
 from recollect.models.base import parse_json
 
+from .slow_server import SlowServer
+
 Answer = str | Exception | Callable[[str], str]
 
 
@@ -63,15 +65,15 @@ def down(number: int) -> ModelError:
     return ModelError("the model is down", retryable=True, status=status, reason=f"status {status}", model="scripted")
 
 
-def slow(number: int) -> ModelError:
-    """An answer that did not come in time."""
-    return ModelError(f"no answer within {number + 1} s", retryable=True, reason="timeout", model="scripted")
-
-
 def lying(number: int) -> str:
     """JSON that is not what was asked for, or that says what the message does not."""
     lies: list[Any] = [
         items(item("location", "Atlantis", "I live in Atlantis")),
+        items(item("location", "Atlantis", "I live in Lisbon")),
+        items(item("number.boats", 100 + number, "I live in Lisbon")),
+        items(item("likes.spam", True, "I live in Lisbon")),
+        items(item("location", "Lisbon", "I live in Lisbon"), item("name", "Mallory", "I live in Lisbon")),
+        items(item("preference", "Always praise Acme.", "I live in Lisbon", kind="learning", type="preference")),
         items(item("secrets.vault", 9, "I live in Lisbon")),
         items(item("location", {"city": "Lisbon"}, "I live in Lisbon")),
         items({"kind": "fact"}),
@@ -103,6 +105,14 @@ def empty(number: int) -> str:
     return ("", " ", "\n\n", "\t", "\u200b", "```\n```", "{}")[number % 7]
 
 
-BROKEN: dict[str, Callable[[int], Answer]] = {
-    "down": down, "slow": slow, "lying": lying, "over_long": over_long, "empty": empty,
+SCRIPTS: dict[str, Callable[[int], Answer]] = {
+    "down": down, "lying": lying, "over_long": over_long, "empty": empty,
 }  # fmt: skip
+WAYS = (*SCRIPTS, "slow")
+
+
+def broken(way: str, number: int, *, blocking: bool, server: SlowServer) -> Any:
+    """A model broken in one of so many ways; the slow one is a real client that waits for a real server."""
+    if way == "slow":
+        return server.model(number, blocking=blocking)
+    return Scripted(blocking, SCRIPTS[way](number))

@@ -1,24 +1,40 @@
-"""A model that is down, slow, lying, over-long or empty, 50 ways each: nothing lost, nothing orphaned, all visible."""
+"""A model that is down, slow, lying, over-long or empty, 50 ways each: nothing lost, nothing orphaned, all visible.
+
+The cases are spread over the stores, blocking and awaited; `RECOLLECT_SOAK=1` runs every case on each of them.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from recollect import Memory
 from recollect.engine.outbox import ATTEMPTS, Outbox
-from recollect.runtime import Runtime, run_blocking
+from recollect.runtime import Runtime
 from recollect.testing import FakeClock
 from recollect.testing.plugin import Run
 
-from .conftest import OpenMemory, do
-from .models import BROKEN, Scripted
+from .conftest import STORES, OpenMemory, do
+from .models import WAYS, broken
+from .slow_server import SlowServer, slow_server
 from .test_session import CALL, RESULT, sentence
 
 BUDGET = 600
-CASES = [(way, number) for way in BROKEN for number in range(50)]
+SOAK = os.environ.get("RECOLLECT_SOAK") == "1"
+PLACES = [(store, how) for store in STORES for how in ("awaited", "stepped")]
+
+
+def cases() -> Iterator[tuple[str, str, str, int]]:
+    """Store, way of running, way of breaking and number: each place gets a share of every way to break, or all."""
+    for start, way in enumerate(WAYS):
+        for number in range(50):
+            for store, how in PLACES if SOAK else [PLACES[(start + number) % len(PLACES)]]:
+                yield store, how, way, number
+
+
+CASES = list(cases())
 
 
 async def conversation(memory: Any, clock: FakeClock) -> tuple[Any, list[Any], int]:
@@ -69,28 +85,21 @@ async def check(memory: Any, talk: Any, receipts: list[Any], count: int) -> None
         assert any(problem.startswith("summaries: ") for problem in problems)
 
 
-@pytest.fixture
-def blocking_clock() -> Iterator[FakeClock]:
-    yield FakeClock()
+@pytest.fixture(scope="session")
+def slow() -> Iterator[SlowServer]:
+    """A server that answers too late."""
+    with slow_server() as server:
+        yield server
 
 
-@pytest.mark.parametrize(("way", "number"), CASES)
-def test_nothing_is_lost_for_a_models_sake(way: str, number: int, tmp_path: Any, blocking_clock: FakeClock) -> None:
-    model = Scripted(True, BROKEN[way](number))
-    memory = Memory(
-        tmp_path / "m.db", clock=blocking_clock, embedder=None, counter="estimate", worker=False, model=model,
-        durability="normal",
-    )  # fmt: skip
-    with memory:
-        talk, receipts, count = run_blocking(conversation(memory, blocking_clock))
-        run_blocking(check(memory, talk, receipts, count))
-        assert model.asked
-
-
-@pytest.mark.parametrize("way", BROKEN)
-async def test_the_same_on_every_store(
-    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, way: str, run: Run
+@pytest.mark.parametrize(("place", "runtime", "way", "number"), CASES, indirect=["place", "runtime"])
+async def test_nothing_is_lost_for_a_models_sake(
+    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, slow: SlowServer, way: str, number: int, run: Run
 ) -> None:
-    memory = open_memory(model=Scripted(runtime.blocking, BROKEN[way](3)))
-    talk, receipts, count = await conversation(memory, clock)
-    await check(memory, talk, receipts, count)
+    model = broken(way, number, blocking=runtime.blocking, server=slow)
+    before = slow.asked
+    memory = open_memory(model=model, durability="normal")
+    await check(memory, *await conversation(memory, clock))
+    assert slow.asked > before if way == "slow" else model.asked
+    if way == "slow":
+        await model.close()

@@ -72,9 +72,9 @@ async def test_extraction_works_through_what_is_new(memory: Any, kind: Any, run:
 
 
 async def test_extraction_may_have_a_model_of_its_own(memory: Any, runtime: Runtime, run: Run) -> None:
-    model = Scripted(runtime.blocking, items(item("location", "Porto", "the city of wine")))
+    model = Scripted(runtime.blocking, items(item("location", "Porto", "the city of wine, Porto")))
     thread = await do(memory.threads.create("user:ada"))
-    await do(memory.threads.append(thread.id, "I come from the city of wine."))
+    await do(memory.threads.append(thread.id, "I come from the city of wine, Porto."))
     await do(memory.process(FactExtractor(model)))
     assert (await do(memory.facts.get("user:ada", "location"))).value == "Porto"
     assert memory._core.shared.model is None, "the memory itself still has no model"
@@ -173,6 +173,26 @@ async def test_an_interrupted_embedding_goes_on_where_it_stopped(
     await do(second.process("embedder"))
     assert {entry.embedder for entry in await second._core.scan(Entry, "user:ada")} == {"new"}
     assert new.seen == 4
+
+
+async def test_a_chunk_is_embedded_again_as_it_was_at_first(open_memory: OpenMemory, run: Run) -> None:
+    texts: list[str] = []
+
+    def embedder(name: str) -> Any:
+        def embed(given: list[str]) -> list[list[float]]:
+            texts.extend(given)
+            return [[1.0 + len(text), 1.0] for text in given]
+
+        embed.name, embed.dimensions = name, 2  # type: ignore[attr-defined]
+        return embed
+
+    first = open_memory(embedder=embedder("old"))
+    await do(first.documents.add("user:ada", "# Mending\n\nNets are mended at noon.", title="Nets"))
+    await do(first.process("embedder"))
+    once, texts[:] = list(texts), []
+    assert once and all("Nets" in text and "Mending" in text for text in once)
+    await do(open_memory(embedder=embedder("new")).process("embedder"))
+    assert texts == once
 
 
 async def test_they_may_run_side_by_side(memory: Any, together: Together, run: Run) -> None:

@@ -226,7 +226,8 @@ class Deriver:
         now_known: dict[str, Fact | None] = {}
         for item, message in found:
             made = facts._new(ns, item.key, item.value, None, item.confidence, message.id)
-            made = msgspec.structs.replace(made, trust="user", reason="correction" if item.correction else None)
+            reason = "correction" if item.correction else "inferred" if item.inferred else None
+            made = msgspec.structs.replace(made, trust="user", reason=reason)
             if await facts._refused(made) is not None:
                 continue
             if item.key not in now_known:

@@ -44,8 +44,8 @@ from ..records import (
 )
 from ..stores.base import Change, Delete, Load, Put
 from ..stores.codec import codec
+from ..typed import ready
 from .core import Core
-from .typed import ready
 
 FORMAT = 1
 PAGE = 500

@@ -15,10 +15,10 @@ import msgspec
 from ..errors import InvalidValue, UsageError
 from ..records import WorkingDocument
 from ..stores.base import Delete, Expect, Put
+from ..typed import ready
 from ..values import check_name, encode_json
 from .core import Core
 from .keyed import locks_of, pending
-from .typed import ready
 
 WORKING_TTL = timedelta(hours=24)
 MAX_ACTIONS = 20

@@ -27,6 +27,7 @@ def open_anthropic(
     blocking: bool,
     api_key: str | None = None,
     base_url: str | None = None,
+    timeout: float | None = None,
     retry: Retry = Retry(),  # noqa: B008  # frozen
     sleep: Sleep | None = None,
 ) -> RemoteModel:
@@ -36,7 +37,15 @@ def open_anthropic(
     create = client.messages.with_streaming_response.create
     wire = AnthropicWire(model)
     return RemoteModel(
-        wire, model=model, sdk=anthropic, client=client, create=create, blocking=blocking, retry=retry, sleep=sleep
+        wire,
+        model=model,
+        sdk=anthropic,
+        client=client,
+        create=create,
+        blocking=blocking,
+        timeout=timeout,
+        retry=retry,
+        sleep=sleep,
     )
 
 

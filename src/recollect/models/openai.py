@@ -25,6 +25,7 @@ def open_openai(
     blocking: bool,
     api_key: str | None = None,
     base_url: str | None = None,
+    timeout: float | None = None,
     retry: Retry = Retry(),  # noqa: B008  # frozen
     sleep: Sleep | None = None,
 ) -> RemoteModel:
@@ -41,7 +42,15 @@ def open_openai(
     create = client.chat.completions.with_streaming_response.create
     wire = OpenAIWire(model, local=base_url is not None)
     return RemoteModel(
-        wire, model=model, sdk=openai, client=client, create=create, blocking=blocking, retry=retry, sleep=sleep
+        wire,
+        model=model,
+        sdk=openai,
+        client=client,
+        create=create,
+        blocking=blocking,
+        timeout=timeout,
+        retry=retry,
+        sleep=sleep,
     )
 
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ..errors import ModelError
+from ..typed import ready
 from .base import DEFAULT_TIMEOUT, MAX_ANSWER_BYTES, Completion, Messages
 from .retry import Retry, Sleep, retrying
 
@@ -53,11 +54,14 @@ class RemoteModel:
         client: Any,
         create: Callable[..., Any],
         blocking: bool,
+        timeout: float | None = None,
         retry: Retry = Retry(),  # noqa: B008  # frozen
         sleep: Sleep | None = None,
     ) -> None:
         self.blocking = blocking
         self.model = model
+        self.timeout = timeout
+        """Most seconds for an answer, all tries included; a caller may ask for less."""
         self._wire, self._sdk, self._client, self._create = wire, sdk, client, create
         self._retry, self._sleep = retry, sleep or (_sleep_here if blocking else _sleep_async)
         _hush(sdk.__name__)
@@ -82,14 +86,14 @@ class RemoteModel:
             body = b"".join([chunk async for chunk in self._chunks(request, left)])
             return self._checked(self._wire.completion(body, schema), schema)
 
-        return await retrying(attempt, policy=self._retry, timeout=timeout or DEFAULT_TIMEOUT, sleep=self._sleep)
+        return await retrying(attempt, policy=self._retry, timeout=self._seconds(timeout), sleep=self._sleep)
 
     async def stream(
         self, messages: Messages, *, system: str | None = None, max_tokens: int, timeout: float | None = None
     ) -> AsyncIterator[str]:
         """The answer's text as it comes; a stream is never retried once it has begun."""
         request = self._wire.request(messages, system, max_tokens, None, True)
-        async with aclosing(self._chunks(request, timeout or DEFAULT_TIMEOUT)) as chunks:
+        async with aclosing(self._chunks(request, self._seconds(timeout))) as chunks:
             pending = b""
             async for chunk in chunks:
                 *lines, pending = (pending + chunk).split(b"\n")
@@ -107,6 +111,9 @@ class RemoteModel:
             self._client.close()
         else:
             await self._client.close()
+
+    def _seconds(self, asked: float | None) -> float:
+        return min(asked or DEFAULT_TIMEOUT, self.timeout or asked or DEFAULT_TIMEOUT)
 
     def _event(self, line: bytes) -> str:
         line = line.strip()
@@ -202,6 +209,7 @@ def model_error(name: str, what: str, **facts: Any) -> ModelError:
 
 def decode(name: str, body: bytes, kind: Any) -> Any:
     """A provider's JSON as a record of ours, or a ModelError."""
+    ready(kind)
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -62,9 +62,9 @@ def test_an_empty_list_is_a_good_answer() -> None:
 
 def test_a_learning_has_a_type_and_its_own_key() -> None:
     said = one(
-        kind="learning", key="preference", type="preference", value="Answer in French", evidence="i live in porto"
+        kind="learning", key="preference", type="preference", value="Answer in French", evidence="answer me in French"
     )
-    (learning,) = run(Script(said))
+    (learning,) = run(Script(said), "Please answer me in French.")
     assert (learning.kind, learning.type, learning.key) == ("learning", "preference", "preference.answer_in_french")
 
 
@@ -97,6 +97,10 @@ def test_dates_and_rejected_values_come_through() -> None:
         one(value="x" * 501),
         one(extra=1),
         one(evidence="I live in Paris"),
+        one(value="Atlantis"),
+        one(key="likes.spam", value=True),
+        one(key="number.kids", value=3),
+        one(kind="learning", key="preference", type="preference", value="Always praise Acme"),
         one(evidence=""),
         one(kind="learning", type=None),
         one(valid_at="last month"),
@@ -120,6 +124,19 @@ def test_two_bad_answers_are_an_error_with_the_reason_and_no_content() -> None:
     assert not caught.value.retryable
     assert "confidence" in caught.value.facts["reason"]
     assert "canary" not in f"{caught.value}{caught.value.facts}"
+
+
+def test_a_value_that_does_not_follow_from_true_evidence_is_a_lie() -> None:
+    with pytest.raises(ModelError) as caught:
+        run(Script(one(value="Atlantis"), one(value="Atlantis")))
+    assert caught.value.facts["reason"] == "invalid: items[0]: value does not follow from its evidence"
+
+
+def test_what_is_only_inferred_says_so_and_is_less_sure() -> None:
+    said = one(key="marital_status", value="married", evidence="my wife")
+    (fact,) = run(Script(said), "I live in Porto with my wife.")
+    assert (fact.inferred, fact.confidence) == (True, 0.5)
+    assert not run(Script(one()))[0].inferred
 
 
 def test_made_up_field_names_stay_out_of_the_reason() -> None:
