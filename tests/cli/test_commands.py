@@ -163,7 +163,11 @@ def test_forgetting_asks_first_and_reports(recollect: Recollect) -> None:
     assert recollect("--json", "facts", "get", "user:ada", "location").code == 0
     erased = recollect("--json", "forget", "--message", "t#1", "--physical").json()
     assert erased["verified"] is True and erased["counts"]["facts"] == 1
+    assert "recollect.db" in erased["checked"] and erased["unchecked"] == []
+    recollect("threads", "append", "t", "I moved to Porto in May.")
     assert recollect("forget", "--user", "ada", "--yes", "--physical").out.endswith("no trace left in the files\n")
+    short = recollect("forget", "--user", "ada", "--yes", "--physical")
+    assert short.code == 0 and "not verified: " in short.out and "no trace" not in short.out
     assert recollect("facts", "get", "user:ada", "location").code == 1
     assert recollect("forget", "--yes").code == 2
     assert recollect("forget", "--user", "a", "--thread", "b", "--yes").code == 2

@@ -4,8 +4,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.faults.places import KEPT, PlaceOn, place_named
+from tests.servers.redis import RedisServer, start_redis
 
 
 @pytest.fixture
@@ -18,3 +22,21 @@ def ram_path(tmp_path: Path) -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix="recollect-", dir=shm))
     yield place
     shutil.rmtree(place)
+
+
+@pytest.fixture(scope="session")
+def kept_redis() -> Iterator[RedisServer]:
+    """A Redis that keeps snapshots and an append-only file."""
+    server = start_redis(options=KEPT)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def place_on(request: pytest.FixtureRequest, tmp_path: Path, org: str) -> PlaceOn:
+    """The place of a store by its name."""
+
+    def server(durable: str) -> Any:
+        return request.getfixturevalue("redis_cluster" if durable == "redis-cluster" else "kept_redis")
+
+    return lambda name: place_named(name, org, tmp_path, lambda: request.getfixturevalue("postgres_server"), server)

@@ -1,8 +1,9 @@
-"""Physical forgetting: a byte scan of every file finds nothing of what was forgotten."""
+"""Physical forgetting: a byte scan of every file of every store finds nothing of what was forgotten."""
 
 import asyncio
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -10,8 +11,15 @@ from recollect import AsyncMemory, Memory, StoreUnavailable
 from recollect.records import CachedEntity, Entry, Job, Mark, Summary
 from recollect.runtime import run_blocking
 from recollect.stores.base import Put
+from tests.faults.places import PLACES, Place, PlaceOn, files_with
 
 CANARY = "zanarykanary"
+
+
+@pytest.fixture
+def canary() -> str:
+    """A mark that no other test has left in the files of a shared server."""
+    return f"zanary{uuid4().hex[:12]}"
 
 
 def _fill(memory: Memory, mark: str, user: str) -> None:
@@ -62,59 +70,87 @@ def _fill(memory: Memory, mark: str, user: str) -> None:
     run_blocking(core.apply(*(Put(row) for row in rows)))
 
 
-def _files_with(folder: Path, mark: str) -> list[str]:
-    needles = [mark.encode(), mark.upper().encode(), mark.encode("utf-16-le"), mark[::-1].encode()]
-    return sorted(
-        path.name for path in folder.rglob("*") if path.is_file() and any(n in path.read_bytes() for n in needles)
-    )
-
-
-def _prepared(folder: Path) -> Memory:
-    memory = Memory(folder / "memory.db", embedder=None, counter="estimate")
-    _fill(memory, "keptkept", "bob")
-    _fill(memory, CANARY, f"{CANARY}-user")
-    assert _files_with(folder, CANARY)
+def _prepared(place: Place, canary: str) -> Memory:
+    memory = place.open()
+    _fill(memory, f"kept{canary[-8:]}", "bob")
+    _fill(memory, canary, f"{canary}-user")
+    assert place.holding(canary)
     return memory
 
 
-def test_a_forgotten_user_is_in_no_file(tmp_path: Path) -> None:
-    with _prepared(tmp_path) as memory:
-        erasure = memory.forget(user=f"{CANARY}-user", physical=True)
-        assert erasure.verified is True and erasure.found == []
-        assert _files_with(tmp_path, CANARY) == []
-    assert _files_with(tmp_path, CANARY) == []
-    with Memory(tmp_path / "memory.db", embedder=None, counter="estimate") as memory:
-        assert len(memory.threads.recent("keptkept-thread")) == 2
+@pytest.mark.parametrize("name", PLACES)
+def test_a_forgotten_user_is_in_no_file(name: str, place_on: PlaceOn, canary: str) -> None:
+    place = place_on(name)
+    with _prepared(place, canary) as memory:
+        erasure = memory.forget(user=f"{canary}-user", physical=True)
+        assert (erasure.verified, erasure.found, erasure.unchecked) == (True, [], [])
+        assert place.holding(canary) == []
+    assert place.holding(canary) == []
+    with place.open() as memory:
+        assert len(memory.threads.recent(f"kept{canary[-8:]}-thread")) == 2
 
 
-def test_deleting_alone_leaves_bytes_that_the_scan_sees(tmp_path: Path) -> None:
-    with _prepared(tmp_path) as memory:
-        memory.forget(user=f"{CANARY}-user")
-        assert _files_with(tmp_path, CANARY), "the harness must see what only `physical` removes"
+@pytest.mark.parametrize("name", PLACES)
+def test_without_a_scrub_the_bytes_are_left_and_the_report_says_so(
+    name: str, place_on: PlaceOn, canary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(org: str | None = None) -> None: ...
+
+    place = place_on(name)
+    with _prepared(place, canary) as memory:
+        monkeypatch.setattr(memory._core.store, "scrub", nothing)
+        erasure = memory.forget(user=f"{canary}-user", physical=True)
+        assert place.holding(canary), "the harness must see what only `physical` removes"
+        assert erasure.verified is False and erasure.found
 
 
+@pytest.mark.parametrize("name", PLACES)
+def test_the_awaiting_facade_does_the_same(name: str, place_on: PlaceOn, canary: str) -> None:
+    place = place_on(name)
+
+    async def forget() -> None:
+        async with AsyncMemory(**place.options) as memory:
+            assert (await memory.forget(user=f"{canary}-user", physical=True)).verified is True
+
+    _prepared(place, canary).close()
+    asyncio.run(forget())
+    assert place.holding(canary) == []
+
+
+@pytest.mark.parametrize("name", ["sqlite", "redis"])
 @pytest.mark.parametrize("what", ["thread", "message", "fact", "source"])
-def test_one_forgotten_thing_is_in_no_file(tmp_path: Path, what: str) -> None:
-    with Memory(tmp_path / "memory.db", embedder=None, counter="estimate") as memory:
+def test_one_forgotten_thing_is_in_no_file(name: str, place_on: PlaceOn, what: str, canary: str) -> None:
+    place = place_on(name)
+    with place.open() as memory:
         memory.threads.create("global", id="t")
-        memory.threads.append("t", "before", f"{CANARY} in a message" if what != "fact" else "nothing", "after")
-        memory.facts.set("global", "k", f"{CANARY} in a fact", source="t#2" if what != "source" else "web")
+        memory.threads.append("t", "before", f"{canary} in a message" if what != "fact" else "nothing", "after")
+        memory.facts.set("global", "k", f"{canary} in a fact", source="t#2" if what != "source" else "web")
         if what == "source":
-            memory.threads.append("t", {"role": "tool", "content": CANARY, "metadata": {"source": "web"}})
+            memory.threads.append("t", {"role": "tool", "content": canary, "metadata": {"source": "web"}})
             memory.forget(message="t#2")
         named = {"thread": "t", "message": "t#2", "fact": "global/k", "source": "web"}[what]
         assert memory.forget(**{what: named}, physical=True).verified is True
-        assert _files_with(tmp_path, CANARY) == []
+        assert place.holding(canary) == []
 
 
-def test_the_awaiting_facade_does_the_same(tmp_path: Path) -> None:
-    async def forget() -> None:
-        async with AsyncMemory(tmp_path / "memory.db", embedder=None, counter="estimate") as memory:
-            assert (await memory.forget(user=f"{CANARY}-user", physical=True)).verified is True
+def test_a_text_with_quotes_and_line_ends_is_looked_for_as_it_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(org: str | None = None) -> None: ...
 
-    _prepared(tmp_path).close()
-    asyncio.run(forget())
-    assert _files_with(tmp_path, CANARY) == []
+    with Memory(tmp_path / "memory.db", embedder=None, counter="estimate") as memory:
+        memory.threads.create("global", id="t")
+        memory.threads.append("t", f'"So",\nshe said, "\t{CANARY}"')
+        monkeypatch.setattr(memory._core.store, "scrub", nothing)
+        assert memory.forget(thread="t", physical=True).verified is False
+
+
+def test_nothing_is_called_verified_that_is_too_short_to_look_for(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", embedder=None, counter="estimate") as memory:
+        memory.facts.set("user:ada", "city", "Oslo")
+        erasure = memory.forget(user="ada", physical=True)
+        assert erasure.counts["facts"] == 1
+        assert erasure.verified is None and erasure.checked == [] and "long enough" in erasure.unchecked[0]
 
 
 def test_every_cached_entity_of_the_user_goes(tmp_path: Path) -> None:
@@ -122,7 +158,7 @@ def test_every_cached_entity_of_the_user_goes(tmp_path: Path) -> None:
         memory.entities.get("customer", "ada", lambda id: {"name": CANARY})
         memory.forget(user="ada", physical=True)
         assert run_blocking(memory._core.scan(CachedEntity)) == []
-        assert _files_with(tmp_path, CANARY) == []
+        assert files_with([tmp_path], CANARY) == []
 
 
 @pytest.mark.parametrize("what", ["thread", "message"])
@@ -136,24 +172,29 @@ def test_what_the_index_knows_of_a_shared_namespace_goes_too(tmp_path: Path, wha
         assert CANARY in repr(run_blocking(memory._core.scan(Mark, "scope")))
         which = {"thread": f"{CANARY}-talk"} if what == "thread" else {"message": "talk#2"}
         memory.forget(**which, physical=True)
-        assert _files_with(tmp_path, CANARY) == []
+        assert files_with([tmp_path], CANARY) == []
         [scope] = run_blocking(memory._core.scan(Mark, "scope"))
         assert scope.detail["speakers"] == ["bob"]
         found = memory.recall("what should I always be called", namespaces=["global"])
         assert found and CANARY not in repr(found)
-        assert _files_with(tmp_path, CANARY) == []
+        assert files_with([tmp_path], CANARY) == []
 
 
-def test_a_scrub_that_failed_is_done_by_the_next_forgetting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fails() -> None:
+def test_a_scrub_that_failed_is_done_by_the_next_forgetting(
+    tmp_path: Path, place_on: PlaceOn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails(org: str | None = None) -> None:
         raise StoreUnavailable("the disk is full")
 
-    with _prepared(tmp_path) as memory:
+    place = place_on("sqlite")
+    with _prepared(place, CANARY) as memory:
         with monkeypatch.context() as patched:
             patched.setattr(memory._core.store, "scrub", fails)
             with pytest.raises(StoreUnavailable):
                 memory.forget(user=f"{CANARY}-user", physical=True)
-        assert _files_with(tmp_path, CANARY)
+            assert memory.forget(user="bob").counts["facts"] == 2, "what waits for room holds up no other forgetting"
+            assert "deleted bytes are still in the files" in caplog.text and CANARY not in caplog.text
+        assert place.holding(CANARY)
         memory.forget(source="anything")
-        assert _files_with(tmp_path, CANARY) == []
+        assert place.holding(CANARY) == []
         assert run_blocking(memory._core.scan(Job, "forget")) == []

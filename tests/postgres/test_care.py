@@ -91,7 +91,16 @@ def test_an_application_user_cannot_scrub(database: str, login: Callable[..., st
     run_blocking(store.open())
     with pytest.raises((StoreError, Unsupported)):
         run_blocking(store.scrub())
+    looked = run_blocking(store.verify_absent([b"a needle that is long"], org="o"))
+    assert looked.verified is None and "superuser" in looked.unchecked[0]
     run_blocking(store.close())
+
+
+def test_rows_that_are_compressed_in_the_files_are_seen_as_rows(store: PostgresStore) -> None:
+    long = "a long and very regular text " * 400
+    run_blocking(store.apply([Put(fact("o", value=long))], now=NOW))
+    looked = run_blocking(store.verify_absent([long[-200:].encode()], org="o"))
+    assert looked.found[0] == "rows of facts"
 
 
 def holding(server: Postgres, needle: bytes) -> list[str]:
@@ -122,10 +131,11 @@ def test_scrubbed_text_is_in_no_file() -> None:
 
         run_blocking(store.apply([*gone, DeleteRange(FactVersion, ("o",))], now=NOW))
         assert holding(server, canary.encode()), "the planted bug: without a scrub deleted text is still there"
-        assert run_blocking(store.verify_absent([b"nowhere", canary.encode()])) == inside(server, canary.encode())
+        looked = run_blocking(store.verify_absent([b"nowhere", canary.encode()], org="o"))
+        assert looked.found == inside(server, canary.encode()) and looked.verified is False
         run_blocking(store.scrub())
         assert holding(server, canary.encode()) == []
-        assert run_blocking(store.verify_absent([canary.encode()])) == []
+        assert run_blocking(store.verify_absent([canary.encode()], org="o")).verified is True
         with psycopg.connect(server.url) as connection:
             assert connection.execute("SHOW wal_recycle").fetchone() == ("on",)
         run_blocking(store.close())

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from ..errors import StoreError, UsageError
+from ..engine.forget import Erasure
 from .session import Session, cell, plain, progress, session_of
 
 
@@ -109,10 +110,19 @@ def forget(
     else:
         session.show([{"kind": kind, "removed": count} for kind, count in erasure.counts.items()], ("kind", "removed"))
         if physical:
-            click.echo(
-                "no trace left in the files" if erasure.verified else f"still found in: {', '.join(erasure.found)}"
-            )
+            _say_verified(erasure)
     return 1 if physical and erasure.verified is False else 0
+
+
+def _say_verified(erasure: Erasure) -> None:
+    """What was found in the store's files, and what nobody looked at."""
+    for place in erasure.found:
+        click.echo(f"still found in: {cell(place)}")
+    for place in erasure.unchecked:
+        click.echo(f"not verified: {cell(place)}")
+    if erasure.verified:
+        click.echo(f"searched: {cell(', '.join(erasure.checked))}")
+        click.echo("no trace left in the files")
 
 
 @click.command()

@@ -6,20 +6,22 @@ What is to be forgotten is written down first, as a job. A process that dies hal
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import msgspec
 
-from ..errors import NotFound, Unsupported, UsageError
+from ..errors import NotFound, StoreError, Unsupported, UsageError
 from ..messages import message_id
 from ..records import Fact, Job, Key
-from ..stores.base import Delete, Put, Scrubs
+from ..stores.base import Absence, Delete, Put, Scrubs, Verifies
 from ..values import check_name, decode_json, encode_json
 from .audit import audit
 from .core import Core
 from .erase import Eraser, fingerprint, thread_of, thread_row
 from .lineage import namespaced
 
+_log = logging.getLogger("recollect")
 QUEUE = "forget"
 SCRUB = "scrub"
 
@@ -32,9 +34,13 @@ class Erasure(msgspec.Struct, frozen=True):
     tombstones: int
     physical: bool = False
     verified: bool | None = None
-    """Whether no piece of it was found in the files; None where they were not looked at."""
+    """Whether no piece of it was found in the store's rows and files; None where not all of them were looked at."""
     found: list[str] = []
-    """Files in which a piece was still found."""
+    """Files and tables in which a piece was still found."""
+    checked: list[str] = []
+    """What was searched for pieces of it."""
+    unchecked: list[str] = []
+    """What may still hold it and was not searched, each with the reason."""
 
     @property
     def total(self) -> int:
@@ -84,7 +90,7 @@ class Forgetting:
         for job in await self._core.scan(Job, QUEUE):
             payload = job.payload
             if payload["kind"] == SCRUB:
-                await self._scrub(job.row_key)
+                await self._scrub_late(job.row_key)
             elif self._core.scope.may_touch(job.ns):
                 # Which namespaces the first attempt touched is not known any more.
                 done.append(await self._erase(job.row_key, payload["kind"], payload["id"], payload["physical"], True))
@@ -152,17 +158,19 @@ class Forgetting:
         await self._core.apply(Delete(Job, job), event, *([Put(scrub)] if physical else []))
         # Vectors and counts that this process keeps in RAM go as well.
         self._core.shared.scopes.drop(self._core.org)
-        found: list[str] | None = None
+        report = Absence()
         if physical:
             await self._scrub(scrub.row_key)
-            found = await self._still_found(eraser)
+            report = await self._search(eraser)
         return Erasure(
             kind,
             counts,
             eraser.tombstones,
             physical,
-            None if found is None else not found,
-            found or [],
+            report.verified,
+            report.found,
+            report.checked,
+            report.unchecked,
         )
 
     async def _remove(self, eraser: Eraser, kind: str, id: str) -> None:
@@ -184,13 +192,21 @@ class Forgetting:
 
     async def _scrub(self, job: Key) -> None:
         store: Any = self._core.store
-        await store.scrub()
+        await store.scrub(self._core.org)
         await self._core.apply(Delete(Job, job))
 
-    async def _still_found(self, eraser: Eraser) -> list[str] | None:
-        """Look for pieces of what went; None where the store has no files to look at."""
-        look = getattr(self._core.store, "verify_absent", None)
-        if look is None:
-            return None
-        found: list[str] = await look(sorted(eraser.needles))
-        return found
+    async def _scrub_late(self, job: Key) -> None:
+        """Do a scrub that failed before; where it fails again it waits on, and holds up no other forgetting."""
+        try:
+            await self._scrub(job)
+        except (StoreError, Unsupported) as error:
+            _log.warning("deleted bytes are still in the files of the store: %s", error)
+
+    async def _search(self, eraser: Eraser) -> Absence:
+        """Look for pieces of what went, wherever the store keeps any."""
+        store = self._core.store
+        if not isinstance(store, Verifies):
+            return Absence(unchecked=[f"the {store.name} store (it cannot be searched)"])
+        if not eraser.needles.bytes:
+            return Absence(unchecked=["all of it (nothing that went is long enough to be told from what others wrote)"])
+        return await store.verify_absent(sorted(eraser.needles.bytes), org=self._core.org)

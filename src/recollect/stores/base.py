@@ -204,8 +204,42 @@ class SearchesVectors(Protocol):
 class Scrubs(Protocol):
     """Removes deleted bytes from the files themselves."""
 
-    async def scrub(self) -> None:
-        """After this, no deleted content is left in any file of the store."""
+    async def scrub(self, org: str | None = None) -> None:
+        """After this, no deleted content is left in any file of the store; copies of this org's rows go too."""
+        ...
+
+
+class Absence(msgspec.Struct, frozen=True):
+    """Where pieces of something were looked for, and what came of it; names of places only, never content."""
+
+    found: list[str] = []
+    """Files and tables in which a piece still is."""
+    checked: list[str] = []
+    """What was searched through."""
+    unchecked: list[str] = []
+    """What may hold a piece and could not be searched, each with the reason."""
+
+    @property
+    def verified(self) -> bool | None:
+        """False where a piece was found, True where all was searched and none was, None where not all was searched."""
+        if self.found:
+            return False
+        return True if self.checked and not self.unchecked else None
+
+    def __add__(self, other: Absence) -> Absence:
+        return Absence(self.found + other.found, self.checked + other.checked, self.unchecked + other.unchecked)
+
+    def under(self, name: str) -> Absence:
+        """The same, each place with the name of its store in front."""
+        return Absence(*([f"{name}: {place}" for place in places] for places in msgspec.structs.astuple(self)))
+
+
+@runtime_checkable
+class Verifies(Protocol):
+    """Looks for bytes in everything the store keeps, after a scrub."""
+
+    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
+        """Search the live rows of an org and the store's files for any of these bytes."""
         ...
 
 

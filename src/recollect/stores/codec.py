@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 import typing
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from math import isfinite
@@ -77,6 +77,20 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
             brief.append(part)
     full = f"kind({', '.join(whole)})"
     return f"kind({', '.join(brief)}) if {' and '.join(empty)} else {full}" if empty else full
+
+
+def kinds() -> Iterator[type[Record]]:
+    """Every kind of record there is, in a fixed order."""
+    from ..messages import Message  # noqa: F401  # defined by being imported
+
+    found: dict[str, type[Record]] = {}
+    queue = list(Record.__subclasses__())
+    while queue:
+        kind = queue.pop(0)
+        queue.extend(kind.__subclasses__())
+        if "table" in vars(kind):
+            found.setdefault(kind.table.name, kind)
+    yield from found.values()
 
 
 def checksum(row: Sequence[Any]) -> int:

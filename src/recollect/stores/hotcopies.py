@@ -185,6 +185,16 @@ class HotSide:
         except HotDown:
             self.distrust(org)
 
+    async def erase(self, org: str | None) -> None:
+        """Drop every copy of an org for good, a rest or not; an error where the hot store cannot be reached."""
+        try:
+            await self._recover()
+            if org is not None:
+                await self._rotate(org)
+        except StoreError:
+            self._failed()
+            raise
+
     async def _tidy(self, org: str, now: int) -> None:
         """Copies end by themselves; their places in the hot store's indexes are cleared as new ones come."""
         self._marks += 1

@@ -16,6 +16,7 @@ from ..ports import to_datetime, to_micros
 from ..records import Job, Key, Receipt, Record, StateEntry, Thread
 from ..values import INT_MAX, INT_MIN
 from .base import (
+    Absence,
     Append,
     Appended,
     Change,
@@ -132,8 +133,14 @@ class MemoryStore:
             found = {key[0] for name, rows in self._tables.items() if name != "marks" for key in rows.by_key}
         return sorted(str(org) for org in found)
 
-    async def scrub(self) -> None:
+    async def scrub(self, org: str | None = None) -> None:
         """RAM keeps no deleted bytes that another process could read."""
+
+    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
+        """The tables that still hold any of these bytes."""
+        from .looking import rows_holding
+
+        return Absence([f"rows of {name}" for name in await rows_holding(self, org, needles)], ["rows in RAM"])
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """What there is to know of RAM."""

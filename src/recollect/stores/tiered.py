@@ -16,6 +16,7 @@ from ..messages import Message
 from ..ports import to_datetime
 from ..records import Job, Key, Mark, StateEntry
 from .base import (
+    Absence,
     Appended,
     Change,
     Claims,
@@ -25,6 +26,7 @@ from .base import (
     R,
     Scrubs,
     Store,
+    Verifies,
 )
 from .hotcopies import Copy, HotDown, HotSide
 from .hotplans import (
@@ -172,12 +174,25 @@ class TieredStore:
         """Every org that has rows."""
         return await self._claims().orgs()
 
-    async def scrub(self) -> None:
+    async def scrub(self, org: str | None = None) -> None:
         """No deleted bytes in the files of either store; a hot one that is away says so."""
         for store in (self.durable, self.hot):
             if not isinstance(store, Scrubs):
                 raise Unsupported(f"the {store.name} store cannot remove deleted bytes from its files")
-            await store.scrub()
+            if store is self.hot:
+                # Copies that hold nothing any more still have the names of rows that are gone.
+                await self._hot.erase(org)
+            await store.scrub(org)
+
+    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
+        """What a search of both stores found."""
+        report = Absence()
+        for store in (self.durable, self.hot):
+            if isinstance(store, Verifies):
+                report += (await store.verify_absent(needles, org=org)).under(store.name)
+            else:
+                report += Absence(unchecked=[f"the {store.name} store (it cannot be searched)"])
+        return report
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """Both stores; what is wrong with the hot one is told, and is no loss."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import CorruptRecord, SchemaError, StoreError, StoreUnavailable, Unsupported
 from ...records import Record
+from ..base import Absence
 from ..codec import Row, codec
 from .schema import APP, look, migrations, roles
 from .seals import reader
@@ -198,12 +199,23 @@ async def holding(session: Session, needles: Sequence[bytes]) -> list[str]:
     quoted_bytes = ",".join(f'"\\\\x{needle.hex()}"' for needle in needles if needle)
     if not quoted_bytes:
         return []
-    await _statement(session, "CHECKPOINT")
     try:
+        await _statement(session, "CHECKPOINT")
         replies = await session.run([Step(_FILES, [f"{{{quoted_bytes}}}".encode()])], repeatable=True)
-    except SchemaError as cause:
+    except (SchemaError, Failed) as cause:
+        if isinstance(cause, Failed) and cause.state != "42501":
+            raise StoreError(f"the files could not be searched ({cause.state}: {cause.message})") from cause
         raise Unsupported("only a superuser can look into the server's files") from cause
     return [path for (path,) in replies[0].rows()]
+
+
+async def look_into_files(session: Session, needles: Sequence[bytes]) -> Absence:
+    """The same as a report; where this user may not look, it says so."""
+    try:
+        found = await holding(session, needles)
+    except Unsupported as refused:
+        return Absence(unchecked=[f"files of {session.options.place} ({refused})"])
+    return Absence(found, ["files of this database and of the write-ahead log (what is not compressed in them)"])
 
 
 async def _value(session: Session, sql: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from ...filters import Filter, document_of, matches
 from ...records import Entry, Job, Key, Record
 from ...runtime import Runtime
-from ..base import Change, R
+from ..base import Absence, Change, R
 from ..codec import codec
 from . import statements as sql
 from .changes import plan, refusal
@@ -188,17 +188,20 @@ class PostgresStore:
         """Live entries of a namespace made by this embedder, nearest first, with their cosine."""
         return await self._search.near(org, ns, embedder, vector, limit, now, kinds)
 
-    async def scrub(self) -> None:
+    async def scrub(self, org: str | None = None) -> None:
         """Rewrite the tables without their dead rows, and let go of the log that held them."""
         from .care import scrub
 
         await scrub(self._session)
 
-    async def verify_absent(self, needles: Sequence[bytes]) -> list[str]:
-        """The names of the server's files that still hold any of these bytes."""
-        from .care import holding
+    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
+        """The tables of an org and the server's files that still hold any of these bytes."""
+        from ..looking import rows_holding
+        from .care import look_into_files
 
-        return await holding(self._session, needles)
+        # Long values are compressed in the files: only as rows can they be read.
+        rows = [f"rows of {name}" for name in await rows_holding(self, org, needles)]
+        return Absence(rows, ["rows of this org"]) + await look_into_files(self._session, needles)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """The server, its settings, the schema, the fence, sizes and problems."""

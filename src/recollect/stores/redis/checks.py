@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Sequence
 
 from redis.exceptions import ResponseError
 
@@ -41,8 +43,7 @@ async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None
         if isinstance(reply, ResponseError):
             out.append((name, None))
         else:
-            words = [bytes(word).decode() for word in reply]
-            out.append((name, dict(zip(words[::2], words[1::2], strict=True))))
+            out.append((name, pairs_of(reply)))
     return out
 
 
@@ -74,11 +75,18 @@ async def read_info(client: Client, *sections: bytes) -> list[tuple[str, dict[st
     """Each server's INFO as pairs."""
     out = []
     for name, reply in await client.everywhere(b"INFO", *sections):
-        pairs = {} if isinstance(reply, ResponseError) else _pairs(bytes(reply).decode("utf-8", "replace"))
-        out.append((name, pairs))
+        out.append((name, {} if isinstance(reply, ResponseError) else parse_info(reply)))
     return out
 
 
-def _pairs(text: str) -> dict[str, str]:
+def parse_info(reply: bytes) -> dict[str, str]:
+    """An INFO reply as pairs."""
+    text = bytes(reply).decode("utf-8", "replace")
     lines = [line.partition(":") for line in text.splitlines() if line and not line.startswith("#")]
     return {name: value for name, _, value in lines}
+
+
+def pairs_of(reply: Sequence[bytes]) -> dict[str, str]:
+    """A CONFIG GET reply as pairs; paths keep bytes that are no text."""
+    words = [os.fsdecode(bytes(word)) for word in reply]
+    return dict(zip(words[::2], words[1::2], strict=True))

@@ -24,6 +24,7 @@ from .clients import Link, Lost, NotSent, link, settings_of
 from .scripts import Script
 
 _HOPS = 16
+Address = tuple[str, int]
 
 
 class Client:
@@ -44,8 +45,8 @@ class Client:
             raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
         self._first = (self._settings.get("host", "localhost"), int(self._settings.get("port", 6379)))
         self._seeds = seeds or [self._first]
-        self._links: dict[tuple[str, int], Link] = {}
-        self._slots: dict[int, tuple[str, int]] = {}
+        self._links: dict[Address, Link] = {}
+        self._slots: dict[int, Address] = {}
 
     @property
     def round_trips(self) -> int:
@@ -68,9 +69,9 @@ class Client:
         """Replies to reads of several keys, each with its own server, in one round trip per server."""
         if self.cluster and not self._slots:
             await self._refresh()
-        groups: dict[tuple[str, int], list[int]] = {}
+        groups: dict[Address, list[int]] = {}
         for number, (key, _) in enumerate(commands):
-            groups.setdefault(self._owner(key), []).append(number)
+            groups.setdefault(self.owner(key), []).append(number)
         replies: list[Any] = [None] * len(commands)
         for address, numbers in groups.items():
             try:
@@ -86,10 +87,18 @@ class Client:
 
     async def everywhere(self, *command: Any) -> list[tuple[str, Any]]:
         """The reply of each server that holds data, with its name; a refusal in its place."""
-        if self.cluster:
-            await self._refresh()
-        addresses = sorted(set(self._slots.values())) if self.cluster else [self._first]
-        return [(self._name(address), await self._one(address, command)) for address in addresses]
+        return [(self.name(address), await self.ask(address, *command)) for address in await self.servers()]
+
+    async def servers(self) -> list[Address]:
+        """The servers that hold data, replicas apart."""
+        if not self.cluster:
+            return [self._first]
+        await self._refresh()
+        return sorted(set(self._slots.values()))
+
+    def reaches(self, address: Address) -> bool:
+        """Whether a server can be asked by its address: all but one are beyond a socket file."""
+        return "path" not in self._settings or address == self._first
 
     async def close(self) -> None:
         """Close every connection made here."""
@@ -102,21 +111,22 @@ class Client:
         except _NoScript as error:
             return error.cause
 
-    async def _one(self, address: tuple[str, int], command: Sequence[Any]) -> Any:
+    async def ask(self, address: Address, *command: Any) -> Any:
+        """The reply of one server, or its refusal."""
         try:
             return await self._link(address).execute(*command)
         except ResponseError as refusal:
             return refusal
         except NotSent as error:
-            raise faults.not_sent(error, self._name(address)) from error.cause
+            raise faults.not_sent(error, self.name(address)) from error.cause
         except Lost as error:
-            raise faults.lost(error, self._name(address), write=False) from error.cause
+            raise faults.lost(error, self.name(address), write=False) from error.cause
 
     async def command(self, key: bytes, *command: Any, write: bool = False) -> Any:
         """The reply of the server that owns `key`; a read that broke off is asked once more."""
         if self.cluster and not self._slots:
             await self._refresh()
-        address, asking, refreshed = self._owner(key), False, False
+        address, asking, refreshed = self.owner(key), False, False
         deadline = time.monotonic() + self._timeout
         hops, repeated = 0, write
         while True:
@@ -127,43 +137,43 @@ class Client:
             except MovedError as error:
                 address, asking, hops = self._moved(error, address), False, hops + 1
                 if hops > _HOPS:
-                    raise faults.refused(error, self._name(address)) from error
+                    raise faults.refused(error, self.name(address)) from error
             except (AskError, TryAgainError, ClusterDownError) as error:
                 if isinstance(error, AskError) and command[0] == b"GET" and not asking:
                     address, asking = (error.host, error.port), True
                     continue
                 # A script needs all of its slot: it waits until the slot has moved, and never runs on half of it.
                 if time.monotonic() > deadline:
-                    raise faults.refused(error, self._name(address)) from error
+                    raise faults.refused(error, self.name(address)) from error
                 await self._runtime.sleep(0.05)
                 if not isinstance(error, TryAgainError):
                     await self._refresh()
-                address, asking = self._owner(key), False
+                address, asking = self.owner(key), False
             except NoScriptError as error:
                 raise _NoScript(error) from error
             except ResponseError as error:
-                raise faults.refused(error, self._name(address)) from error
+                raise faults.refused(error, self.name(address)) from error
             except NotSent as error:
                 if self.cluster and not refreshed:
                     # The slot may have a new owner.
                     refreshed = True
                     await self._refresh()
-                    if self._owner(key) != address:
-                        address, asking = self._owner(key), False
+                    if self.owner(key) != address:
+                        address, asking = self.owner(key), False
                         continue
-                raise faults.not_sent(error, self._name(address)) from error.cause
+                raise faults.not_sent(error, self.name(address)) from error.cause
             except Lost as error:
                 if repeated or error.timeout:
-                    raise faults.lost(error, self._name(address), write=write) from error.cause
+                    raise faults.lost(error, self.name(address), write=write) from error.cause
                 repeated = True
 
-    async def _asked(self, address: tuple[str, int], command: Sequence[Any]) -> Any:
+    async def _asked(self, address: Address, command: Sequence[Any]) -> Any:
         _, reply = await self._link(address).execute_many([(b"ASKING",), command])
         if isinstance(reply, ResponseError):
             raise reply
         return reply
 
-    def _moved(self, error: MovedError, address: tuple[str, int]) -> tuple[str, int]:
+    def _moved(self, error: MovedError, address: Address) -> Address:
         if not self.cluster:
             raise UsageError("this server is part of a Redis Cluster; write the URL as redis+cluster://…") from error
         owner = (error.host or address[0], int(error.port))
@@ -177,12 +187,12 @@ class Client:
             try:
                 reply = await self._link(address).execute(b"CLUSTER", b"SLOTS")
             except ResponseError as error:
-                first = first or _not_a_cluster(error, self._name(address))
+                first = first or _not_a_cluster(error, self.name(address))
                 continue
             except (NotSent, Lost) as error:
                 sent = isinstance(error, Lost)
                 shown = NotSent(error.cause) if sent else error
-                first = first or faults.not_sent(shown, self._name(address))  # type: ignore[arg-type]
+                first = first or faults.not_sent(shown, self.name(address))  # type: ignore[arg-type]
                 continue
             slots = _slots_of(reply, address)
             if slots:
@@ -190,7 +200,8 @@ class Client:
                 return
         raise first or StoreUnavailable("no node of the Redis Cluster knows its slots; nothing was done")
 
-    def _owner(self, key: bytes) -> tuple[str, int]:
+    def owner(self, key: bytes) -> Address:
+        """The server on which a key lives."""
         if not self.cluster:
             return self._first
         slot = key_slot(key)
@@ -199,7 +210,7 @@ class Client:
             raise StoreUnavailable(f"no node of the Redis Cluster serves slot {slot}; nothing was done", slot=slot)
         return address
 
-    def _link(self, address: tuple[str, int]) -> Link:
+    def _link(self, address: Address) -> Link:
         found = self._links.get(address)
         if found is None:
             settings = dict(self._settings)
@@ -208,7 +219,8 @@ class Client:
             found = self._links[address] = link(settings, self._runtime, self._connections)
         return found
 
-    def _name(self, address: tuple[str, int]) -> str:
+    def name(self, address: Address) -> str:
+        """How a server is named to people."""
         path = self._settings.get("path")
         return str(path) if path else f"{address[0]}:{address[1]}"
 
@@ -219,7 +231,7 @@ class _NoScript(Exception):
         self.cause = cause
 
 
-def _parse(url: str) -> tuple[bool, str, list[tuple[str, int]]]:
+def _parse(url: str) -> tuple[bool, str, list[Address]]:
     """Whether a cluster is meant, a URL that redis-py reads, and the nodes named in it."""
     scheme, mark, rest = url.partition("://")
     if scheme.startswith("valkey"):
@@ -239,8 +251,8 @@ def _parse(url: str) -> tuple[bool, str, list[tuple[str, int]]]:
     return True, f"{plain}://{account}{at}{hosts.split(',')[0]}{slash}{tail}", seeds
 
 
-def _slots_of(reply: Any, asked: tuple[str, int]) -> dict[int, tuple[str, int]]:
-    slots: dict[int, tuple[str, int]] = {}
+def _slots_of(reply: Any, asked: Address) -> dict[int, Address]:
+    slots: dict[int, Address] = {}
     for first, last, owner, *_ in reply:
         # A node that does not know its own name answers with an empty one: it is the one we asked.
         host = owner[0].decode() if owner[0] else asked[0]

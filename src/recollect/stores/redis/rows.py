@@ -6,7 +6,6 @@ that follows, which a script can compute when it fills in a sequence number; it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from hashlib import sha1
 from typing import Any
@@ -91,20 +90,6 @@ class Layout:
 def layout(kind: type[Record]) -> Layout:
     """The layout of a kind, made on first use."""
     return Layout(kind)
-
-
-def kinds() -> Iterator[type[Record]]:
-    """Every kind of record there is, in a fixed order."""
-    from ...messages import Message  # noqa: F401  # defined by being imported
-
-    found: dict[str, type[Record]] = {}
-    queue = list(Record.__subclasses__())
-    while queue:
-        kind = queue.pop(0)
-        queue.extend(kind.__subclasses__())
-        if "table" in vars(kind):
-            found.setdefault(kind.table.name, kind)
-    yield from found.values()
 
 
 _Field = tuple[int | None, str]

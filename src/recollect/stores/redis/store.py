@@ -11,12 +11,12 @@ from ...errors import SchemaError, StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import Filter, document_of, matches
 from ...records import Job, Key, Record
 from ...runtime import Runtime
-from ..base import Append, Change, R
-from ..codec import codec
+from ..base import Absence, Append, Change, R
+from ..codec import codec, kinds
 from . import batches, checks, upkeep
 from .keys import AFTER_ALL, ORGS_KEY, SCHEMA_KEY, base_of, bounds, encode_key, stamp
 from .routing import Client
-from .rows import Layout, kinds, layout
+from .rows import Layout, layout
 from .scripts import APPLY, CLAIM, PURGE, SCAN
 
 SCHEMA = 1
@@ -204,9 +204,17 @@ class RedisStore:
         tables = [kind.table.name.encode() for kind in kinds() if kind.table.name != "marks"]
         return await self._holders(b"@", tables)
 
-    async def scrub(self) -> None:
-        """Rewrite the server's files, so that nothing deleted is left in them."""
-        await upkeep.scrub(self._client, self._runtime)
+    async def scrub(self, org: str | None = None) -> None:
+        """Rewrite the files of every server, so that nothing deleted is left in them."""
+        from . import files
+
+        await files.scrub(self._client, self._runtime)
+
+    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
+        """Search the keys of an org and the servers' files; what cannot be read here is named."""
+        from . import files
+
+        return await files.search(self._client, self._runtime, self._base(org), needles)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """What the servers are, what they promise, and with `deep` whether every row is what was written."""

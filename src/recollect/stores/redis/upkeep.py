@@ -1,21 +1,15 @@
-"""For doctor and forget: what stands under the store, and files without deleted bytes."""
+"""For doctor: what stands under the store, and whether its rows are well."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from redis.exceptions import ResponseError
-
-from ...errors import CorruptRecord, StoreError, StoreTimeout
-from ...runtime import Runtime
+from ...errors import CorruptRecord
 from . import checks
 from .keys import AFTER_ALL
 from .routing import Client
 from .rows import Layout
 from .scripts import SCAN
-
-_POLL_SECONDS = 0.02
-_PATIENCE = 30_000
 
 
 async def diagnose(client: Client, durability: str) -> dict[str, Any]:
@@ -60,36 +54,3 @@ async def count_rows(client: Client, base: bytes, kept: Layout) -> tuple[int, in
         if last is None:
             return good, bad
         low = last + b"\0"
-
-
-async def scrub(client: Client, runtime: Runtime) -> None:
-    """Rewrite the append-only file and the snapshot of every server, and wait for the end."""
-    settings = dict(await checks.read_settings(client))
-    infos = await checks.read_info(client, b"persistence")
-    if any(info.get("aof_enabled") == "1" for _, info in infos):
-        await _idle(client, runtime)
-        await _start(client, b"BGREWRITEAOF")
-        await _idle(client, runtime)
-    if any((known or {}).get("save", "unknown") for known in settings.values()):
-        await _start(client, b"BGSAVE")
-        await _idle(client, runtime)
-    for name, info in await checks.read_info(client, b"persistence"):
-        if info.get("aof_last_bgrewrite_status") == "err" or info.get("rdb_last_bgsave_status") == "err":
-            raise StoreError(f"Redis at {name} could not rewrite its files; see its log and its disk", address=name)
-
-
-async def _start(client: Client, command: bytes) -> None:
-    for name, reply in await client.everywhere(command):
-        if isinstance(reply, ResponseError):
-            raise StoreError(f"Redis at {name} refused {command.decode()}; deleted bytes may be left", address=name)
-
-
-async def _idle(client: Client, runtime: Runtime) -> None:
-    """Wait until no server is writing a file."""
-    busy = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
-    for _ in range(_PATIENCE):
-        infos = await checks.read_info(client, b"persistence")
-        if not any(info.get(name) == "1" for _, info in infos for name in busy):
-            return
-        await runtime.sleep(_POLL_SECONDS)
-    raise StoreTimeout("Redis is still rewriting its files; deleted bytes may be left in the old ones")

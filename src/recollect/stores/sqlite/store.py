@@ -14,7 +14,7 @@ from ...filters import Filter, document_of, matches
 from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Mark, Record, Tombstone
 from ...runtime import Runtime
-from ..base import Change, Delete, DeleteRange, Expect, Load, Put, R, live
+from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, live
 from ..codec import Row, checksum, codec, decoded, verify
 from .changes import encode_changes, run_changes
 from .changes import lease as give
@@ -121,17 +121,18 @@ class SqliteStore:
         read = self._connections.read
         return await self._runtime.call(lambda: read(lambda cursor: term_counts(cursor, org, ns, terms)))
 
-    async def scrub(self) -> None:
+    async def scrub(self, org: str | None = None) -> None:
         """Remove deleted bytes from the file and its WAL."""
         from .care import scrub
 
         await self._runtime.call(scrub, self._connections)
 
-    async def verify_absent(self, needles: Sequence[bytes]) -> list[str]:
-        """The names of files that still hold any of these bytes."""
+    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
+        """The files that still hold any of these bytes: the database, its log and what is beside them."""
         from .care import holding
 
-        return await self._runtime.call(holding, self._connections.files(), needles)
+        files = self._connections.files()
+        return Absence(await self._runtime.call(holding, files, needles), [file.name for file in files])
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """SQLite's version, the file, its schema, settings, size and health."""

@@ -132,6 +132,7 @@ local function delete_range(i)
   for _, member in ipairs(call('ZRANGEBYLEX', t.order, '[' .. low, '(' .. high)) do
     local e = entry(t, member)
     if e.new then e.new, gone = false, gone + 1 end
+    e.listed = true
   end
   for _, e in ipairs(touched) do  -- rows made earlier in this batch are in no order yet
     if e.t == t and e.new and not e.old and not before(e.member, low) and before(e.member, high) then
@@ -207,6 +208,9 @@ for _, e in ipairs(touched) do
       gone[e.t] = gone[e.t] or {}
       table.insert(gone[e.t], e)
     end
+  elseif e.listed and not e.new then  -- the server collected the row itself: its name goes from the orders too
+    call('ZREM', e.t.order, e.member)
+    call('ZREM', e.t.expiry, e.member)
   end
 end
 for t, removed in pairs(gone) do drop_all(t, removed) end

@@ -33,6 +33,7 @@ while true do
   for i, row in ipairs(rows) do
     if not row or (places[i] and not belongs(row, places[i])) then
       call('ZREM', order, members[i])
+      if not row then call('ZREM', t.expiry, places[i] and sub(members[i], #places[i] + 2) or members[i]) end
     else
       local expires = string.match(row, '^([^;]*);', t.start)
       if expires == '' or expires > now then

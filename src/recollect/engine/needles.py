@@ -1,0 +1,87 @@
+"""Pieces of what is forgotten, kept in RAM while it goes, to look for in rows and files afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..messages import Message
+from ..records import (
+    CachedEntity,
+    CheckpointStep,
+    Document,
+    Fact,
+    Learning,
+    Record,
+    StateEntry,
+    Summary,
+    WorkingDocument,
+)
+from ..values import decode_json, encode_json
+
+LONG = 16
+SHORT = 8
+LENGTH = 64
+AT_MOST = 64
+AT_ONCE = 16
+
+_FIELDS: dict[type[Record], str] = {
+    Message: "content",
+    Document: "text",
+    Summary: "text",
+    Learning: "content",
+    Fact: "value",
+    StateEntry: "value",
+    CachedEntity: "value",
+    WorkingDocument: "doc",
+    CheckpointStep: "body",
+}
+
+
+class Needles:
+    """A bounded set of telling pieces."""
+
+    def __init__(self) -> None:
+        self.bytes: set[bytes] = set()
+
+    def remember(self, rows: Sequence[Record]) -> None:
+        """Keep a piece of some of these rows, spread evenly over them."""
+        for row in rows[:: len(rows) // AT_ONCE + 1]:
+            piece = _piece(row)
+            if piece is not None and len(self.bytes) < AT_MOST:
+                # Some columns keep a text as it is, some as JSON, where quotes and line ends are written otherwise.
+                self.bytes |= {piece.encode(), encode_json(piece)[1:-1].encode()}
+
+
+def _piece(row: Record) -> str | None:
+    name = next((name for kind, name in _FIELDS.items() if isinstance(row, kind)), None)
+    if name is None:
+        return None
+    value = getattr(row, name)
+    if isinstance(row, CheckpointStep):
+        value = decode_json(value) if row.snapshot else None
+    longest = max((text for text in _texts(value) if _telling(text)), key=len, default=None)
+    return None if longest is None else longest[:LENGTH]
+
+
+def _texts(value: Any) -> list[str]:
+    """Every text in a value, keys apart."""
+    out, stack = [], [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+        elif isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple):
+            stack.extend(item)
+        elif isinstance(item, msgspec.Struct):
+            stack.extend(msgspec.structs.astuple(item))
+    return out
+
+
+def _telling(text: str) -> bool:
+    """Whether a text is unlikely to be in what someone else wrote: long, or short and not just a word."""
+    return len(text) >= LONG or (len(text) >= SHORT and not text.isalpha())

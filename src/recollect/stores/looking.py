@@ -1,0 +1,30 @@
+"""Looking for bytes in the live rows of an org, through the store's own reads: what a byte scan of files cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..records import Record
+from .base import Store
+from .codec import codec, kinds
+
+PAGE = 500
+
+
+async def rows_holding(store: Store, org: str, needles: Sequence[bytes]) -> list[str]:
+    """The tables in which a row of the org, expired or not, holds any of the needles."""
+    if not needles:
+        return []
+    return [kind.table.name for kind in kinds() if await _holds(store, kind, org, needles)]
+
+
+async def _holds(store: Store, kind: type[Record], org: str, needles: Sequence[bytes]) -> bool:
+    after = None
+    encode = codec(kind).encode
+    while page := await store.scan(kind, (org,), now=0, after=after, limit=PAGE):
+        for record in page:
+            cells = [cell.encode() if isinstance(cell, str) else cell for cell in encode(record)]
+            if any(needle in cell for cell in cells if isinstance(cell, bytes) for needle in needles):
+                return True
+        after = page[-1].row_key[1:]
+    return False

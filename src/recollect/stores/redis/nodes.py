@@ -1,0 +1,159 @@
+"""The servers that keep our rows, replicas too: what they say of themselves, and where their files are."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from redis.exceptions import ResponseError
+
+from ...errors import StoreError, StoreTimeout
+from ...runtime import Runtime
+from . import checks
+from .routing import Address, Client
+
+_POLL_SECONDS = 0.02
+_PATIENCE = 30_000
+_SETTINGS = (b"dir", b"dbfilename", b"appendfilename", b"appenddirname", b"logfile", b"save")
+
+
+class Server(msgspec.Struct):
+    """A server that keeps our rows: a primary, or a replica of one."""
+
+    address: Address
+    name: str
+    info: dict[str, str]
+    settings: dict[str, str] | None
+    primary: Address
+
+    @property
+    def files(self) -> list[Path]:
+        """The files on this machine that its settings name."""
+        return [] if self.settings is None else _files(self.settings)
+
+    @property
+    def appends(self) -> bool:
+        """Whether it has an append-only file, or one from when it had."""
+        if self.info.get("aof_enabled") == "1":
+            return True
+        return self.here and any(".aof" in path.name or ".base." in path.name for path in self.files)
+
+    @property
+    def saves(self) -> bool:
+        """Whether it has a snapshot, by its settings, by what it did, or because one lies there."""
+        if (self.settings or {}).get("save", "unknown") or self.address != self.primary:
+            return True
+        loaded = self.info.get("aof_enabled") != "1" and self.info.get("rdb_last_load_keys_loaded", "0") != "0"
+        if loaded or self.info.get("rdb_saves", "0") != "0":
+            return True
+        return self.here and any(path.name == (self.settings or {}).get("dbfilename") for path in self.files)
+
+    @property
+    def here(self) -> bool:
+        """Whether it listens on this machine, though perhaps in a container with files of its own."""
+        return self.name.startswith("/") or _is_local(self.address[0])
+
+
+async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
+    """Primaries and their replicas, and in words those that could not be asked."""
+    found: dict[Address, Server] = {}
+    away: list[str] = []
+    waiting = [(address, address) for address in await client.servers()]
+    while waiting:
+        address, primary = waiting.pop(0)
+        if address in found:
+            continue
+        try:
+            server = await _server(client, address, primary)
+        except StoreError:
+            if address == primary:
+                raise
+            server = None
+        if server is None or (address != primary and server.info.get("master_link_status") != "up"):
+            away.append(f"files of the replica {address[0]}:{address[1]} (it cannot be reached, or its primary cannot)")
+            continue
+        found[address] = server
+        replicas = _replicas(server.info)
+        waiting += [(replica, primary) for replica in replicas]
+        if not replicas and address == primary and server.info.get("repl_backlog_histlen", "0") != "0":
+            # What a replica missed is sent to it when it comes back, and written to its files then.
+            away.append(f"files of a replica of {server.name} (it is not connected)")
+    return list(found.values()), away
+
+
+async def _server(client: Client, address: Address, primary: Address) -> Server:
+    if not client.reaches(address):
+        raise StoreError("a replica of a server that is reached through a socket file")
+    info = await client.ask(address, b"INFO", b"all")
+    if isinstance(info, ResponseError):
+        raise StoreError(f"Redis at {client.name(address)} does not tell what it does (INFO is not allowed)")
+    told = await client.ask(address, b"CONFIG", b"GET", *_SETTINGS)
+    settings = None if isinstance(told, ResponseError) else checks.pairs_of(told)
+    return Server(address, client.name(address), checks.parse_info(info), settings, primary)
+
+
+def _replicas(info: dict[str, str]) -> list[Address]:
+    lines = [value for name, value in info.items() if name.startswith("slave") and name[5:].isdecimal()]
+    told = [dict(part.split("=", 1) for part in line.split(",")) for line in lines]
+    return [(parts["ip"], int(parts["port"])) for parts in told]
+
+
+async def until(
+    client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, str]], bool], complaint: str
+) -> dict[str, str]:
+    """What a server says of itself, once that is as it should be."""
+    for _ in range(_PATIENCE):
+        info = await info_of(client, server.address)
+        if ready(info):
+            return info
+        await runtime.sleep(_POLL_SECONDS)
+    raise StoreTimeout(complaint, address=server.name)
+
+
+async def info_of(client: Client, address: Address) -> dict[str, str]:
+    """What a server says of itself now."""
+    reply = await client.ask(address, b"INFO", b"all")
+    return {} if isinstance(reply, ResponseError) else checks.parse_info(reply)
+
+
+def _files(settings: dict[str, str]) -> list[Path]:
+    """Snapshots, append-only files, what a broken-off rewriting left of either, and the log."""
+    folder = Path(settings["dir"])
+    name, inner = settings.get("appendfilename", "appendonly.aof"), settings.get("appenddirname", "appendonlydir")
+    found = [folder / settings.get("dbfilename", "dump.rdb"), *_listed(folder / inner)]
+    found += [path for path in _listed(folder) if path.name.startswith((f"{name}", "temp-"))]
+    if settings.get("logfile"):
+        found.append(folder / settings["logfile"])
+    return [path for path in dict.fromkeys(found) if _is_file(path)]
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:  # not here, or not ours to read: then the mark is not found either
+        return []
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _is_local(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(socket.gethostbyname(host))
+    except (OSError, ValueError):
+        return False
+    if address.is_loopback:
+        return True
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((str(address), 0))  # only an address of this machine can be bound
+        except OSError:
+            return False
+        return True
