@@ -15,6 +15,8 @@ from .subject import restore, scraps, unset, untailed, with_owner
 MAX_TEXT = 20_000
 """What follows in a longer message is pasted matter, not talk."""
 MAX_SENTENCE = 600
+MAX_CLAUSES = 400
+"""Nobody states more of themselves in one message; it bounds the work on hostile text."""
 
 
 class Clause(msgspec.Struct, frozen=True):
@@ -231,7 +233,9 @@ def clauses(text: str) -> list[Clause]:
     for start, end in _sentences(own):
         out += _clauses_of(own[start:end], text[start:end], (start, end), before)
         before = own[start:end]
-    return out
+        if len(out) >= MAX_CLAUSES:
+            break
+    return out[:MAX_CLAUSES]
 
 
 def mask(text: str) -> str:
@@ -311,14 +315,22 @@ def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool, 
     )
 
 
+_MARKUP = re.compile(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+_APOSTROPHES = re.compile(r"\b(?:(im)|(i)ve|(do|does|did|is|are|was|ca|wo|have|has)nt|(can)not)\b", re.I)
+
+
 def normalise(text: str) -> str:
     """Straight quotes, single spaces, and the apostrophes that people leave out."""
     text = " ".join(text.replace("’", "'").replace("‘", "'").replace("**", "").split())
-    text = re.sub(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)", "", text)
-    text = re.sub(r"\bim\b", "I'm", text, flags=re.I)
-    text = re.sub(r"\b(i)ve\b", r"\1've", text, flags=re.I)
-    text = re.sub(r"\b(do|does|did|is|are|was|ca|wo)nt\b", r"\1n't", text, flags=re.I)
-    return re.sub(r"\bcannot\b", "can't", text, flags=re.I)
+    return _APOSTROPHES.sub(_apostrophe, _MARKUP.sub("", text))
+
+
+def _apostrophe(match: re.Match[str]) -> str:
+    if match[1]:
+        return "I'm"
+    if match[2]:
+        return f"{match[2]}'ve"
+    return f"{match[3]}n't" if match[3] else f"{match[4]}'t"
 
 
 def opening(text: str) -> tuple[str, bool, bool]:
@@ -348,14 +360,13 @@ def _is_question(sentence: str) -> bool:
     return bool(_TAG.search(sentence)) or last == sentence or not _QUESTION_START.match(opening(last)[0])
 
 
+_WH = re.compile(
+    r"(?:and |but |so )*(?:what|where|who|whom|whose|why|how|which|what's|where's|who's|how's|when's)\b", re.I
+)
+
+
 def _asks(sentence: str) -> bool:
-    return bool(_INVERTED.match(sentence)) or bool(
-        re.match(
-            r"(?:and |but |so )*(?:what|where|who|whom|whose|why|how|which|what's|where's|who's|how's|when's)\b",
-            sentence,
-            re.I,
-        )
-    )
+    return bool(_INVERTED.match(sentence) or _WH.match(sentence))
 
 
 def _pieces(sentence: str) -> list[tuple[str, bool]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .keys import slug
 from .reading import normalise, opening
@@ -129,9 +130,14 @@ _ONE_OFF = re.compile(
 _OWN = re.compile(r"(?:i|i'm|my|we|our|please|when|whenever|if|for|from|in|on|always|never|don't|stop|keep)\b", re.I)
 
 
+@lru_cache(maxsize=8)
+def _opened(sentence: str) -> str:
+    return opening(normalise(sentence))[0].rstrip(" .!")
+
+
 def standing_instruction(clause: str, sentence: str) -> str | None:
     """What is asked for good, not for the task at hand; None when it is not that."""
-    whole = opening(normalise(sentence))[0].rstrip(" .!")
+    whole = _opened(sentence)
     if _ONE_OFF.search(whole):
         return None
     if _LEADING.match(whole) or _ON_EVERY.match(whole):

@@ -209,12 +209,15 @@ def _base(match: re.Match[str]) -> str:
     return "y" if match[0] == "ies" else ""
 
 
+_COMMAS = re.compile(r",\s*(?:and\s+)?|\s+and (?=(?:about |around )?\d)")
+
+
 def scraps(piece: str) -> list[str]:
     """What follows in a row of scraps ("I'm Jonas, 27, from Malmö") or in a shortened clause, as statements."""
     out: list[str] = []
     piece = piece.rstrip(" .!")
     if _INTRODUCED.match(piece):
-        for part in re.split(r",\s*(?:and\s+)?|\s+and (?=(?:about |around )?\d)", piece)[1:5]:
+        for part in _COMMAS.split(piece)[1:5]:
             out += next((pattern.sub(said, part) for pattern, said in _SCRAPS if pattern.fullmatch(part)), "").split("\n")
     reduced = _REDUCED.match(piece)
     if reduced:
@@ -222,9 +225,12 @@ def scraps(piece: str) -> list[str]:
     return [piece, *(item for item in out if item)]
 
 
+_OWNED = re.compile(r"(?:my|our|I'm|I am|name)\b", re.I)
+
+
 def with_owner(piece: str, before: str) -> str:
     """A piece that leaves "my" to the one before it: "my email is …, number is …"."""
-    if re.match(r"(?:my|our|I'm|I am|name)\b", before, re.I):
+    if _OWNED.match(before):
         return _MY_TOO.sub(r"my \g<x>", piece)
     return piece
 

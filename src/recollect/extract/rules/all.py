@@ -1,4 +1,4 @@
-"""Every rule, by the letter a clause starts with; order does not matter, the surer of two readings of one key wins."""
+"""Every rule, by how a clause starts; order does not matter, the surer of two readings of one key wins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import (
     tools,
     work,
 )
-from .base import Rule
+from .base import OPENING, Rule
 
 RULES: tuple[Rule, ...] = (
     *identity.RULES,
@@ -41,15 +41,15 @@ RULES: tuple[Rule, ...] = (
     *schedule.RULES,
 )
 
-_BY_LETTER: dict[str, tuple[Rule, ...]] = {}
+_BY_OPENING: dict[str, tuple[Rule, ...]] = {}
 
 
 def rules_for(clause: str) -> tuple[Rule, ...]:
     """The rules that can match a clause that starts like this one."""
-    letter = clause[:1].lower()
-    found = _BY_LETTER.get(letter)
+    opening = clause[:OPENING].lower()
+    found = _BY_OPENING.get(opening)
     if found is None:
-        found = tuple(item for item in RULES if item.opens is None or letter in item.opens)
-        if len(_BY_LETTER) < 64:
-            _BY_LETTER[letter] = found
+        found = tuple(item for item in RULES if any(opening.startswith(start) for start in item.opens))
+        if len(_BY_OPENING) < 1024:
+            _BY_OPENING[opening] = found
     return found

@@ -53,8 +53,8 @@ class Rule(msgspec.Struct, frozen=True):
     pattern: re.Pattern[str]
     build: Build
     negative: bool = False
-    opens: frozenset[str] | None = None
-    """The letters a match may begin with; None for any."""
+    opens: frozenset[str] = frozenset({""})
+    """How a match may begin, in small letters; the empty text is any way."""
 
 
 def rule(pattern: str, build: Build, *, negative: bool = False) -> Rule:
@@ -62,29 +62,43 @@ def rule(pattern: str, build: Build, *, negative: bool = False) -> Rule:
     return Rule(re.compile(pattern, re.I), build, negative, openings(pattern))
 
 
-_EMPTY_GROUP = re.compile(r"\(\?P<\w+>\)")
+OPENING = 5
+"""So many letters of a clause choose the rules that are tried on it."""
 _GROUP = re.compile(r"\(\?(?::|P<\w+>)")
+_LOOK = re.compile(r"\(\?[=!]")
 
 
-def openings(pattern: str) -> frozenset[str] | None:
-    """The letters a pattern can start with, where its text tells; a rule is only tried on clauses that start so."""
-    pattern = _EMPTY_GROUP.sub("", pattern)
-    if pattern[:1].isalpha():
-        return None if pattern[1:2] in ("?", "*") else frozenset(pattern[0].lower())
+def openings(pattern: str, room: int = OPENING) -> frozenset[str]:
+    """The texts that a match of a pattern can start with, as far as its own text tells."""
+    if not pattern or room == 0:
+        return frozenset({""})
+    head, tail = pattern[0], pattern[1:]
+    if (head.isalnum() or head in " '") and tail[:1] not in ("?", "*", "{", "+"):
+        return frozenset(head.lower() + rest for rest in openings(tail, room - 1))
+    look = _LOOK.match(pattern)
+    if look:
+        return openings(pattern[_choices(pattern, look.end())[0] :], room)
     group = _GROUP.match(pattern)
     if not group:
-        return None
+        return frozenset({""})
     end, choices = _choices(pattern, group.end())
-    letters = [openings(choice) for choice in choices]
-    if pattern[end : end + 1] in ("?", "*", "{"):
-        letters.append(openings(pattern[end + 1 :].lstrip("?")) if pattern[end] != "{" else None)
-    known = [found for found in letters if found]
-    return frozenset().union(*known) if known and len(known) == len(letters) else None
+    repeat, tail = pattern[end : end + 1], pattern[end:]
+    if repeat in ("*", "{", "+"):
+        return frozenset({""}) if repeat != "*" else _union(choices, room) | openings(tail.lstrip("*?"), room)
+    if repeat == "?":
+        tail = tail[1:].lstrip("?")
+        return _union([choice + tail for choice in choices], room) | openings(tail, room)
+    return _union([choice + tail for choice in choices], room)
+
+
+def _union(patterns: Iterable[str], room: int) -> frozenset[str]:
+    return frozenset().union(*(openings(pattern, room) for pattern in patterns))
 
 
 def _choices(pattern: str, begin: int) -> tuple[int, list[str]]:
     """Where a group ends, and its alternatives."""
-    depth, start, choices, in_class, at = 1, begin, [], False, begin
+    depth, start, at, in_class = 1, begin, begin, False
+    choices: list[str] = []
     while depth:
         char = pattern[at]
         if char == "\\":
@@ -97,7 +111,7 @@ def _choices(pattern: str, begin: int) -> tuple[int, list[str]]:
             depth += 1
         elif char == ")":
             depth -= 1
-        if not in_class and char != "\\" and ((char == "|" and depth == 1) or depth == 0):
+        if not in_class and ((char == "|" and depth == 1) or depth == 0):
             choices.append(pattern[start:at])
             start = at + 1
         at += 1
