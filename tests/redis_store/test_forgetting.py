@@ -284,6 +284,29 @@ def test_names_of_rows_that_the_server_collected_go_with_a_range(
     run(store.close())
 
 
+# -- as the hot tier
+
+
+def test_a_hot_store_that_is_away_is_told_and_forgets_when_it_is_back(start: Start, tmp_path: Path) -> None:
+    server = start(options={"save": "3600 1"})
+    with Memory(tmp_path / "memory.db", hot=server.url, embedder=None, worker=False) as memory:
+        memory.threads.create("user:ada", id="telling-thread")
+        memory.threads.append("telling-thread", SECRET)
+        assert [message.text for message in memory.threads.recent("telling-thread")] == [SECRET]
+        server.kill()
+        with pytest.raises(StoreError):
+            memory.forget(user="ada", physical=True)
+        assert memory.threads.get("telling-thread") is None
+        server.restart()
+        hot = RedisStore(server.url, runtime=BlockingRuntime(), on_risk="ignore")
+        assert run_blocking(hot.verify_absent([NEEDLE], org="default")).found[0] == "rows of state"
+        memory.forget(source="anything")
+        assert run_blocking(memory._core.scan(Job, "forget")) == []
+        for needle in (NEEDLE, b"telling-thread"):
+            assert run_blocking(memory._core.store.verify_absent([needle], org="default")).verified is True  # type: ignore[attr-defined]
+        run_blocking(hot.close())
+
+
 # -- a full disk
 
 

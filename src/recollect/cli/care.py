@@ -8,8 +8,8 @@ import time
 import click
 import msgspec
 
-from ..errors import StoreError, UsageError
 from ..engine.forget import Erasure
+from ..errors import StoreError, UsageError
 from .session import Session, cell, plain, progress, session_of
 
 

@@ -143,6 +143,5 @@ def _forgotten(path: str) -> None:
         erasure = memory.forget(user="ada", physical=True)
         table([{"kind": kind, "removed": count} for kind, count in erasure.counts.items()], ("kind", "removed"))
         left = memory.recall("launch budget masks Lisbon", top_k=3)
-        click.echo(
-            f"  left in the file: {'nothing' if erasure.verified else erasure.found}; recalled now: {len(left)} hits"
-        )
+        trace = "nothing" if erasure.verified else erasure.found or erasure.unchecked
+        click.echo(f"  left in the file: {trace}; recalled now: {len(left)} hits")
