@@ -174,9 +174,6 @@ class _Walk:
 
     def _insert(self, path: Path, piece: Segment) -> None:
         add_insert(self.edits, piece.lead + piece.text())
-        self._place(path, piece)
-
-    def _place(self, path: Path, piece: Segment) -> None:
         self._pieces[path] = (self._size, piece)
         self._size += piece.size
         self._weight += piece.weight
@@ -197,7 +194,9 @@ class _Walk:
                 add_insert(edits, new.text())
             else:
                 add_diff(edits, at + len(old.lead), old.text(), new.text())
-        self._place(path, new)
+        self._pieces[path] = (self._size, new)
+        self._size += new.size
+        self._weight += new.weight
 
 
 def _later(old: Segment, value: Any) -> Segment:

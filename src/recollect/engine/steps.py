@@ -114,9 +114,11 @@ def save_changes(
     image, edits = _next_image(saved, state, update, extend)
     items, new = _next_items(saved, completed, done)
     body = None if edits is None or new is None else encode_edits(edits)
-    snapshot = body is None or new is None or _due(saved, image, body, new)
+    weight = 0 if body is None or new is None else _weight(body, new)
+    snapshot = body is None or new is None or _due(saved, image, weight)
     if snapshot or body is None or new is None:
         body, new = image.text(), tuple(items)
+        weight = _weight(body, new)
     number, at = saved.task.saved + 1, core.at()
     task = msgspec.structs.replace(
         saved.task,
@@ -141,7 +143,6 @@ def save_changes(
         actor=core.scope.actor,
         created_at=at,
     )
-    weight = _weight(body, new)
     after = Saved(
         task,
         image,
@@ -194,25 +195,27 @@ def _next_items(
 ) -> tuple[dict[str, None], tuple[str, ...] | None]:
     """All completed subtasks, and those that are new; None where some are no longer complete."""
     if completed is None:
-        new = tuple(item for item in dict.fromkeys(done) if item not in saved.completed)
+        added = {item: None for item in done if item not in saved.completed}
         # Shared on purpose: the set only grows, and copying it would cost more with every subtask.
-        saved.completed.update(dict.fromkeys(new))
-        return saved.completed, new
+        saved.completed.update(added)
+        return saved.completed, tuple(added)
+    if not completed and not saved.completed:
+        return saved.completed, ()
     items = dict.fromkeys(completed)
     kept = list(items)[: len(saved.completed)] == list(saved.completed)
     return items, tuple(list(items)[len(saved.completed) :]) if kept else None
 
 
-def _due(saved: Saved, image: Image, body: str, new: tuple[str, ...]) -> bool:
+def _due(saved: Saved, image: Image, weight: int) -> bool:
     """Whether the next step is better kept whole: the deltas since the last snapshot would outweigh it."""
     deltas = saved.task.saved - saved.task.base + 1
     if deltas > MAX_DELTAS or deltas * image.size > REPLAY_BYTES:
         return True
-    return saved.since + _weight(body, new) > max(saved.based, FLOOR_BYTES)
+    return saved.since + weight > max(saved.based, FLOOR_BYTES)
 
 
 def _weight(body: str, completed: Sequence[str]) -> int:
-    return len(body) + sum(map(len, completed)) + 3 * len(completed)
+    return len(body) + (sum(map(len, completed)) + 3 * len(completed) if completed else 0)
 
 
 def _prune(changes: list[Change], after: Saved) -> None:

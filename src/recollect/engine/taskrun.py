@@ -148,10 +148,10 @@ class TaskRun:
             done=done,
             keep=self._keep,
             step=step,
-            **{"leased_until": self._until(), **fields},
+            **(fields or {"leased_until": self._until()}),
         )
         try:
-            await self._commit([*changes, *(self._effects or ())], saved)
+            await self._commit(changes if not self._effects else [*changes, *self._effects], saved)
         except BaseException:
             for item in new:
                 saved.completed.pop(item, None)
@@ -169,7 +169,11 @@ class TaskRun:
             if cause.facts.get("key") != saved.task.row_key:
                 raise
             raise self._lost("another worker took over") from cause
-        done = [change for change, result in zip(changes, results, strict=True) if _replayed(result)]
+        done = [
+            change
+            for change, result in zip(changes, results, strict=True)
+            if type(result) is Appended and result.replayed
+        ]
         if done:
             # An append already done under its key made the whole apply a replay: the rest is still to be done.
             await self._commit([change for change in changes if change not in done], saved)
@@ -284,7 +288,3 @@ def _changed(state: Any, update: Mapping[str, Any], extend: Mapping[str, list[An
         state[key].extend(items)
     state.update(update)
     return state
-
-
-def _replayed(result: Any) -> bool:
-    return isinstance(result, Appended) and result.replayed

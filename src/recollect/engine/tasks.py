@@ -68,7 +68,8 @@ class Tasks:
         kept = kept_steps(keep)
 
         async def attempt() -> Saved:
-            saved = await self._current(given.task_id)
+            # As this handle saved it last, else as the store has it; a wrong memory ends in Conflict.
+            saved = self._saved.get(given.task_id) or await load(self._core, given.task_id)
             if saved is not None and expect is not None and saved.task.version != expect:
                 raise Conflict(
                     "the task moved on; resume it again", expected=expect, actual=saved.task.version, task=given.task_id
@@ -111,10 +112,6 @@ class Tasks:
             raise
         self._remember(after)
         return after
-
-    async def _current(self, task_id: str) -> Saved | None:
-        """The task as this handle saved it last, else as the store has it; a wrong memory ends in Conflict."""
-        return self._saved.get(task_id) or await load(self._core, task_id)
 
     def _remember(self, saved: Saved) -> None:
         if self._core.batch is not None:
@@ -192,13 +189,18 @@ def as_checkpoint(given: Checkpoint | Mapping[str, Any]) -> Checkpoint:
     if not isinstance(given, Checkpoint):
         if not isinstance(given, Mapping):
             raise InvalidValue(f"a checkpoint is a Checkpoint or a dict, not {type(given).__name__}")
-        unknown = set(given) - set(Checkpoint.__struct_fields__)
-        if unknown or "task_id" not in given:
-            raise InvalidValue(f"a checkpoint needs task_id, and has no {', '.join(sorted(unknown)) or 'other fields'}")
-        given = Checkpoint(**given)
+        try:
+            given = Checkpoint(**given)
+        except TypeError as cause:
+            unknown = sorted(str(name) for name in given if name not in Checkpoint.__struct_fields__)
+            raise InvalidValue(
+                f"a checkpoint needs task_id, and has no {', '.join(unknown) or 'other fields'}"
+            ) from cause
     check_name(given.task_id, "task id")
     if type(given.step) is not int:
         raise InvalidValue("step must be a whole number")
+    if given.completed_subtasks == ():
+        return given
     items = tuple(check_name(item, "subtask") for item in given.completed_subtasks)
     return msgspec.structs.replace(given, completed_subtasks=items)
 
