@@ -187,15 +187,7 @@ class Tasks:
 def as_checkpoint(given: Checkpoint | Mapping[str, Any]) -> Checkpoint:
     """A checked checkpoint from one or from a dict."""
     if not isinstance(given, Checkpoint):
-        if not isinstance(given, Mapping):
-            raise InvalidValue(f"a checkpoint is a Checkpoint or a dict, not {type(given).__name__}")
-        try:
-            given = Checkpoint(**given)
-        except TypeError as cause:
-            unknown = sorted(str(name) for name in given if name not in Checkpoint.__struct_fields__)
-            raise InvalidValue(
-                f"a checkpoint needs task_id, and has no {', '.join(unknown) or 'other fields'}"
-            ) from cause
+        given = _read(given)
     check_name(given.task_id, "task id")
     if type(given.step) is not int:
         raise InvalidValue("step must be a whole number")
@@ -203,6 +195,17 @@ def as_checkpoint(given: Checkpoint | Mapping[str, Any]) -> Checkpoint:
         return given
     items = tuple(check_name(item, "subtask") for item in given.completed_subtasks)
     return msgspec.structs.replace(given, completed_subtasks=items)
+
+
+def _read(given: Mapping[str, Any]) -> Checkpoint:
+    if not isinstance(given, Mapping):
+        raise InvalidValue(f"a checkpoint is a Checkpoint or a dict, not {type(given).__name__}")
+    try:
+        return Checkpoint(**given)
+    except TypeError as cause:
+        unknown = sorted(str(name) for name in given if name not in Checkpoint.__struct_fields__)
+        wrong = ", ".join(unknown) or "other fields"
+        raise InvalidValue(f"a checkpoint needs task_id, and has no {wrong}") from cause
 
 
 def kept_steps(keep: int | str | None) -> Any:
