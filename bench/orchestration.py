@@ -28,6 +28,7 @@ from tests.orchestration.test_trust import stored
 
 from bench.figures import Figure, report
 from recollect import Memory
+from recollect.ids import new_id
 from recollect.records import Fact, Learning
 from recollect.runtime import run_blocking
 from recollect.testing import FakeClock
@@ -44,6 +45,13 @@ smaller numbers. Workers are `recollect worker --lease 3`, not the default of 60
 really went through all eight, with an embedder of eight dimensions; one in twenty holds a fact. The slow model is the
 OpenAI client with a timeout of 30 ms against a local server that answers late, drips, or never; the other broken models
 are scripted objects."""
+
+
+def _letters(texts: list[str]) -> list[list[float]]:
+    return [[1.0 + text.count(letter) for letter in "aeiourst"] for text in texts]
+
+
+QUIET: dict[str, Any] = {"embedder": _letters, "counter": "estimate", "worker": False, "durability": "normal"}
 NAMES = ("gc", "facts", "learnings", "embedder", "summarizer", "limiter", "archiver", "dedup")
 
 
@@ -69,41 +77,42 @@ def killed_workers(folder: Path, asked: Any) -> list[Figure]:
 
 
 def idle_processors(folder: Path, asked: Any) -> list[Figure]:
-    """Each processor over a store in which nothing is new, after all of it went through them."""
+    """Each processor over a store in which nothing is new, after all of it went through them; and what more costs."""
     path = asked.keep or folder / "worked.db"
-    with Memory(path, embedder=_letters, counter="estimate", worker=False, durability="normal") as memory:
-        rates = _worked(memory, max(asked.messages // PER_THREAD, 1))
+    with Memory(path, **QUIET) as memory, Memory(folder / "empty.db", **QUIET) as empty:
+        for number in range(max(asked.messages // PER_THREAD, 1)):
+            if memory.threads.get(f"thread-{number}") is None:
+                _work(memory, number)
+                if number % 50 == 49:
+                    print(f"{number + 1} threads", flush=True)
         for _ in range(2):
             memory.process(*NAMES)
         stats = memory.stats()
         assert stats["waiting"] == {"index": 0, "derive": 0} and stats["dead_letters"] == 0
         over = f"{stats['messages']:,} messages"
         known = f"{stats['facts']:,} facts of {len(stats['namespaces']):,} users, {stats['summaries']:,} summaries"
-        return [Figure(f"{over} worked through", known), *rates, *(_idle(memory, name, over) for name in NAMES)]
+        idle = [_idle(memory, name, over) for name in NAMES]
+        return [Figure(f"{over} worked through", known), *idle, _growth(memory, empty, over)]
 
 
-def _worked(memory: Memory, threads: int) -> list[Figure]:
-    """Append and work through threads until there are so many; how fast that went at first and at last."""
-    times: list[float] = []
-    for number in range(threads):
-        id = f"thread-{number}"
-        if memory.threads.get(id) is not None:
-            continue
-        start = time.perf_counter()
-        memory.threads.create(f"user:u{number % USERS}", id=id)
-        memory.threads.append(id, *(_said(number, i) for i in range(PER_THREAD)))
-        memory.process(*NAMES)
-        times.append(time.perf_counter() - start)
-        if number % 50 == 49:
-            print(
-                f"{number + 1} threads, {PER_THREAD / statistics.median(times[-50:]):.0f} messages a second", flush=True
-            )
-    tenth = len(times) // 10
-    if not tenth:
-        return []
-    first, last = (PER_THREAD / statistics.median(part) for part in (times[:tenth], times[-tenth:]))
-    name = "messages a second through all eight processors, the last tenth against the first"
-    return [Figure(name, f"{last:.0f}", f"{first:.0f}", first / last)]
+def _growth(memory: Memory, empty: Memory, over: str) -> Figure:
+    """The same messages in turns into a full store and an empty one, in processor time: other work does not count."""
+    took: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(12):
+        for full in (True, False):
+            took[full].append(_work(memory if full else empty, number, f"{new_id()}-{number}"))
+    ours, theirs = (statistics.median(took[full]) * 1e3 for full in (True, False))
+    name = f"{PER_THREAD:,} more messages through all eight, with {over} there; limit: an empty store"
+    return Figure(name, f"{ours:.0f} ms", f"{theirs:.0f} ms", ours / theirs, 1.5)
+
+
+def _work(memory: Memory, number: int, id: str | None = None) -> float:
+    """One thread appended and worked through; the seconds of processor time it took."""
+    start = time.process_time()
+    made = memory.threads.create(f"user:u{number % USERS}", id=id or f"thread-{number}")
+    memory.threads.append(made.id, *(_said(number, place) for place in range(PER_THREAD)))
+    memory.process(*NAMES)
+    return time.process_time() - start
 
 
 def _said(number: int, place: int) -> str:
@@ -118,10 +127,6 @@ def _said(number: int, place: int) -> str:
         f"My dog is called {NAMED[turn % len(NAMED)]}.",
         f"I prefer {ANSWERS[turn % len(ANSWERS)]} answers.",
     )[kind]
-
-
-def _letters(texts: list[str]) -> list[list[float]]:
-    return [[1.0 + text.count(letter) for letter in "aeiourst"] for text in texts]
 
 
 def _idle(memory: Memory, name: str, over: str) -> Figure:

@@ -150,6 +150,116 @@ async def test_a_job_whose_workers_keep_dying_is_poison(memory: Any, clock: Fake
     assert await location(memory) is None
 
 
+async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
+    open_memory: OpenMemory, clock: FakeClock, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that its readers die of: they leave their lease behind, and the others do not pay for it."""
+    memory = open_memory()
+    texts = ["I live in Lisbon.", "deadly", "I work as a nurse.", "No, I meant a baker.", "Bye."]
+    _, receipts = await said(memory, *texts)
+    read = Deriver._read
+    deaths: list[int] = []
+
+    async def dies(self: Deriver, message: Any, known: Any) -> Any:
+        if message.text == "deadly":
+            deaths.append(message.seq)
+            raise KeyboardInterrupt
+        return await read(self, message, known)
+
+    monkeypatch.setattr(Deriver, "_read", dies)
+    for _ in range(ATTEMPTS + 4):
+        try:
+            await outbox(memory).drain()
+        except KeyboardInterrupt:
+            clock.advance(61)
+    states = [one.derived for one in await do(memory.wait(receipts, timeout=0))]
+    assert states == ["done", "failed", "done", "done", "done"]
+    assert len(deaths) <= ATTEMPTS + 1
+    assert (await location(memory)).value == "Lisbon"
+    assert (await do(memory.facts.get("user:ada", "role"))).value == "baker", "a correction behind it finds its fact"
+    (dead,) = await do(memory.jobs.dead())
+    assert (dead.queue, dead.payload) == ("reread", {"seqs": [2]}) and dead.error.startswith("poison")
+    assert any("1 dead letters in derive: poison" in one for one in (await do(memory.doctor()))["problems"])
+    monkeypatch.setattr(Deriver, "_read", read)
+    assert await do(memory.jobs.retry_dead()) == 1
+    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"] * 5
+
+
+async def test_an_append_revives_what_was_given_up_and_the_reason_stays_visible(
+    open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
+) -> None:
+    porto = items(item("location", "Porto", "I moved to Porto"))
+    answers = [*(down(4) for _ in range(ATTEMPTS)), down(2), LISBON, porto]
+    memory = open_memory(model=Scripted(runtime.blocking, *answers))
+    thread, first = await said(memory, "I live in Lisbon.")
+    for _ in range(ATTEMPTS + 1):
+        await outbox(memory).drain()
+        clock.advance(500)
+    assert [one.derived for one in await do(memory.wait(first, timeout=0))] == ["failed"]
+    second = await do(memory.threads.append(thread.id, "I moved to Porto."))
+    await outbox(memory).drain(("index",))
+    assert [one.derived for one in await do(memory.wait([*first, *second], timeout=0))] == ["pending", "pending"]
+    (queue,) = [one for one in await do(memory.jobs.backlog()) if one.queue == "derive"]
+    assert (queue.waiting, queue.failing, queue.dead) == (1, 1, 0)
+    assert queue.reasons == ("ModelError: status 503",)
+    assert any("tried again: ModelError: status 503" in one for one in (await do(memory.doctor()))["problems"])
+    await outbox(memory).drain()  # once more down: it has all its attempts again
+    clock.advance(2)
+    await outbox(memory).drain()
+    assert [one.derived for one in await do(memory.wait([*first, *second], timeout=0))] == ["done", "done"]
+    assert (await location(memory)).value == "Porto"
+    assert not [one for one in (await do(memory.doctor()))["problems"] if "derive" in one]
+
+
+async def test_an_append_does_not_revive_what_a_model_answered_badly_for(
+    open_memory: OpenMemory, runtime: Runtime, run: Run
+) -> None:
+    model = Scripted(runtime.blocking, "no JSON", "still none", items())
+    memory = open_memory(model=model)
+    thread, receipts = await said(memory, "I live in Lisbon.")
+    await do(memory.wait(receipts))
+    more = await do(memory.threads.append(thread.id, "Thanks!"))
+    assert [one.derived for one in await do(memory.wait([*receipts, *more]))] == ["failed", "done"]
+    assert len(await do(memory.jobs.dead())) == 1 and len(model.asked) == 3
+
+
+async def test_indexing_is_tried_again_for_as_long_as_it_fails(
+    memory: Any, clock: FakeClock, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.engine.indexing import Indexer
+
+    finished = Indexer._finished
+
+    async def breaks(self: Any, drafts: Any, stamp: int) -> Any:
+        raise ValueError
+
+    monkeypatch.setattr(Indexer, "_finished", breaks)
+    thread, receipts = await said(memory, "I live in Lisbon.")
+    for _ in range(3 * ATTEMPTS):
+        await outbox(memory).drain()
+        clock.advance(400)
+    assert await do(memory.jobs.dead()) == []
+    assert any("jobs in index failed" in one and "ValueError" in one for one in (await do(memory.doctor()))["problems"])
+    monkeypatch.setattr(Indexer, "_finished", finished)
+    await do(memory.threads.append(thread.id, "And I work as a nurse."))
+    await outbox(memory).drain()
+    assert (await location(memory)).value == "Lisbon"
+    assert [(one.indexed, one.derived) for one in await do(memory.wait(receipts, timeout=0))] == [(True, "done")]
+
+
+async def test_poison_in_the_index_shows_in_receipts_too(memory: Any, clock: FakeClock, run: Run) -> None:
+    _, receipts = await said(memory, "I live in Lisbon.")
+    for _ in range(ATTEMPTS):
+        await memory._core.store.claim("index", owner="killed", now=memory._core.now(), lease=1_000_000, org=memory.org)
+        clock.advance(2)
+    await outbox(memory).drain()
+    (dead,) = await do(memory.jobs.dead())
+    assert dead.queue == "index" and dead.error.startswith("poison")
+    assert [one.derived for one in await do(memory.wait(receipts, timeout=0))] == ["failed"]
+    assert await do(memory.jobs.retry_dead()) == 1
+    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
+
+
 async def test_a_leased_job_is_left_alone_until_its_lease_ends(memory: Any, clock: FakeClock, run: Run) -> None:
     await said(memory, "I live in Lisbon.")
     await memory._core.store.claim("index", owner="other", now=memory._core.now(), lease=60_000_000, org=memory.org)

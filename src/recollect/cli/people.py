@@ -9,10 +9,12 @@ from .session import Session, cell, session_of
 
 @click.group()
 def learnings() -> None:
-    """What was learned of a user."""
+    """What was learned of a user, or of everyone."""
 
 
-_user = click.option("--user", "of", help="Whose; needed unless `recollect --user` says it.")
+_user = click.option(
+    "--user", "of", help="Whose; without one, here or as `recollect --user`, what was learned of everyone."
+)
 
 
 @learnings.command("list")

@@ -191,7 +191,8 @@ class Indexer:
 
     async def _summaries(self, job: Job, thread: str, plan: Plan) -> None:
         core = self._core
-        found = {summary.id: summary for summary in await core.scan(Summary, thread)}
+        # The newest has taken in those before it: found by themselves, they would only say the same again.
+        found = {summary.id: summary for summary in await core.scan(Summary, thread, reverse=True, limit=1)}
         known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
         for id, summary in found.items():
             if id not in known:
