@@ -161,7 +161,7 @@ _OPENING = re.compile(
 _CORRECTION = re.compile(
     r"^(?:(?:no|nope|sorry|oops|whoops|wait|hold on|hang on|my bad|my mistake|apologies|ah|oh|hmm|well|um|and"
     r"|but|so|ok)[,.!;:—–-]*\s+)*"
-    r"(?:actually|correction|scratch that|strike that|make (?:that|it)|(?:not|I said|I wrote) [^,;.]{1,40}?(?: by mistake| by accident)|to correct (?:myself|that|you)|let me correct (?:myself"
+    r"(?:actually|(?:(?:small|minor|quick|slight|one|another) )?correction|scratch that|strike that|make (?:that|it)|(?:not|I said|I wrote) [^,;.]{1,40}?(?: by mistake| by accident)|to correct (?:myself|that|you)|let me correct (?:myself"
     r"|that)|i (?:meant|mean|said|should have said)(?: to say)?"
     r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re"
     r"| are) wrong|(?:you|i) got (?:that|it|my \w+) wrong"
@@ -216,7 +216,7 @@ _ELLIPSIS = re.compile(
     r"|(?:married|allergic|engaged) to )",
     re.I,
 )
-_CONTRAST = re.compile(r"(?:,\s+(?:and |but )?not|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I)
+_CONTRAST = re.compile(r"(?:,\s+(?:and |but )?(?:not|no)|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I)
 # "at 3 not 2": without a comma only where something is being corrected.
 _BARE_CONTRAST = re.compile(r"\s+not ([\w$€£%:.+-]+(?: [\w$€£%:.+-]+)?)$", re.I)
 _TAG = re.compile(

@@ -98,7 +98,7 @@ _PREFER = re.compile(
     r"|need) my (?:coffee|tea|eggs|steak|burger|whisky)\b|like (?:it when you|it when|when you"
     r"|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports"
     r"|summaries)\b))"
-    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not|get|use)|like you to (?:always|never|use"
+    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not (?!say|answer|tell|discuss|talk|share|think|go there)|get|use)|like you to (?:always|never|use"
     r"|answer|call|write|speak|reply|respond|address|keep))|(?:i"
     r"|we)'d appreciate (?:it )?if you (?:always|never|didn't|stopped)\b|my preference is\b"
     r"|my preferred \w+ (?:style|format"
@@ -122,6 +122,7 @@ _HABIT = re.compile(
     re.I,
 )
 _ONLY = re.compile(r"^(?!just|not|this|that|one|two|\d)[\w -]{2,30} only,?(?: please| pls| for me)(?:$|,)|^(?:please |pls )?only (?:use|give|send|show|answer|reply|suggest|recommend)\b", re.I)
+_OVER = re.compile(r"^[\w' -]{2,30} (?:over|instead of|rather than) [\w' -]{2,30}(?:,| -| –)? (?:always|any day|every time|any time|for me|please)\b", re.I)
 _ONE_OFF = re.compile(
     r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today"
     r"|tonight|this once|for this (?:one|task|question|email))\b",
@@ -154,6 +155,7 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
         or _TONE.match(clause)
         or _PREFER.match(clause)
         or _ONLY.match(clause)
+        or _OVER.match(clause)
     ):
         return clause
     return clause if _STOP.match(clause) and not _IMPATIENT.search(clause) else None

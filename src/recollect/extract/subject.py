@@ -10,7 +10,7 @@ import re
 
 # A gerund may also be a subject ("Learning Spanish is hard"): then it is no scrap of a statement.
 _NO_VERB = (
-    r"(?!.*\b(?:is|are|was|were|can|could|will|would|should|takes?|makes?|helps?|requires?|has|seems?|sounds?|looks?"
+    r"(?![^,;]*\b(?:is|are|was|were|can|could|will|would|should|takes?|makes?|helps?|requires?|has|seems?|sounds?|looks?"
     r"|feels?|needs?|means|gives?|costs?)\b)"
 )
 _FREQUENCY = r"(?:(?:currently|now|still|mostly|mainly|originally|also|presently|just|recently|finally|only|happily) )"
@@ -87,7 +87,7 @@ _MY_TOO = re.compile(
     r"|weight|nickname|handle|username|postcode|wife|husband|boss|manager)(?:'s| is| are)\b)",
     re.I,
 )
-_INTRODUCED = re.compile(r"^(?:(?:I'm|I am) (?:(?-i:[A-ZÀ-Þ])[\w'-]|an? |the |[\w']+,|\d)|my name(?:'s| is)|(?:the )?name(?:'s| is)|(?:this is|it's) (?-i:[A-Z])|call me|I work as|I live in)", re.I)
+_INTRODUCED = re.compile(r"^(?:(?:I'm|I am) (?:(?-i:[A-ZÀ-Þ])[\w'-]|an? |the |[\w']+,|\d)|my name(?:'s| is)|(?:the )?name(?:'s| is)|(?:this is|it's) (?-i:[A-Z])|call me|I work as|I live in|I was born)", re.I)
 _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), sentence)
     for pattern, sentence in (
@@ -100,7 +100,8 @@ _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"|in (?-i:[A-Z])).*)",
             r"I'm \1",
         ),
-        (r"(born (?:and raised )?(?:in|on) .*)", r"I was \1"),
+        (r"((?:born|raised)(?: and raised)? (?:in|on) .*)", r"I was \1"),
+        (r"((?:now|currently|these days)(?: living| based)? in (?-i:[A-Z]).*)", r"I'm \1"),
         (r"((?:mother|father|mum|mom|dad|parent) (?:of|to) .*)", r"I'm a \1"),
         (r"(?:and )?((?:also |currently |now )?an? (?!lot|bit|few|while).*)", r"I'm \1"),
         (

@@ -382,7 +382,13 @@ def _joined(text: str, found: list[DateRange]) -> list[DateRange]:
     out: list[DateRange] = []
     for item in found:
         before = out[-1] if out else None
-        if before and _is_pair(text, before, item):
+        if before and before.yearless and _NEXT_YEAR.fullmatch(text[before.span[1] : item.span[1]]) and item.grain == "year":
+            start = before.start.replace(year=item.start.year)
+            span = (before.span[0], item.span[1])
+            out[-1] = DateRange(
+                start, start + (before.end - before.start), before.grain, text[slice(*span)], span, before.relation
+            )
+        elif before and _is_pair(text, before, item):
             end = item.end if item.end > before.start else item.end + timedelta(days=7)
             span = (before.span[0], item.span[1])
             said = text[slice(*span)]
@@ -390,6 +396,9 @@ def _joined(text: str, found: list[DateRange]) -> list[DateRange]:
         else:
             out.append(item)
     return out
+
+
+_NEXT_YEAR = re.compile(r",?\s+(?:of\s+)?(?:last|this|next) year", re.I)
 
 
 def _is_pair(text: str, left: DateRange, right: DateRange) -> bool:

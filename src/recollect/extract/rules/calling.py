@@ -39,7 +39,7 @@ def _small(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     follows = re.search(rf"\b{re.escape(name)}\b\s*,? (?:\d\d\b|from [a-zà-ÿ])", seen.sentence, re.I)
     if name.lower() in _NOT_NAMED or name.lower().endswith(("ing", "ed", "ly")) or not name.isalpha() or len(name) < 3:
         return
-    if name[0].islower() and ((greeted and seen.clause.strip() == match[0].strip()) or told or follows):
+    if name[0].islower() and ((greeted and (seen.clause.strip() == match[0].strip() or " from " in seen.clause)) or told or follows):
         yield Draft("name", name, GUESS)
 
 
@@ -89,6 +89,11 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"(?:it's|it is|this is) (?P<x>(?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?)(?=$|[,.!]| again| speaking| here)",
         _greeting,
+    ),
+    rule(r"(?:it's|its|this is) (?P<x>(?-i:[^\W\d_A-Z]{3,15}))(?=$|,| from | here| again)", _small),
+    rule(
+        r"(?:folks|people|friends|colleagues|everyone|everybody|mates|my \w+)(?: (?:at|in|on|from|back) (?:the |my |our )?\w+)?(?: all| just| usually| mostly)? (?:calls?|knows?) me(?: as)? (?P<x>\S.*)",
+        _called,
     ),
     rule(r"I(?:'m| am) (?P<x>[^\W\d_]{3,15})(?=$|,| and i\b| from\b)", _small),
     rule(

@@ -57,10 +57,15 @@ def _device(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"uses.tool.{slug(name)}", True, GUESS)
 
 
+def _bought(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if not re.match(r"(?:PhD|MBA|BA|MA|BSc|MSc|ADHD|COVID|Covid|Monday|UTI|CT|MRI|HTTP|SSL|API|URL|ERROR|[A-Z0-9]{1,2}$)", match["x"]):
+        yield Draft(f"owns.{slug(match['x'])}", True, LIKELY)
+
+
 _WORK = (
     r"(?:do|write|draw|edit|plan|track|log|manage|organi[sz]e|keep|take|make|build|design|record|mix|store|schedule"
     r"|budget|read|draft|chat|talk|communicate|collaborate|coordinate|publish|host|monitor|train|compose|sketch|produce"
-    r"|handle|process|analy[sz]e|cut|shoot|develop|document|run|ship|deploy|test|prototype|bank|invest|shop|stream"
+    r"|handle|process|visuali[sz]e|present|prepare|create|animate|render|teach|type|game|analy[sz]e|cut|shoot|develop|document|run|ship|deploy|test|prototype|bank|invest|shop|stream"
     r"|listen|watch|journal|sync|save|back up|put|note|jot|capture|meditate)"
 )
 
@@ -73,6 +78,12 @@ _DIGITAL = (
 )
 
 RULES: tuple[Rule, ...] = (
+    rule(
+        r"(?:I|we)(?:'ve)? (?:just |recently |finally )*(?:got|bought|picked up|ordered|upgraded to|treated myself to)(?: myself)? (?:an? |the |my )(?:new |used |second-hand |shiny )*"
+        r"(?P<x>(?-i:[A-Z]|[a-z][A-Z])[\w+-]*(?: (?-i:[A-Z0-9])[\w+-]*){0,3})(?:$|,| last| this| yesterday| in| on| for| from| and)",
+        _bought,
+    ),
+    rule(r"(?:I|we) (?:write|draw|read|game|work|type|record|shoot|listen|watch|train|play|bake|cook|brew|print|edit|take notes|run)\b(?: \w+){0,2}? (?:on|with) (?:an?|my) (?:old |new |trusty )?(?P<x>(?-i:[A-Z]|[a-z]+[A-Z])[\w+-]*(?: [\w+-]+){0,2})$", _device),
     rule(
         rf"(?:I|we)(?:'ve got|'ve| have)? {_WORK[:-1]}|have|got|keep)?\b ?(?:all |most |basically |pretty much )*(?:of )?(?:my|our|the)? ?(?:whole |entire |own |daily |weekly |\w+ )?{_DIGITAL} (?:in|on|with|through|via|into)"
         r" (?P<x>(?-i:[A-Z]).*)",
@@ -114,7 +125,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?:daily driver|weapon of choice|tool of choice|main tool|tools?)(?: at work| at home)?(?:'s| is| are) (?P<x>\S.*)", _driver),
     rule(
         rf"{MY} (?P<what>(?:[\w-]+ ){{0,2}}[\w-]+) (?:is|are|lives?|sits?|runs?)(?: all| currently| now| mostly| still)?"
-        r"(?: kept| managed| tracked| stored| hosted| built| backed up| synced| deployed| done| made| written)? (?:on|in|with|through|by|via) (?P<x>\S.*)",
+        r"(?: spent| kept| managed| tracked| stored| hosted| built| backed up| synced| deployed| done| made| written)? (?:on|in|with|through|by|via) (?P<x>\S.*)",
         _ours,
     ),
     rule(

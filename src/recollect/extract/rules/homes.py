@@ -49,6 +49,8 @@ def _zone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _NAME = r"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*(?:,? (?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*){0,2})"
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?:I have|I've got|we have|we've got|I own) (?:an? |my own |our own )(?:[a-z]+ )?(?:place|flat|apartment|studio|condo) in {_NAME}$", lambda match, seen: [Draft("location", match["x"], GUESS)]),
+    rule(rf"(?:you'll|you will|you can)(?: usually| mostly| always)? find me in {_NAME}$", _home),
     rule(rf"(?:I|we) (?:grew up|was raised|were raised) between (?P<x>\S.*)", lambda match, seen: [Draft("origin", " ".join(match["x"].split()[:3]), LIKELY)]),
     rule(rf"(?:I|we) (?:live|reside|stay) (?:on|in|at|above|over|next to|across from) (?:an?|the|my) (?:[\w-]+ ){{1,7}}in {_NAME}$", _home),
     rule(rf"{I_AM}(?:living|staying|back)(?: back)? (?:with|at) (?:my|our) [\w' ]{{2,25}}? in {_NAME}", _home),

@@ -64,6 +64,8 @@ def _many(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?:I|we|{I_AM.rstrip()}) (?:live|living|share a (?:flat|house)|stay|staying) with (?:my|our) (?P<rel>{RELATION})(?:$|,| and\b| in\b| at\b)",
+         lambda match, seen: [Draft(relation_key(match["rel"]), True, GUESS)]),
     rule(
         rf"{MY} (?P<rel>{RELATION})(?:'s| is) (?:an? [\w -]{{2,30}}? )?(?:called|named|by the name of) (?P<x>\S.*)",
         named_relation,

@@ -174,7 +174,13 @@ def _goal(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 RULES: tuple[Rule, ...] = (
     rule(
-        rf"{MY} (?:main |biggest |big |long-term |new year's )?(?:goal|dream|resolution|ambition)(?: for (?:this"
+        r"(?:I (?:aim|intend|am determined|'m determined|resolved) to|I'm (?:aiming|determined) to|I'm (?:trying|training|saving(?: up)?|working hard) to"
+        r"(?= (?:lose|quit|save|learn|become|get (?:fit|healthier|in shape)|run an?|write an?|buy an? (?:house|flat|home|car)|read \d|cut down|stop smoking|qualify|pass)\b)"
+        r"|I'm saving (?:up )?for(?= (?:an?|my|our)\b)|I'm training for(?= (?:an?|my|the)\b)) (?P<x>\S.*)",
+        _goal,
+    ),
+    rule(
+        rf"{MY} (?:main |biggest |big |long-term |new year's )?(?:goal|aim|target|dream|resolution|ambition|objective)(?: for (?:this"
         r"|next) (?:year|month)| this year)? is to (?P<x>\S.*)",
         _goal,
     ),
@@ -232,14 +238,14 @@ RULES: tuple[Rule, ...] = (
         _email,
     ),
     rule(
-        rf"(?:.*\b)?(?:{MY} (?:(?:phone|mobile|cell|telephone|work|home|whatsapp) )*(?:number|phone|cell"
+        rf"(?:.*\b)?(?:{MY} (?:(?:phone|mobile|cell|telephone|work|home|whatsapp) )*(?:number|phone|cell|whatsapp|landline|tel"
         rf"|mobile)(?: is|:|'s)|(?:reach|call|text|phone|contact|message) me (?:.* or )?(?:by phone )?(?:at|on|under|via)) (?P<x>{_PHONE})",
         _phone,
     ),
     rule(
         rf"(?:{I_AM}|I (?:have|suffer from|was diagnosed with|live with) |I've (?:got"
         r"|been diagnosed with) )(?P<x>diabetic|asthmatic|epileptic|dyslexic|autistic|colou?r-?blind|left-handed"
-        r"|type [12] diabetes|diabetes|asthma|adhd|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
+        r"|coeliac|celiac|hard of hearing|deaf|dyspraxic|type [12] diabetes|diabetes|asthma|adhd|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
         r"|coeliac disease|high blood pressure|insomnia|tinnitus)\b",
         _condition,
     ),

@@ -54,9 +54,16 @@ def _student(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     field = cut(re.split(r"\s+(?:at|from|in)\b|,", match["x"])[0], words=4) if match["x"] else ""
     if field and not re.match(r"(?:my|the|a|an|that|this|it)\b", field, re.I):
         yield Draft("studies", field, LIKELY)
-    school = organisation(re.sub(r"^the ", "", match["school"])) if match["school"] else None
+    said = re.sub(r"^the ", "", match["school"] or "")
+    school = organisation(said) or (cut(said, words=3) if not re.search(r"(?!I\b)[A-Z]", seen.sentence) else None)
     if school:
         yield Draft("school", school, LIKELY)
+
+
+def _plural(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    role = match["x"].removesuffix("s")
+    if is_role(role):
+        yield Draft("role", role, GUESS)
 
 
 def _department(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -108,6 +115,15 @@ RULES: tuple[Rule, ...] = (
         stated_role,
     ),
     rule(r"I (?:earn|make) (?:a|my) living (?:by )?(?P<x>[a-z]+ing \S.*)", _job_doing),
+    rule(r"I pay (?:my|the) (?:bills|rent) (?:by )?(?P<x>[a-z]+ing \S.*)", _job_doing),
+    rule(r"I (?P<x>(?:sell|design|teach|repair|restore|build|import|export|train|breed|groom|cater|translate|edit|manage|market|rent out|trade|make) "
+         r"(?!this|that|it\b|these|those|them|your|you\b|the\b|my\b|sure|an?\b|sense|do\b|up\b|out\b|decisions|mistakes|money|plans)[a-z]+(?: [a-z]+)?)(?:$|,| for a living| for)",
+         lambda match, seen: [Draft("role", match["x"], GUESS)]),
+    rule(rf"(?:we're|we are) (?:both |all )?(?P<x>(?:[\w-]+ )?[a-z]+s)$", _plural),
+    rule(r"(?:I've|I have) (?:been|worked) in (?P<x>(?!bed|love|pain|touch|contact|therapy|meetings|hospital|prison|queue|the|a|an|my|this|that|line|town)(?-i:[a-z])[\w-]+(?: [a-z]+)?) (?:for|since|my whole|all my)\b",
+         lambda match, seen: [Draft("industry", match["x"], GUESS)]),
+    rule(rf"{I_AM}in (?P<x>publishing|finance|real estate|insurance|banking|retail|tech|healthcare|education|advertising|hospitality|construction|consulting|journalism|academia|biotech|fintech|shipping|logistics|sales|marketing|law|medicine|film|fashion|tourism|manufacturing|politics|the (?:military|army|navy|film industry|music business))(?:$|,| now| by trade)",
+         lambda match, seen: [Draft("industry", match["x"], GUESS)]),
     rule(
         r"(?:they|my (?:boss|company|employer|manager)|the (?:company|board)|we|he|she)(?: have|'ve| has|'s)?(?: just| recently| finally)? (?:made|promoted|appointed|named|hired"
         r"|bumped) me (?:up )?(?:to |as |to be )?(?:an? |the |their )?(?P<x>\S.*)",

@@ -81,9 +81,10 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:I|we) {ADVERBS}(?:am sick of|'m sick of|am tired of|gave up|given up|cut out|quit (?:eating|drinking)|steer clear of|stay off|am off|'ve gone off) "
          r"(?P<x>(?!on\b|using\b|trying|my\b|it\b)\S.*)", _dislikes, negative=True),
     rule(
-        rf"{_THING} (?:makes? me (?:sick|ill|gag|cringe|miserable|anxious|itch|nauseous|queasy)"
+        rf"{_THING} (?:(?:stress(?:es)?|freaks?|creeps?|grosses|gross|weirds?) me out|(?:annoys?|bores?|scares?|exhausts?|terrif(?:y|ies)|irritates?|bothers?|disgusts?|drains?|overwhelms?) me"
+        r"(?: a lot| to death| to no end)?$|turns? me off|puts? me off|gets? on my nerves|makes? me (?:sick|ill|gag|cringe|miserable|anxious|itch|nauseous|queasy)"
         r"|hurts? my (?:eyes|ears|head|stomach)|drives? me (?:crazy|mad|nuts|up the wall|insane)"
-        r"|(?:is|are) (?:a deal-?breaker|a no-?go|a pet peeve|torture|the worst|gross|disgusting)(?: for me)?|(?:is|are) my (?:pet peeve|nemesis)"
+        r"|(?:is|are) (?:just |simply |absolutely )?(?:a deal-?breaker|a no-?go|a pet peeve|torture|the worst|gross|disgusting)(?: for me)?|(?:is|are) my (?:pet peeve|nemesis)"
         r"|gives? me (?:hives|the creeps|migraines|a headache|headaches|heartburn|anxiety))",
         lambda match, seen: _subject(match, False),
     ),
@@ -97,7 +98,7 @@ RULES: tuple[Rule, ...] = (
         r"|(?:a|the) (?:big |huge |great )?passion of mine|the only way I (?:can )?(?:work|relax|travel|write|read|code)|what I live for|right up my (?:alley|street))",
         lambda match, seen: _subject(match, True),
     ),
-    rule(rf"{_THING} (?:makes? me happy|makes? my day|calms me down|relaxes me|cheers me up|helps? me (?:relax|unwind))",
+    rule(rf"{_THING} (?:makes? me happy|makes? my day|calms? me down|relax(?:es)? me|cheers? me up|fascinates? me|excites? me|inspires? me|energi[sz]es? me|helps? me (?:relax|unwind))",
          lambda match, seen: _subject(match, True)),
     rule(rf"(?:give me|I'll take|I'd (?:always |much |still )?(?:take|pick|choose)|I (?:always )?(?:choose|pick|go for|order|would pick)) {_THING} over \S.*", _over),
     rule(rf"nothing beats {_THING}$", lambda match, seen: _subject(match, True), negative=True),

@@ -95,6 +95,12 @@ def _done(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"number.{slug(noun + ' ' + match['verb'])}", value, LIKELY)
 
 
+def _status(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    yield Draft("marital_status", match["x"].lower(), LIKELY)
+    if match["n"]:
+        yield Draft(f"number.years_{match['x'].lower()}", number(match["n"]), LIKELY)
+
+
 def _weight(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     unit = {"kilos": "kg", "kilo": "kg", "lbs": "lb", "pounds": "lb"}.get(match["unit"].lower(), match["unit"].lower())
     yield Draft("weight", {"amount": int(match["n"]), "unit": unit}, LIKELY)
@@ -105,6 +111,15 @@ RULES: tuple[Rule, ...] = (
         rf"(?:I've|I have|we've|we have) (?:now |already |also |so far )?(?P<verb>run|written|published|visited|read|completed|finished|taught|raised|fostered|climbed|lived in|worked at"
         rf"|founded|sold|bought|released|won|delivered|coached|designed|built) (?:about |over |around |nearly |almost )?(?P<n>\d{{1,5}}|{_WORDS}) (?P<what>[a-z]+(?: [a-z]+)?)(?:$|,| so far)",
         _done,
+    ),
+    rule(rf"{I_AM}(?:about |around |roughly )?(?P<n>1\d\d|2[0-3]\d) ?cm$", lambda match, seen: [Draft("height", {"amount": int(match["n"]), "unit": "cm"}, LIKELY)]),
+    rule(
+        rf"{I_AM}(?:raising|bringing up|looking after|caring for|fostering|a (?:single )?(?:mum|mom|dad|parent) (?:of|to)) (?P<n>\d{{1,2}}|{_WORDS}) (?P<what>(?:[a-z]+ )?(?:kids|children|boys|girls|sons|daughters|teenagers|dogs|cats|toddlers))\b",
+        lambda match, seen: [Draft(f"number.{slug(match['what'])}", number(match["n"]), LIKELY)],
+    ),
+    rule(
+        rf"(?:I've|we've|I have|we have) been (?P<x>married|single|divorced|widowed|engaged|separated)(?: for (?:about |over |almost |nearly )?(?P<n>\d{{1,2}}|{_WORDS}) years)?",
+        _status,
     ),
     rule(rf"{I_AM}(?:about |around |roughly )?(?P<n>\d{{2,3}}) ?(?P<unit>kg|kilos|lbs?|pounds)$", _weight),
     rule(
@@ -118,7 +133,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"(?:I|we) {ADVERBS}(?:pay|spend) {_N} ?{_UNIT}?(?:{_PER})? (?:in|on|for) (?:my |our |the )?(?P<what>[a-z]+(?: [a-z]+)?)", _pays),
     rule(
         rf"{MY} (?P<what>(?:[\w-]+ ){{0,2}}[\w-]+) (?:takes(?: me)?|costs(?: me| us)?|lasts|weighs|measures|is worth|seats|holds|covers|averages|runs|pays(?: me)?|is) "
-        rf"{_N} ?(?P<unit>minutes?|mins?|hours?|days|km|kilomet(?:re|er)s|miles|kg|euros?|pounds|dollars|people|square \w+|sqm|sq ?ft|acres|hectares|gb|tb|percent)\b",
+        rf"{_N}(?: ?(?P<unit>minutes?|mins?|hours?|days|km|kilomet(?:re|er)s|miles|kg|euros?|pounds|dollars|people|square \w+|sqm|sq ?ft|acres|hectares|gb|tb|percent)\b| (?:a|per) (?:month|week|year|night|day)\b)",
         _takes,
     ),
     rule(rf"it takes me {_N} ?(?P<unit>minutes?|mins?|hours?) to (?:get|drive|walk|cycle|commute|bike) (?:to|into) (?:work|the office|town|campus|school)", _trip),

@@ -204,8 +204,8 @@ RULES: tuple[Rule, ...] = (
         _team_size,
     ),
     rule(
-        r"(?:my|our) (?:team|group|squad|company|department) (?:has|is|consists of"
-        rf"|counts) (?P<n>{_NUMBER}) (?:people|members|engineers|developers|persons|strong|employees|colleagues)\b",
+        r"(?:my|our) (?:team|group|squad|company|department|startup|firm|office|school) (?:has|is|consists of|employs"
+        rf"|counts) (?:about |around |over |roughly |nearly |almost |some )?(?P<n>{_NUMBER}|\d{{1,6}}) (?:people|members|engineers|developers|persons|strong|employees|colleagues)\b",
         _team_size,
     ),
     rule(

@@ -68,6 +68,19 @@ def _since(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"date.{slug(match['what'])}_since", found[0].iso, LIKELY)
 
 
+def _of_mine(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """The lease on our flat ends on 31 January."""
+    found = only_date(match["x"], seen, "future")
+    if found and not before_date(match["x"], found):
+        yield Draft(f"date.{slug(match['of'] + ' ' + match['what'])}", date_value(found), LIKELY)
+
+
+def _signed(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    found = only_date(match["x"], seen, "past")
+    if found and not before_date(match["x"], found):
+        yield Draft(f"date.{slug(match['verb'] + ' ' + match['what'])}", date_value(found), LIKELY)
+
+
 def _until(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """My contract runs until the end of 2027."""
     found = parse_dates(match["x"], seen.at, prefer="future")
@@ -82,6 +95,15 @@ def _born_soon(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(
+        r"the (?P<what>[\w-]+(?: [\w-]+)?) (?:on|for|of) (?:my|our) (?P<of>[\w' -]{2,30}?) (?:is due|is|ends|expires|runs out|starts|is up|begins|renews)(?: on| in| by)? (?P<x>\S.*)",
+        _of_mine,
+    ),
+    rule(
+        r"(?:I|we)(?:'ve| have)? (?:just |finally )*(?P<verb>handed in|submitted|turned in|signed|filed|renewed|received|completed|gave|put in) (?:my|our) "
+        r"(?P<what>(?:\w+ )?(?:notice|resignation|thesis|dissertation|lease|contract|will|papers|application|diploma|passport|licen[sc]e|visa|manuscript|mortgage)) (?P<x>\S.*)",
+        _signed,
+    ),
     rule(rf"{MY} (?P<what>(?:[\w-]+ ){{0,2}}[\w-]+) (?:runs|lasts|is valid|is good|goes|is open|is paid|is booked|continues) (?:until|till|through|to|up to) (?P<x>\S.*)", _until),
     rule(rf"{MY} (?:first |second |next )?(?:baby|son|daughter|child|twins|little one) (?:is|are) due (?P<x>\S.*)", _born_soon),
     rule(

@@ -49,7 +49,7 @@ def liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
     phrase = re.sub(r"^(?:to |(?:eating|drinking) (?=\w))", "", match["x"]) if not _NOT_LIKED.match(match["x"]) else ""
     if not phrase or _THE.match(phrase):
         return
-    for item in listed(re.split(r"\s+(?:-+|–|—|like|such as|including|that|which|who|where|because)\s+", phrase)[0]):
+    for item in listed(re.split(r"\s+(?:-+|–|—|more than|better than|over|like|such as|including|that|which|who|where|because)\s+", phrase)[0]):
         if _CLAUSE.search(item):
             break  # the list is over, a new sentence has begun
         key = slug(re.sub(r"\b(?:so|too) much$", "", item))
@@ -110,6 +110,8 @@ def _languages(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         word = item.split()[0].lower()
         if word in _LANGUAGES:
             yield Draft(f"language.{word}", True, SURE)
+        elif re.match(r"(?:\w+ )?sign language\b", item, re.I):
+            yield Draft(f"language.{slug(item)}", True, SURE)
 
 
 def _native(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -205,6 +207,8 @@ RULES: tuple[Rule, ...] = (
         _diet,
     ),
     rule(rf"{I_AM}on an? (?:strict )?(?P<x>{_DIETS}) diet\b", _diet),
+    rule(rf"as an? (?:strict |lifelong )?(?P<x>{_DIETS})(?:$|,| I\b)", _diet),
+    rule(r"(?:I|we) (?:have to|need to|must|should) (?:avoid|stay away from|skip|steer clear of) (?P<x>[a-z]+(?: [a-z]+)?(?:(?:,| and| or) [a-z]+)*)$", _allergies),
     rule(rf"(?:I've|I have|we've|we have) been (?:an? )?(?:strict |mostly )?(?P<x>{_DIETS})\b", _diet),
     rule(rf"{I_AM}(?:deathly |mildly |badly |slightly |terribly )?allergic to (?P<x>\S.*)", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*(?P<x>[a-z]+(?: [a-z]+)?) allerg(?:y|ies)\b", _allergies),
@@ -224,6 +228,11 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?:fluent|conversational|proficient) in (?P<x>\S.*)", _languages),
     rule(rf"{MY} (?:native|first|mother) (?:language|tongue)(?:'s| is|:) (?P<x>\w+)", _native),
     rule(rf"{I_AM}an? native (?P<x>\w+) speaker\b", _native),
+    rule(r"(?:I|we) (?:grew up (?:speaking|with|on)|was raised speaking|were raised speaking) (?P<x>\w+)", _native),
+    rule(r"(?P<x>\w+) is my (?:native|first|mother) (?:language|tongue)\b", _native),
+    rule(rf"(?:(?:I|we) (?:know|understand|can (?:speak|read|write|get by in|hold a conversation in|understand)|get by in|read and write|also speak)|{I_AM}(?:bilingual in|trilingual in|semi-fluent in|rusty in)) (?P<x>\S.*)", _languages),
+    rule(r"(?P<x>\w+) is my (?:second|third|strongest|weakest|other|work) language\b", _languages),
+    rule(r"my (?P<x>(?-i:[A-Z])\w+) is (?:fluent|rusty|decent|basic|conversational|pretty good|good|okay|ok|terrible|limited|native-level)\b", _languages),
     rule(
         rf"(?:{I_AM}(?:learning|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began"
         r"|been)(?: to)? (?:learning|learn)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)",

@@ -74,7 +74,7 @@ def is_role(phrase: str) -> bool:
         return False
     head = words[-1] if " of " not in f" {phrase} " else phrase.lower().split(" of ")[0].split()[-1]
     singular = head[:-1] if head.endswith("s") and head[:-1] in _ROLE_WORDS else head
-    if singular in _ROLE_WORDS or _ROLE_SUFFIX.search(head) or words[0] in ("head", "stay-at-home"):
+    if singular in _ROLE_WORDS or _ROLE_SUFFIX.search(head) or words[0] in ("head", "stay-at-home", "chief", "vice"):
         return True
     proper = phrase.split()[-1][:1].isupper() and not phrase[:1].isupper()
     return bool(_AGENT.search(head)) and head not in _NOT_JOBS and len(head) > 4 and not proper and not phrase.istitle()
@@ -84,7 +84,7 @@ def role_phrase(text: str) -> tuple[str, str]:
     """The role at the start of a phrase, and what follows it."""
     parts = re.split(
         r"\s+(?=(?:at|for|with|in|on|from|working|speciali[sz]ing|focus(?:ing|ed)|who|by|based|living|since|here"
-        r"|over)\b)|\s*[,(;]",
+        r"|over|to the)\b)|\s*[,(;]",
         text,
         maxsplit=1,
     )
@@ -195,12 +195,19 @@ _BUSINESS = (
 )
 
 
+_CAPITAL = re.compile(r"(?!I\b)[A-ZÀ-Þ]")
+
+
 def _employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     text = match["x"]
     text = text if re.match(r"the [a-z]", text) else re.sub(r"^the ", "", text, flags=re.I)
     value = organisation(text)
     if value is None:
         plain = re.match(r"(?:an?|the) (?P<x>[a-z][\w -]{2,50})", text, re.I)
+        small = re.match(r"[a-z][\w&-]*(?: [a-z][\w&-]*)?(?=$|,| as | in | for | and )", text)
+        if small and not _CAPITAL.search(seen.sentence) and small[0].split()[0] not in _NO_NOUN | _GENERIC_PLACES:
+            yield Draft("employer", small[0], GUESS)  # all is written small
+            return
         value = (
             cut(re.split(r"\s+(?:in|near|on|as|called|with|for|from|that|which)\b|,", plain["x"])[0], words=4)
             if plain
@@ -230,7 +237,7 @@ def _employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def named_employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    text = re.sub(r"^the ", "", match["x"], flags=re.I)
+    text = re.sub(r"^the |^an? [a-z][\w -]{2,40}? (?:called|named) ", "", match["x"], flags=re.I)
     value = organisation(text)
     if value:
         yield Draft("employer", value, LIKELY, _since(text, seen.at))
@@ -312,7 +319,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"I {ADVERBS}work in (?P<x>(?-i:[a-z]).*)", _industry),
     rule(rf"I {ADVERBS}do (?P<x>(?:freelance|contract) [\w -]{{3,40}}|[\w -]{{3,40}}(?= for a living))", stated_role),
-    rule(rf"{MY} (?:company|employer), (?P<x>(?-i:[A-Z])[\w &.-]*),", named_employer),
+    rule(rf"{MY} (?:own |small |little |new )*(?:company|employer|startup|start-up|firm|business|agency|studio|lab|charity|nonprofit), (?P<x>(?-i:[A-Z])[\w &.-]*),", named_employer),
     rule(rf"{I_AM}(?:working as )?(?:an?|the|one of the) (?P<x>\S.*)", _role),
     rule(
         rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)",
