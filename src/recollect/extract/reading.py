@@ -391,10 +391,17 @@ def _split(text: str) -> list[str]:
             out.append(piece)
             continue
         first, *rest = _ELLIPSIS.split(piece)
+        if rest and _INFINITIVE.search(first):  # "I'd love to visit the temple and take part": the second is wished too
+            out.append(piece)
+            continue
         out += [first, *(f"{'I am' if part.split()[0].lower() in _DOING else 'I'} {part}" for part in rest)]
     return [piece for piece in (item.strip() for item in out) if piece]
 
 
+_INFINITIVE = re.compile(
+    r"\bto (?!(?:work|school|the|an?|my|our|uni|church|town|bed|sleep)\b)(?-i:[a-z])|\b(?:would|could|might|will|can|should|must|let|help|how|want|need|hope|wish)\b|'(?:d|ll)\b",
+    re.I,
+)
 _DOING = ("living", "based", "working", "studying", "using", "learning", "married", "allergic", "engaged")
 
 

@@ -161,9 +161,25 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
     return clause if _STOP.match(clause) and not _IMPATIENT.search(clause) else None
 
 
+# The simple present of such a verb tells a habit: "I walk to work", "we bake our own bread".
+_DAILY = re.compile(
+    r"^(?:i|we) (?:walk|cook|bake|paint|sing|dance|swim|cycle|hike|ski|climb|surf|sail|garden|knit|sew|commute|volunteer|coach|tutor|mentor"
+    r"|meditate|pray|exercise|jog|lift|row|hunt|forage|brew|blog|vlog|stream|podcast|compose|perform|photograph|film|translate|research|breed|grow|raise"
+    r"|collect|wear|smoke|vape|sleep|wake up|get up|go to bed|eat|drink|watch|listen to|follow|attend|travel|drive (?=to\b)|take (?=the (?:bus|train|tube|metro|subway|tram|stairs|aisle|window|ferry)|public|my (?:tea|coffee|kids|dog|lunch))|teach|restore"
+    r"|moderate|organi[sz]e|homeschool|babysit|work out|work from|work nights|work weekends|work part-time|work full-time|work remotely|shop at|bank with|vote)(?: |(?<= ))"
+    r"(?!this|that|it\b|these|those|them|you\b|your\b|the (?:point|time|first|second|last|blame|opportunity|liberty|code|error|file|hint)|care\b|note\b|issue\b|advantage|a look|a (?:quick|closer|break|moment|second|screenshot|picture|photo|nap|shower)"
+    r"|about (?:it|that|this)|for granted|into|over\b|back\b|off\b|an? (?:error|issue|article|book|message|exception|post|comment)|one|what|how|if|somewhere|there\b)\S",
+    re.I,
+)
+_PASSING = re.compile(
+    r"\b(?:now|today|tonight|tomorrow|yesterday|this (?:time|morning|week|error|file|code)|right away|when|if|after|before|until|once|then|next|first|too much|enough|again|error|crash\w*|fails?)\b",
+    re.I,
+)
+
+
 def habit(clause: str) -> bool:
     """What the user does again and again."""
-    return bool(_HABIT.match(clause))
+    return bool(_HABIT.match(clause)) or bool(_DAILY.match(clause) and not _PASSING.search(clause))
 
 
 def learning_key(kind: str, content: str) -> str:

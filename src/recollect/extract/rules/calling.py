@@ -43,6 +43,13 @@ def _small(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("name", name, GUESS)
 
 
+def _small_again(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """hey its marco from support."""
+    met = re.match(r"(?:hi|hey|hello|hiya|yo)[,! ]+(?:there|all|team|again)?[,! ]*(?:it's|its|this is) \w+ (?:from|here|again)", seen.sentence, re.I)
+    if met and match["x"] not in _NOT_NAMED:
+        yield Draft("name", match["x"], GUESS)
+
+
 def _greeting(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """Hey, it's Oksana: a greeting makes it a name."""
     met = re.match(r"(?:hi|hey|hello|hiya|yo|good (?:morning|evening|afternoon)|greetings)\b", seen.sentence, re.I) or re.search(
@@ -90,7 +97,7 @@ RULES: tuple[Rule, ...] = (
         r"(?:it's|it is|this is) (?P<x>(?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?)(?=$|[,.!]| again| speaking| here)",
         _greeting,
     ),
-    rule(r"(?:it's|its|this is) (?P<x>(?-i:[^\W\d_A-Z]{3,15}))(?=$|,| from | here| again)", _small),
+    rule(r"(?:it's|its|this is) (?P<x>(?-i:[^\W\d_A-Z]{3,15}))(?=$|,| from | here| again)", _small_again),
     rule(
         r"(?:folks|people|friends|colleagues|everyone|everybody|mates|my \w+)(?: (?:at|in|on|from|back) (?:the |my |our )?\w+)?(?: all| just| usually| mostly)? (?:calls?|knows?) me(?: as)? (?P<x>\S.*)",
         _called,

@@ -168,14 +168,16 @@ _CONDITIONS = {
 
 
 def _goal(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    if len(match["x"].split()) <= 12:
-        yield Draft("goal", match["x"].strip(" ."), LIKELY)
+    dates = parse_dates(match["x"], seen.at)
+    said = re.sub(r"\s+(?:on|in|by|at|before|this|next)$", "", match["x"][: dates[0].span[0]].strip(" ,.") if dates else match["x"].strip(" ."))
+    if 0 < len(said.split()) <= 12:
+        yield Draft("goal", said, LIKELY)
 
 
 RULES: tuple[Rule, ...] = (
     rule(
-        r"(?:I (?:aim|intend|am determined|'m determined|resolved) to|I'm (?:aiming|determined) to|I'm (?:trying|training|saving(?: up)?|working hard) to"
-        r"(?= (?:lose|quit|save|learn|become|get (?:fit|healthier|in shape)|run an?|write an?|buy an? (?:house|flat|home|car)|read \d|cut down|stop smoking|qualify|pass)\b)"
+        r"(?:I (?:aim|resolved) to|I'm aiming to|I'm (?:trying|training|saving(?: up)?|working hard) to"
+        r"(?= (?:lose|quit|save|learn (?!more|the)|become|get (?:fit|healthier|in shape)|run an?|write an?|buy an? (?:house|flat|home|car)|read \d|cut down|stop smoking|qualify|pass)\b)"
         r"|I'm saving (?:up )?for(?= (?:an?|my|our)\b)|I'm training for(?= (?:an?|my|the)\b)) (?P<x>\S.*)",
         _goal,
     ),

@@ -24,6 +24,7 @@ def _dislikes(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _subject(match: re.Match[str], positive: bool) -> Iterable[Draft]:
     """Mushrooms make me sick: what it is said of stands first."""
     what = re.sub(r"^(?:an?|any|all|some|eating|drinking) ", "", match["x"].strip(), flags=re.I)
+    what = re.sub(r"(?: (?:really|just|always|totally|absolutely|definitely|only|also|still|often|usually))+$", "", what)
     if what and not _OPINION.match(what) and len(what.split()) <= 4:
         yield Draft(f"likes.{slug(what)}", positive, LIKELY)
 
