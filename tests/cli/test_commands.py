@@ -80,6 +80,14 @@ def test_learnings_are_added_listed_and_deleted(recollect: Recollect) -> None:
     assert recollect("learnings", "delete", "--user", "ada", made["id"]).code == 1
 
 
+def test_learnings_of_everyone_need_no_user_and_the_help_says_so(recollect: Recollect) -> None:
+    recollect("learnings", "add", "metric units everywhere")
+    assert [row["content"] for row in recollect("--json", "learnings", "list").json()] == ["metric units everywhere"]
+    assert recollect("--json", "learnings", "list", "--user", "ada").json() == []
+    said = " ".join(recollect("learnings", "list", "--help").out.split())
+    assert "without one" in said and "of everyone" in said and "needed" not in said
+
+
 def test_state_keys_and_counters(recollect: Recollect) -> None:
     assert recollect("state", "set", "theme", "dark").code == 0
     assert recollect("--json", "state", "get", "theme").json()["value"] == "dark"
