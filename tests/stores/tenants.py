@@ -9,13 +9,15 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from recollect import Memory
 from recollect.errors import Conflict, InvalidNamespace, NotFound, RecollectError, UsageError
+from recollect.testing import FakeClock
 from recollect.testing.samples import ADVERSARIAL
+from tests.stores import finding
 
 TWINS = (
     "",
@@ -39,15 +41,26 @@ TWINS = (
     " ",
     "\u200b",
 )
-WORDS = ("harbour", "invoice", "Lisbon", "bicycle", "archive", "train", "lantern", "river")
-MARK = re.compile(r"\bo(\d+)x n(\d+)x\b")
+MARK = re.compile(r"\bo(\d+)x n(\d+)x [a-zA-Z]+ [a-zA-Z]+ (\d+)\b")
+RECALL_EVERY, REMOVE_EVERY, BRIEF_EVERY, END_EVERY, FORGET_USER_EVERY = 12, 15, 20, 60, 75
+AIMED = 0.8
 SHORT = [name for name in ADVERSARIAL if len(name.encode()) < 250]
+
+
+class Held:
+    """A thread as it should be: where, and its messages by their numbers."""
+
+    def __init__(self, ns: str) -> None:
+        self.ns = ns
+        self.texts: dict[int, str] = {}
+        self.last = 0
 
 
 class Work:
     """Operations of one seed over one memory."""
 
-    def __init__(self, memory: Memory, base: str, seed: int) -> None:
+    def __init__(self, memory: Memory, clock: FakeClock, base: str, seed: int) -> None:
+        self.clock = clock
         self.dice = random.Random(seed)
         odd = self.dice.sample(SHORT, 6)
         self.orgs = [*(f"{base}{twin}" for twin in TWINS), *(f"{name}{base}" for name in odd)]
@@ -60,9 +73,12 @@ class Work:
         self.facts: dict[tuple[str, str, str], str] = {}
         self.state: dict[tuple[str, str, str], str] = {}
         self.documents: dict[tuple[str, str, str], str] = {}
-        self.threads: dict[tuple[str, str], tuple[str, list[str]]] = {}
+        self.threads: dict[tuple[str, str], Held] = {}
+        self.brief_facts: set[tuple[str, str, str]] = set()
+        self.brief_threads: set[tuple[str, str]] = set()
+        self.ended: set[tuple[str, str]] = set()
         self.tasks: dict[tuple[str, str], tuple[str, str]] = {}
-        self.learned: dict[tuple[str, str], set[str]] = {}
+        self.learned: dict[tuple[str, str], dict[str, str]] = {}
         self.working: dict[tuple[str, str, str], str] = {}
         self.seen: Counter[str] = Counter()
 
@@ -78,18 +94,64 @@ class Work:
             self.handles[org, user] = self.memory.scope(org=org, user=user)
         return self.handles[org, user]
 
+    def texts(self, org: str) -> Iterator[tuple[str, list[str]]]:
+        """All that recall may find in an org now, by namespace."""
+        yield from ((ns, [text]) for (owner, ns, _), text in self.facts.items() if owner == org)
+        yield from ((ns, [text]) for (owner, ns, _), text in self.documents.items() if owner == org)
+        yield from ((held.ns, [*held.texts.values()]) for (owner, _), held in self.threads.items() if owner == org)
+        yield from ((f"user:{user}", [*mine]) for (owner, user), mine in self.learned.items() if owner == org)
+
+    def findable(self, org: str) -> dict[str, set[int]]:
+        """The numbers of those texts."""
+        found: dict[str, set[int]] = {}
+        for ns, texts in self.texts(org):
+            found.setdefault(ns, set()).update(number for text in texts for _, _, number in self.marks(text))
+        return found
+
+    @staticmethod
+    def marks(text: str) -> list[tuple[int, int, int]]:
+        """Whose texts are in a text: org, namespace and number of each."""
+        return [(int(org), int(ns), int(number)) for org, ns, number in MARK.findall(text)]
+
+    def drop_fact(self, key: tuple[str, str, str]) -> None:
+        """Gone from the model."""
+        self.facts.pop(key, None)
+        self.brief_facts.discard(key)
+
+    def drop_thread(self, key: tuple[str, str]) -> None:
+        """Gone from the model."""
+        self.threads.pop(key, None)
+        self.brief_threads.discard(key)
+
+    def drop_user(self, org: str, user: str) -> None:
+        """All of a user, gone from the model."""
+        ns = f"user:{user}"
+        for fact in [key for key in self.facts if key[:2] == (org, ns)]:
+            self.drop_fact(fact)
+        for thread in [key for key, held in self.threads.items() if (key[0], held.ns) == (org, ns)]:
+            self.drop_thread(thread)
+        rows: tuple[dict[Any, Any], ...] = (self.state, self.documents)
+        for kept in rows:
+            for key in [key for key in kept if key[:2] == (org, ns)]:
+                del kept[key]
+        for task in [key for key, (space, _) in self.tasks.items() if (key[0], space) == (org, ns)]:
+            del self.tasks[task]
+        for note in [key for key in self.working if key[:2] == (org, user)]:
+            del self.working[note]
+        self.learned.pop((org, user), None)
+
     def sweep(self, folder: Path) -> None:
         """All that each org holds, row by row: everything that the model has, and no text of anyone else."""
         for number, org in enumerate(self.orgs):
             file = folder / f"{number}.jsonl"
             counts = self.handle(org, None).export(file).counts
             text = file.read_text("utf-8")
-            strangers = {owner for owner, _ in MARK.findall(text)} - {str(number)}
-            assert not strangers, f"org {org!r} holds texts of {[self.orgs[int(one)] for one in strangers]}"
+            strangers = {owner for owner, _, _ in self.marks(text)} - {number}
+            assert not strangers, f"org {org!r} holds texts of {[self.orgs[one] for one in strangers]}"
             for table, rows in (("facts", self.facts), ("threads", self.threads), ("documents", self.documents)):
                 held = sum(key[0] == org for key in rows)
                 assert counts.get(table, 0) == held, f"org {org!r} has {counts.get(table)} {table}, not {held}"
-            said = sum(len(texts) for (owner, _), (_, texts) in self.threads.items() if owner == org)
+            said = sum(len(held.texts) for (owner, _), held in self.threads.items() if owner == org)
             assert counts.get("messages", 0) == said
 
 
@@ -99,118 +161,171 @@ class Step:
     def __init__(self, work: Work, number: int) -> None:
         dice = work.dice
         self.work, self.number = work, number
-        self.org = dice.choice(work.orgs)
         self.user = dice.choice([None, None, *work.users])
-        self.ns = dice.choice(work.spaces)
-        self.name = dice.choice(work.names)
-        self.me = work.handle(self.org, self.user)
+        self.aim(dice.choice(work.orgs), dice.choice(work.spaces), dice.choice(work.names))
+
+    def aim(self, org: str, ns: str, name: str) -> None:
+        """At this thing, as this user."""
+        self.org, self.ns, self.name = org, ns, name
+        self.me = self.work.handle(org, self.user)
         self.own = "global" if self.user is None else f"user:{self.user}"
-        self.may = self._sees(self.ns)
+        self.may = self.sees(ns)
+
+    def aim_at_fact(self) -> None:
+        """At one that is there, most times: chance alone would seldom hit any."""
+        facts = list(self.work.facts)
+        if facts and self.work.dice.random() < AIMED:
+            self.aim(*self.work.dice.choice(facts))
+
+    def aim_at_thread(self) -> None:
+        """At one that is there, most times, whoever may see it."""
+        threads = list(self.work.threads.items())
+        if threads and self.work.dice.random() < AIMED:
+            (org, name), held = self.work.dice.choice(threads)
+            self.aim(org, held.ns, name)
+
+    def aim_at_user(self) -> str:
+        """A user, most times one of whom something is known here."""
+        known = [(org, ns[5:]) for org, ns, _ in self.work.facts if ns.startswith("user:")]
+        known += [(org, user) for (org, user), mine in self.work.learned.items() if mine]
+        if known and self.work.dice.random() < AIMED:
+            org, user = self.work.dice.choice(known)
+            self.aim(org, f"user:{user}", self.name)
+            return user
+        return self.work.dice.choice(self.work.users)
 
     def take(self) -> None:
         """Do one of all that can be done."""
         kinds: list[Callable[[], None]] = [
-            self.set_fact, self.set_fact, self.read_facts, self.drop_fact, self.make_thread, self.append, self.append,
-            self.read_thread, self.list_threads, self.drop_thread, self.set_state, self.read_state, self.add_document,
+            self.set_fact, self.set_fact, self.read_facts, self.remove_fact, self.make_thread, self.append, self.append,
+            self.read_thread, self.list_threads, self.remove_thread, self.set_state, self.read_state, self.add_document,
             self.read_documents, self.learn, self.note, self.save_task, self.read_tasks,
         ]  # fmt: skip
-        chosen = self.work.dice.choice(kinds) if self.number % 60 else self.recall
-        self.work.seen[chosen.__name__] += 1
-        chosen()
+        number = self.number
+        if number % RECALL_EVERY == 0:
+            self._do(finding.recall_anything)
+        elif number % FORGET_USER_EVERY == 1:
+            self._do(finding.forget_user)
+        elif number % REMOVE_EVERY == 2:
+            self._do(self.work.dice.choice(finding.REMOVALS))
+        elif number % END_EVERY == 3:
+            self._do(finding.let_time_pass)
+        elif number % BRIEF_EVERY == 4:
+            self._do(self.work.dice.choice(finding.ENDING))
+        else:
+            chosen = self.work.dice.choice(kinds)
+            self.work.seen[chosen.__name__] += 1
+            chosen()
 
-    def set_fact(self) -> None:
-        value = self._text(self.ns)
-        self._expect(
-            value if self.may else InvalidNamespace, lambda: self.me.facts.set(self.ns, self.name, value).value
-        )
+    def _do(self, operation: Callable[[Step], None]) -> None:
+        self.work.seen[operation.__name__] += 1
+        operation(self)
+
+    def set_fact(self, ttl: int | None = None) -> None:
+        value, key = self._text(self.ns), (self.org, self.ns, self.name)
+        self.expect_if(value, lambda: self.me.facts.set(self.ns, self.name, value, ttl=ttl).value)
         if self.may:
-            self.work.facts[self.org, self.ns, self.name] = value
+            self.work.drop_fact(key)
+            self.work.facts[key] = value
+            self.work.brief_facts |= {key} if ttl else set()
 
     def read_facts(self) -> None:
         mine = {key: value for (org, ns, key), value in self.work.facts.items() if (org, ns) == (self.org, self.ns)}
         begun = {key: value for key, value in mine.items() if key.startswith(self.name)}
         facts = self.me.facts
-        self._expect_if(mine.get(self.name), lambda: _value(facts.get(self.ns, self.name)))
-        self._expect_if(mine, lambda: {fact.key: fact.value for fact in facts.list(self.ns)})
-        self._expect_if(begun, lambda: {fact.key: fact.value for fact in facts.list(self.ns, prefix=self.name)})
+        self.expect_if(mine.get(self.name), lambda: _value(facts.get(self.ns, self.name)))
+        self.expect_if(mine, lambda: {fact.key: fact.value for fact in facts.list(self.ns)})
+        self.expect_if(begun, lambda: {fact.key: fact.value for fact in facts.list(self.ns, prefix=self.name)})
 
-    def drop_fact(self) -> None:
-        there = (self.org, self.ns, self.name) in self.work.facts
-        self._expect_if(there, lambda: self.me.facts.delete(self.ns, self.name))
-        if self.may:
-            self.work.facts.pop((self.org, self.ns, self.name), None)
+    def remove_fact(self) -> None:
+        self.aim_at_fact()
+        value = self.work.facts.get((self.org, self.ns, self.name))
+        self.expect_if(value is not None, lambda: self.me.facts.delete(self.ns, self.name))
+        if self.may and value is not None:
+            self.work.drop_fact((self.org, self.ns, self.name))
+            finding.recall_gone(self, self.ns, [value])
 
-    def make_thread(self) -> None:
+    def make_thread(self, ttl: int | None = None) -> None:
         held = self.work.threads.get((self.org, self.name))
-        taken = held is not None and held[0] != self.ns
+        taken = held is not None and held.ns != self.ns
         told = InvalidNamespace if not self.may else Conflict if taken else self.ns
-        self._expect(told, lambda: self.me.threads.create(self.ns, id=self.name).ns)
+        self.expect(told, lambda: self.me.threads.create(self.ns, id=self.name, ttl=ttl).ns)
         if self.may and held is None:
-            self.work.threads[self.org, self.name] = (self.ns, [])
+            self.work.threads[self.org, self.name] = Held(self.ns)
+            self.work.brief_threads |= {(self.org, self.name)} if ttl else set()
 
     def append(self) -> None:
-        held = self._thread()
-        text = self._text(held[0] if held else self.ns)
-        told = NotFound if held is None else len(held[1]) + 1
-        self._expect(told, lambda: self.me.threads.append(self.name, text)[0].message.seq)
+        self.aim_at_thread()
+        self.say()
+
+    def say(self) -> None:
+        """One more message in the thread of this name."""
+        held = self.thread()
+        text = self._text(held.ns if held else self.ns)
+        told = NotFound if held is None else held.last + 1
+        self.expect(told, lambda: self.me.threads.append(self.name, text)[0].message.seq)
         if held is not None:
-            held[1].append(text)
+            held.last += 1
+            held.texts[held.last] = text
 
     def read_thread(self) -> None:
-        held, threads = self._thread(), self.me.threads
-        self._expect(None if held is None else held[0], lambda: _space(threads.get(self.name)))
-        told = NotFound if held is None else held[1][-3:]
-        self._expect(told, lambda: [message.text for message in threads.recent(self.name, 3)])
-        self._expect(NotFound if held is None else held[1], lambda: [m.text for m in threads.messages(self.name)])
+        held, threads = self.thread(), self.me.threads
+        texts = None if held is None else list(held.texts.values())
+        self.expect(None if held is None else held.ns, lambda: _space(threads.get(self.name)))
+        told = NotFound if texts is None else texts[-3:]
+        self.expect(told, lambda: [message.text for message in threads.recent(self.name, 3)])
+        self.expect(NotFound if texts is None else texts, lambda: [m.text for m in threads.messages(self.name)])
 
     def list_threads(self) -> None:
-        mine = {id for (org, id), (ns, _) in self.work.threads.items() if (org, ns) == (self.org, self.ns)}
-        self._expect_if(mine, lambda: {thread.id for thread in self.me.threads.list(self.ns)})
+        mine = {id for (org, id), held in self.work.threads.items() if (org, held.ns) == (self.org, self.ns)}
+        self.expect_if(mine, lambda: {thread.id for thread in self.me.threads.list(self.ns)})
 
-    def drop_thread(self) -> None:
-        held = self._thread()
-        self._expect(held is not None, lambda: self.me.threads.delete(self.name))
+    def remove_thread(self) -> None:
+        self.aim_at_thread()
+        held = self.thread()
+        self.expect(held is not None, lambda: self.me.threads.delete(self.name))
         if held is not None:
-            del self.work.threads[self.org, self.name]
+            self.work.drop_thread((self.org, self.name))
+            finding.recall_gone(self, held.ns, list(held.texts.values()))
 
     def set_state(self) -> None:
         value = self._text(self.own)
-        self._expect(value, lambda: self.me.state.set(self.name, value).value)
+        self.expect(value, lambda: self.me.state.set(self.name, value).value)
         self.work.state[self.org, self.own, self.name] = value
 
     def read_state(self) -> None:
-        self._expect(self.work.state.get((self.org, self.own, self.name)), lambda: self.me.state.get(self.name))
+        self.expect(self.work.state.get((self.org, self.own, self.name)), lambda: self.me.state.get(self.name))
         if self.number % 3 == 0:
             there = self.work.state.pop((self.org, self.own, self.name), None) is not None
-            self._expect(there, lambda: self.me.state.delete(self.name))
+            self.expect(there, lambda: self.me.state.delete(self.name))
 
     def add_document(self) -> None:
         text = self._text(self.ns)
-        self._expect_if(text, lambda: self.me.documents.add(self.ns, text, id=self.name).text)
+        self.expect_if(text, lambda: self.me.documents.add(self.ns, text, id=self.name).text)
         if self.may:
             self.work.documents[self.org, self.ns, self.name] = text
 
     def read_documents(self) -> None:
         mine = {id: text for (org, ns, id), text in self.work.documents.items() if (org, ns) == (self.org, self.ns)}
-        self._expect_if(mine, lambda: {one.id: one.text for one in self.me.documents.list(self.ns)})
+        self.expect_if(mine, lambda: {one.id: one.text for one in self.me.documents.list(self.ns)})
         if self.number % 2 == 0:
-            self._expect_if(self.name in mine, lambda: self.me.documents.delete(self.ns, self.name))
-            if self.may:
-                self.work.documents.pop((self.org, self.ns, self.name), None)
+            self.expect_if(self.name in mine, lambda: self.me.documents.delete(self.ns, self.name))
+            if self.may and self.name in mine:
+                finding.recall_gone(self, self.ns, [self.work.documents.pop((self.org, self.ns, self.name))])
 
     def learn(self) -> None:
         user = self.work.dice.choice(self.work.users)
-        mine = self.work.learned.setdefault((self.org, user), set())
+        mine = self.work.learned.setdefault((self.org, user), {})
         allowed = self.user in (None, user)
         content = self._text(f"user:{user}")
         add = self.number % 2 == 0
-        if add:
-            self._expect(content if allowed else UsageError, lambda: self.me.learnings.add(content, user=user).content)
         if add and allowed:
-            mine.add(content)
-        told = mine if allowed else UsageError
+            mine[content] = self.me.learnings.add(content, user=user).id
+        elif add:
+            self.expect(UsageError, lambda: self.me.learnings.add(content, user=user))
+        told = set(mine) if allowed else UsageError
         listed = self.me.learnings.list
-        self._expect(told, lambda: {one.content for one in listed(min_confidence=0, limit=None, user=user)})
+        self.expect(told, lambda: {one.content for one in listed(min_confidence=0, limit=None, user=user)})
 
     def note(self) -> None:
         user, session = self.work.dice.choice(self.work.users), self.work.dice.choice(self.work.names[:3])
@@ -219,74 +334,65 @@ class Step:
         if self.number % 2 == 0:
             doc = {"scratchpad": text}
             told = text if allowed else UsageError
-            self._expect(told, lambda: working.set(doc, user=user, session=session).scratchpad)
+            self.expect(told, lambda: working.set(doc, user=user, session=session).scratchpad)
             if allowed:
                 self.work.working[key] = text
         held = self.work.working.get(key) if allowed else UsageError
-        self._expect(held, lambda: getattr(working.get(user, session), "scratchpad", None))
+        self.expect(held, lambda: getattr(working.get(user, session), "scratchpad", None))
 
     def save_task(self) -> None:
         held = self.work.tasks.get((self.org, self.name))
-        if held is not None and not self._sees(held[0]):
-            self._expect(None, lambda: self.me.tasks.resume(self.name))
+        if held is not None and not self.sees(held[0]):
+            self.expect(None, lambda: self.me.tasks.resume(self.name))
             return
         space = held[0] if held else self.ns
         text = self._text(space)
         given = {"task_id": self.name, "ns": space, "state": text}
-        told = text if self._sees(space) else InvalidNamespace
-        self._expect(told, lambda: self.me.tasks.save(given).state)
+        told = text if self.sees(space) else InvalidNamespace
+        self.expect(told, lambda: self.me.tasks.save(given).state)
         if told is text:
             self.work.tasks[self.org, self.name] = (space, text)
 
     def read_tasks(self) -> None:
-        mine = {id: one for (org, id), one in self.work.tasks.items() if org == self.org and self._sees(one[0])}
+        mine = {id: one for (org, id), one in self.work.tasks.items() if org == self.org and self.sees(one[0])}
         held = mine.get(self.name)
-        self._expect(held and held[1], lambda: getattr(self.me.tasks.resume(self.name), "state", None))
-        self._expect(set(mine), lambda: {task.task_id for task in self.me.tasks.list(limit=None)})
+        self.expect(held and held[1], lambda: getattr(self.me.tasks.resume(self.name), "state", None))
+        self.expect(set(mine), lambda: {task.task_id for task in self.me.tasks.list(limit=None)})
         if self.number % 3 == 0:
-            self._expect(held is not None, lambda: self.me.tasks.delete(self.name))
+            self.expect(held is not None, lambda: self.me.tasks.delete(self.name))
             if held:
                 del self.work.tasks[self.org, self.name]
 
-    def recall(self) -> None:
-        asked = [None, [self.ns], [self.ns, "global"]][self.number // 60 % 3]
-        if asked is not None and not self.may:
-            self._expect(InvalidNamespace, lambda: self.me.recall(WORDS[0], namespaces=asked))
-            return
-        hits = self.me.recall(" ".join(self.work.dice.sample(WORDS, 3)), namespaces=asked, top_k=20)
-        for hit in hits:
-            [(owner, space)] = MARK.findall(hit.text)
-            told = self.work.orgs[int(owner)], self.work.spaces[int(space)]
-            assert told == (self.org, hit.namespace), f"{self._who()}: recall gave a text of {told}"
-            assert self._sees(hit.namespace) and (asked is None or hit.namespace in asked), self._who()
-        self.work.seen["hits"] += len(hits)
-
     # -- parts
 
-    def _sees(self, ns: str) -> bool:
+    def sees(self, ns: str) -> bool:
         return self.user is None or not ns.startswith("user:") or ns == f"user:{self.user}"
 
-    def _thread(self) -> tuple[str, list[str]] | None:
+    def thread(self) -> Held | None:
         held = self.work.threads.get((self.org, self.name))
-        return held if held is not None and self._sees(held[0]) else None
+        return held if held is not None and self.sees(held.ns) else None
+
+    def ended(self) -> bool:
+        """Whether there was a thread of this name that has ended: its rows may be there to be forgotten."""
+        return (self.org, self.name) in self.work.ended
 
     def _text(self, ns: str) -> str:
-        words = " ".join(self.work.dice.sample(WORDS, 2))
+        words = " ".join(self.work.dice.sample(finding.WORDS, 2))
         return f"o{self.work.orgs.index(self.org)}x n{self.work.spaces.index(ns)}x {words} {self.number}"
 
-    def _expect_if(self, told: Any, call: Callable[[], Any]) -> None:
-        self._expect(told if self.may else InvalidNamespace, call)
+    def expect_if(self, told: Any, call: Callable[[], Any]) -> None:
+        self.expect(told if self.may else InvalidNamespace, call)
 
-    def _expect(self, told: Any, call: Callable[[], Any]) -> None:
+    def expect(self, told: Any, call: Callable[[], Any]) -> None:
         try:
             answered = call()
         except RecollectError as error:
-            assert isinstance(told, type) and isinstance(error, told), f"{self._who()}: {error!r}, not {told!r}"
+            assert isinstance(told, type) and isinstance(error, told), f"{self.who()}: {error!r}, not {told!r}"
         else:
-            assert answered == told, f"{self._who()}: {answered!r}, not {told!r}"
+            assert answered == told, f"{self.who()}: {answered!r}, not {told!r}"
             self.work.seen["rows"] += bool(answered)
 
-    def _who(self) -> str:
+    def who(self) -> str:
         return f"operation {self.number} of {self.user!r} in {self.org!r} on {self.ns!r}, {self.name!r}"
 
 

@@ -13,6 +13,7 @@ import pytest
 from recollect.engine.recall import Recalling
 from recollect.records import Job
 from recollect.scope import Scope
+from recollect.testing import FakeClock
 from tests.stores.conftest import STORES, OpenOn
 from tests.stores.tenants import Work
 
@@ -22,17 +23,20 @@ QUIET: dict[str, Any] = {"embedder": None, "extract": None}
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_no_tenant_meets_another(name: str, open_on: OpenOn, org: str, tmp_path: Path) -> None:
+def test_no_tenant_meets_another(name: str, open_on: OpenOn, clock: FakeClock, org: str, tmp_path: Path) -> None:
     memory = open_on(name, **QUIET)
     for start in range(0, OPERATIONS, ROUND):
-        work = Work(memory, f"{org}-{start}", seed=start)
+        work = Work(memory, clock, f"{org}-{start}", seed=start)
         work.run(ROUND)
         work.sweep(tmp_path)
-        assert work.seen["rows"] > ROUND // 4 and work.seen["hits"] > 20, "too little was there to be mixed up"
+        assert work.seen["rows"] > ROUND // 4 and work.seen["hits"] > ROUND // 10, "too little was there to be mixed up"
+        assert work.seen["recalls after a removal"] > ROUND // 30 and work.seen["expired"] > 10, "too little went"
 
 
-def test_vectors_of_one_tenant_are_not_found_by_another(open_on: OpenOn, org: str, tmp_path: Path) -> None:
-    work = Work(open_on("sqlite", extract=None), org, seed=5)
+def test_vectors_of_one_tenant_are_not_found_by_another(
+    open_on: OpenOn, org: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    work = Work(open_on("sqlite", extract=None), clock, org, seed=5)
     work.run(600)
     work.sweep(tmp_path)
     assert work.seen["hits"] > 5
@@ -52,10 +56,10 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], str]], N
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_the_harness_sees_a_dropped_org(name: str, open_on: OpenOn, org: str, plant: Any) -> None:
+def test_the_harness_sees_a_dropped_org(name: str, open_on: OpenOn, org: str, plant: Any, clock: FakeClock) -> None:
     plant(lambda _: org)
     with pytest.raises(AssertionError, match="operation"):
-        Work(open_on(name, **QUIET), org, seed=1).run(ROUND)
+        Work(open_on(name, **QUIET), clock, org, seed=1).run(ROUND)
 
 
 @pytest.mark.parametrize(
@@ -71,30 +75,51 @@ def test_the_harness_sees_a_dropped_org(name: str, open_on: OpenOn, org: str, pl
     ],
     ids=["case", "space", "twin", "escape", "wildcard", "brace", "separator"],
 )
-def test_the_harness_sees_two_orgs_taken_for_one(careless: Any, open_on: OpenOn, org: str, plant: Any) -> None:
+def test_the_harness_sees_two_orgs_taken_for_one(
+    careless: Any, open_on: OpenOn, org: str, plant: Any, clock: FakeClock
+) -> None:
     plant(careless)
     with pytest.raises(AssertionError, match="operation"):
-        Work(open_on("memory", **QUIET), org, seed=1).run(2 * ROUND)
+        Work(open_on("memory", **QUIET), clock, org, seed=1).run(2 * ROUND)
 
 
-def test_the_harness_sees_a_user_who_may_touch_all(open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_harness_sees_a_user_who_may_touch_all(
+    open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
     monkeypatch.setattr(Scope, "may_touch", lambda self, ns: True)
     with pytest.raises(AssertionError, match="operation"):
-        Work(open_on("memory", **QUIET), org, seed=1).run(ROUND)
+        Work(open_on("memory", **QUIET), clock, org, seed=1).run(ROUND)
 
 
-def test_the_harness_sees_a_recall_over_all_users(open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_harness_sees_a_recall_over_all_users(
+    open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
     async def everywhere(self: Recalling, given: Any) -> list[str]:
         return sorted({job.ns for job in await self._core.scan(Job, "index")})
 
     monkeypatch.setattr(Recalling, "_namespaces", everywhere)
     with pytest.raises(AssertionError, match="operation"):
-        Work(open_on("memory", **QUIET), org, seed=1).run(ROUND)
+        Work(open_on("memory", **QUIET), clock, org, seed=1).run(ROUND)
 
 
-def test_the_sweep_sees_a_row_in_the_wrong_org(open_on: OpenOn, org: str, tmp_path: Path) -> None:
-    work = Work(open_on("memory", **QUIET), org, seed=1)
+def test_the_harness_sees_a_recall_of_what_is_gone(
+    open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
+    real, given = Recalling.recall, dict[str, list[Any]]()
+
+    async def again(self: Recalling, query: str, **options: Any) -> list[Any]:
+        kept = given.setdefault(repr((self._core.org, self._core.scope.user, options)), [])
+        kept += await real(self, query, **options)
+        return kept
+
+    monkeypatch.setattr(Recalling, "recall", again)
+    with pytest.raises(AssertionError, match="recall gave what is gone"):
+        Work(open_on("memory", **QUIET), clock, org, seed=1).run(ROUND)
+
+
+def test_the_sweep_sees_a_row_in_the_wrong_org(open_on: OpenOn, org: str, tmp_path: Path, clock: FakeClock) -> None:
+    work = Work(open_on("memory", **QUIET), clock, org, seed=1)
     work.run(200)
-    work.handle(work.orgs[3], None).facts.set("global", "stray", "o1x n0x stray")
+    work.handle(work.orgs[3], None).facts.set("global", "stray", "o1x n0x river train 7")
     with pytest.raises(AssertionError, match="holds texts of"):
         work.sweep(tmp_path)

@@ -1,0 +1,165 @@
+"""What a recall may give in the adversarial work, and everything that takes something away before the next recall."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import InvalidNamespace, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from tests.stores.tenants import Step
+
+BRIEF_SECONDS = 30
+WORDS = ("harbour", "invoice", "Lisbon", "bicycle", "archive", "train", "lantern", "river")
+
+
+def recall(step: Step, asked: list[str] | None, words: str) -> None:
+    """Ask, and hold every hit against who asked and against all that there is now."""
+    work = step.work
+    if asked is not None and not step.may:
+        step.expect(InvalidNamespace, lambda: step.me.recall(words, namespaces=asked))
+        return
+    hits = step.me.recall(words, namespaces=asked, top_k=20)
+    there = work.findable(step.org) if hits else {}
+    for hit in hits:
+        marks = work.marks(hit.text)
+        assert marks, f"{step.who()}: recall gave a text of nobody"
+        for owner, space, number in marks:
+            told = work.orgs[owner], work.spaces[space]
+            assert told == (step.org, hit.namespace), f"{step.who()}: recall gave a text of {told}"
+            assert number in there.get(hit.namespace, ()), f"{step.who()}: recall gave what is gone, of {number}"
+        assert step.sees(hit.namespace) and (asked is None or hit.namespace in asked), step.who()
+    work.seen["recalls"] += 1
+    work.seen["hits"] += len(hits)
+
+
+def recall_anything(step: Step) -> None:
+    """Ask for some words, here, there or everywhere."""
+    asked = [None, [step.ns], [step.ns, "global"]][step.number % 3]
+    recall(step, asked, " ".join(step.work.dice.sample(WORDS, 3)))
+
+
+def recall_gone(step: Step, ns: str, texts: list[str]) -> None:
+    """The very next recall after a removal, for the words of what went, where it was and everywhere."""
+    for text in texts[:1]:
+        recall(step, None if step.number % 2 else [ns], text)
+        step.work.seen["recalls after a removal"] += 1
+
+
+# -- what takes away
+
+
+def set_brief_fact(step: Step) -> None:
+    """A fact that ends by itself."""
+    step.set_fact(ttl=BRIEF_SECONDS)
+
+
+def make_brief_thread(step: Step) -> None:
+    """A thread that ends by itself."""
+    step.make_thread(ttl=BRIEF_SECONDS)
+    step.say()
+
+
+def let_time_pass(step: Step) -> None:
+    """Everything that was to end soon has ended, in every org."""
+    work = step.work
+    work.clock.advance(BRIEF_SECONDS + 1)
+    gone = [(org, ns, work.facts.pop((org, ns, key))) for org, ns, key in sorted(work.brief_facts)]
+    for org, name in sorted(work.brief_threads):
+        held = work.threads.pop((org, name))
+        gone += [(org, held.ns, text) for text in held.texts.values()]
+    work.ended |= work.brief_threads
+    work.brief_facts.clear()
+    work.brief_threads.clear()
+    work.seen["expired"] += len(gone)
+    for org, ns, text in work.dice.sample(gone, min(3, len(gone))):
+        step.aim(org, ns, step.name)
+        recall_gone(step, ns, [text])
+
+
+def drop_messages(step: Step) -> None:
+    """One message of a thread, or all before it."""
+    step.aim_at_thread()
+    held = step.thread()
+    place = 1 if held is None else step.work.dice.randint(1, held.last + 1)
+    if step.number % 2:
+        gone = [] if held is None else [seq for seq in held.texts if seq == place]
+        call: Any = lambda: step.me.threads.delete_messages(step.name, ids=[f"{step.name}#{place}"])  # noqa: E731  # two calls, one answer
+    else:
+        gone = [] if held is None else [seq for seq in held.texts if seq < place]
+        call = lambda: step.me.threads.delete_messages(step.name, before=place)  # noqa: E731  # as above
+    step.expect(NotFound if held is None else len(gone), call)
+    if held is not None:
+        texts = [held.texts.pop(seq) for seq in gone]
+        recall_gone(step, held.ns, texts)
+
+
+def unlearn(step: Step) -> None:
+    """One learning of a user."""
+    user = step.aim_at_user()
+    mine = step.work.learned.setdefault((step.org, user), {})
+    content = step.work.dice.choice(sorted(mine)) if mine else None
+    id = "nothing" if content is None else mine[content]
+    allowed = step.user in (None, user)
+    step.expect(content is not None if allowed else UsageError, lambda: step.me.learnings.delete(id, user=user))
+    if allowed and content is not None:
+        del mine[content]
+        step.ns, step.may = f"user:{user}", True
+        recall_gone(step, f"user:{user}", [content])
+
+
+def forget_fact(step: Step) -> None:
+    """A fact with its history."""
+    value = step.work.facts.get((step.org, step.ns, step.name))
+    # What has ended and was not collected yet is forgotten too.
+    step.expect_if(
+        True, lambda: step.me.forget(fact=(step.ns, step.name)).counts.get("facts", 0) >= (value is not None)
+    )
+    if step.may and value is not None:
+        step.work.drop_fact((step.org, step.ns, step.name))
+        recall_gone(step, step.ns, [value])
+
+
+def forget_thread(step: Step) -> None:
+    """A thread with its messages."""
+    step.aim_at_thread()
+    held = step.thread()
+    told = NotFound if held is None else True
+    if held is None and step.ended():
+        return
+    rows = 0 if held is None else len(held.texts)
+    step.expect(told, lambda: step.me.forget(thread=step.name).counts.get("messages", 0) >= rows)
+    if held is not None:
+        step.work.drop_thread((step.org, step.name))
+        recall_gone(step, held.ns, list(held.texts.values()))
+
+
+def forget_message(step: Step) -> None:
+    """One message."""
+    step.aim_at_thread()
+    held = step.thread()
+    place = 1 if held is None else step.work.dice.randint(1, held.last + 1)
+    told = NotFound if held is None else int(place in held.texts)
+    if held is None and step.ended():
+        return
+    step.expect(told, lambda: step.me.forget(message=f"{step.name}#{place}").counts.get("messages", 0))
+    if held is not None and place in held.texts:
+        recall_gone(step, held.ns, [held.texts.pop(place)])
+
+
+def forget_user(step: Step) -> None:
+    """A user with all that is theirs."""
+    work = step.work
+    user = step.aim_at_user()
+    ns, allowed = f"user:{user}", step.user in (None, user)
+    texts = [text for space, texts in work.texts(step.org) if space == ns for text in texts]
+    held = sum((org, space) == (step.org, ns) for org, space, _ in work.facts)
+    step.expect(allowed or UsageError, lambda: step.me.forget(user=user).counts.get("facts", 0) >= held)
+    if allowed:
+        work.drop_user(step.org, user)
+        step.ns, step.may = ns, True
+        recall_gone(step, ns, texts)
+
+
+REMOVALS = (drop_messages, unlearn, forget_fact, forget_thread, forget_message)
+ENDING = (set_brief_fact, make_brief_thread)
