@@ -16,7 +16,7 @@ WORDS = ("harbour", "invoice", "Lisbon", "bicycle", "archive", "train", "lantern
 def recall(step: Step, asked: list[str] | None, words: str) -> None:
     """Ask, and hold every hit against who asked and against all that there is now."""
     work = step.work
-    if asked is not None and not step.may:
+    if asked is not None and not all(step.sees(ns) for ns in asked):
         step.expect(InvalidNamespace, lambda: step.me.recall(words, namespaces=asked))
         return
     hits = step.me.recall(words, namespaces=asked, top_k=20)
@@ -104,7 +104,6 @@ def unlearn(step: Step) -> None:
     step.expect(content is not None if allowed else UsageError, lambda: step.me.learnings.delete(id, user=user))
     if allowed and content is not None:
         del mine[content]
-        step.ns, step.may = f"user:{user}", True
         recall_gone(step, f"user:{user}", [content])
 
 
@@ -157,7 +156,6 @@ def forget_user(step: Step) -> None:
     step.expect(allowed or UsageError, lambda: step.me.forget(user=user).counts.get("facts", 0) >= held)
     if allowed:
         work.drop_user(step.org, user)
-        step.ns, step.may = ns, True
         recall_gone(step, ns, texts)
 
 
