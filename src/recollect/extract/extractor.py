@@ -83,8 +83,11 @@ _JESTED = (
 def _told_apart(drafts: Sequence[Draft], clause: Clause) -> Iterator[Draft]:
     """Without the vague reading of what another rule names better, and without jokes."""
     jest = bool(_JEST.search(clause.sentence))
+    named = any(isinstance(draft.value, str | list) and draft.key.startswith(("relation.", "pet.")) for draft in drafts)
     better = [str(draft.value).lower() for draft in drafts if not draft.key.startswith(_VAGUE)]
     for draft in drafts:
+        if draft.value is True and draft.key.startswith(("relation.", "pet.")) and named:
+            continue
         if draft.key.startswith(_VAGUE) and str(draft.value).lower() in better:
             continue
         if not (jest and draft.key.startswith(_JESTED)):

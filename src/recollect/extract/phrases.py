@@ -16,7 +16,7 @@ _STOP = re.compile(
     r"|tonight|yesterday|tomorrow|please|thanks|actually|instead"
     r"|full[- ]time|part[- ]time|for (?:a living|years|ages|over|about|almost|nearly|more|the (?:last|past)|\d"
     r"|a (?:while|long|few)|now|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
-    r"|with (?:my|his|her|a (?:focus|background))|every|each|last (?=week|month|year|summer|spring|fall|winter"
+    r"|with (?:my|his|her|a (?:focus|background))|every|each|last (?=week|month|quarter|year|summer|spring|fall|winter"
     r"|night)|next (?=week|month|year)|lol|haha|ok|tho)\b.*$",
     re.I | re.S,
 )

@@ -77,6 +77,9 @@ _QUESTION_START = re.compile(
     re.I,
 )
 # "have" and "don't" also open statements and orders; only an inverted subject makes them questions.
+_ASKED_FOR_GOOD = re.compile(
+    r"^(?:please )?(?:can|could|would|will) you (?:please )?(?=(?:always|never|from now on|in (?:the )?future)\b)", re.I
+)
 _INVERTED = re.compile(
     r"^(?:and |but |so )*(?:have|had|has|don't|do|did|may|might|must|will|shall|was|were|is|are|am|can|could"
     r"|would|should"
@@ -170,13 +173,14 @@ _CORRECTION = re.compile(
     r"|said)(?: to say)?(?: that)?|it's actually|actually|make (?:that|it)|that)[,:]?\s+)?|"
     r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+"
     r"|^i meant(?! by\b)(?: to say)?(?: that)?[,:]?\s+"
+    r"|^not (?:the )?(?-i:[A-Z0-9])[\w:%$€£.-]*(?: \w+)?[,;—–-]+\s+(?:but )?(?=(?:on |at |in |the )?(?-i:[A-Z0-9$€£])\S*(?: \S+)?$)"
     r"|^(?:(?:no|sorry|oops|wait|hold on)[,.!;:—–-]*\s+)*i (?:said|wrote|typed|put|told you) [^,;.]{1,40}?,? (?:but|and|when)"
     r" (?:i )?(?:meant|actually meant|should have said|it's actually|it should be)(?: to say)? ",
     re.I,
 )
 _MEANT = re.compile(
     r"\bI (?:really |actually )?(?:meant|should have said)\b(?! by)|\b(?:no|sorry|wait|oops)\b.*\bI mean\b|\bmake (?:that|it)\b|\bby mistake\b|\bcorrection\b|\bscratch that\b|\bmisspoke\b"
-    r"|\bgot (?:that|it) wrong\b|\bmy mistake\b",
+    r"|^not (?-i:[A-Z0-9])\S*[,;—–-]|\bgot (?:that|it) wrong\b|\bmy mistake\b",
     re.I,
 )
 _REPAIR = re.compile(
@@ -186,7 +190,7 @@ _REPAIR = re.compile(
     re.I,
 )
 _SUBJECT = (
-    r"(?:i(?:'m|'ve|'d|'ll)?|my|(?:the )?(?:(?:phone|mobile|cell|work|home) )?(?:number|phone|mobile|cell|e-?mail|name|surname"
+    r"(?:i(?:'m|'ve|'d|'ll)?|my|home is|mine is|(?:the )?(?:(?:phone|mobile|cell|work|home) )?(?:number|phone|mobile|cell|e-?mail|name|surname"
     r"|time ?zone|birthday|pronouns|nickname|username|address)(?:'s| is| are)|we(?:'re|'ve)?|our|it(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?"
     r"|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
     r"|while|whenever|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when"
@@ -255,10 +259,14 @@ def mask(text: str) -> str:
     return _QUOTES.sub(_unquote, text)
 
 
+_TITLED = re.compile(r"\b(?:my|our|I'm|called|named|titled)\b[^.!?\"]{0,40}$", re.I)
+
+
 def _unquote(match: re.Match[str]) -> str:
-    """A quoted word or two is a name; anything longer is somebody's sentence."""
+    """A quoted word or two is a name, and a few are a title after "my role is"; anything longer is somebody's sentence."""
     inner = next(group for group in match.groups() if group is not None)
-    if len(inner.split()) <= 2 and not inner.lower().startswith(("i ", "i'm", "my ", "call me")):
+    short = 4 if _TITLED.search(match.string, max(0, match.start() - 60), match.start()) else 2
+    if len(inner.split()) <= short and not inner.lower().startswith(("i ", "i'm", "my ", "call me")):
         return f" {inner} "
     return "\n" * len(match[0])
 
@@ -279,6 +287,9 @@ def _sentences(text: str) -> list[tuple[int, int]]:
 def _clauses_of(own: str, sentence: str, span: tuple[int, int], before_it: str) -> list[Clause]:
     whole = normalise(own)
     bare, correction, _ = opening(whole)
+    asked = _ASKED_FOR_GOOD.match(bare)
+    if asked:
+        bare = bare[asked.end() :].rstrip(" ?")
     meant = correction and bool(_MEANT.search(whole[: len(whole) - len(bare)]))
     if _is_question(bare) or _SUPPOSED.match(bare) or _REPORTED.match(bare) or _MUSING.search(bare):
         return []

@@ -62,7 +62,7 @@ _MANNERS = re.compile(
     r"^(?:please |pls )?(?:(?:don't|do not) (?:call me|address me|apologi[sz]e|ask me|remind me|lecture|suggest"
     r"|recommend|use the (?:words?|phrase)|use (?:\w+ )?(?:emojis?|bullets?|bullet points|markdown|tables|jargon"
     r"|abbreviations|exclamation|slang|headings|headers|comments|semicolons|contractions|em dashes"
-    r"|passive voice))|(?:address|call) me (?:by|as|with) )",
+    r"|passive voice))|(?:address|call|talk to|treat|speak to) me (?:by|as|with|like|\w+ly\b))",
     re.I,
 )
 _TONE = re.compile(
@@ -106,8 +106,8 @@ _PREFER = re.compile(
     re.I,
 )
 _HABIT = re.compile(
-    r"^(?:i|we) (?:usually|typically|normally|generally|always|often|tend to|mostly|regularly|routinely"
-    r"|never) (?!want\b|need\b|forget\b|remember\b|wonder|know\b|knew\b"
+    r"^(?:i|we) (?:usually|typically|normally|generally|always|often|tend to|mostly|regularly|routinely)"
+    r" (?!want\b|need\b|forget\b|remember\b|wonder|know\b|knew\b"
     r"|have to\b|get (?:this|an?|the|that|errors?)\b|be\b|had\b|been\b|said\b|heard\b|saw\b|got\b|went\b|did\b"
     r"|felt\b|feel\b|thought\b|understood\b|understand\b|\w+ed\b|ever\b|would\b|could\b|give up\b)[a-z]+"
     r"|^(?:every|each|most) (?:morning|evening|night|day|days|week|weekend|month|monday|tuesday|wednesday"
@@ -122,7 +122,7 @@ _HABIT = re.compile(
     re.I,
 )
 _ONLY = re.compile(r"^(?!just|not|this|that|one|two|\d)[\w -]{2,30} only,?(?: please| pls| for me)(?:$|,)|^(?:please |pls )?only (?:use|give|send|show|answer|reply|suggest|recommend)\b", re.I)
-_OVER = re.compile(r"^[\w' -]{2,30} (?:over|instead of|rather than) [\w' -]{2,30}(?:,| -| –)? (?:always|any day|every time|any time|for me|please)\b", re.I)
+_OVER = re.compile(r"^[\w' -]{2,30} (?:over|instead of|rather than) [\w' -]{2,30}(?:,| -| –)?,? (?:always|any day|every time|any time|for me|please)\b", re.I)
 _ONE_OFF = re.compile(
     r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today"
     r"|tonight|this once|for this (?:one|task|question|email))\b",
@@ -131,9 +131,12 @@ _ONE_OFF = re.compile(
 _OWN = re.compile(r"(?:i|i'm|my|we|our|please|when|whenever|if|for|from|in|on|always|never|don't|stop|keep)\b", re.I)
 
 
+_POLITELY = re.compile(r"^(?:can|could|would|will) you (?:please )?(?=(?:always|never|from now on|in (?:the )?future)\b)", re.I)
+
+
 @lru_cache(maxsize=8)
 def _opened(sentence: str) -> str:
-    return opening(normalise(sentence))[0].rstrip(" .!")
+    return _POLITELY.sub("", opening(normalise(sentence))[0]).rstrip(" .!?")
 
 
 def standing_instruction(clause: str, sentence: str) -> str | None:

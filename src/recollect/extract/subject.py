@@ -25,6 +25,7 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "I ",
         ),
         (r"^(?=(?:born|raised) (?:and (?:raised|bred) )?(?:in |on |\d))", "I was "),
+        (r"^(?=running .* (?:here|in production|at work|at home)\W*$)", "I'm "),
         (r"^(?=(?:writing|calling|joining|messaging|chatting|logging in)(?: to you| in)* from )", "I'm "),
         (rf"^(?={_FREQUENCY}*(?:staying|living) (?:with|at) .* in [A-Z])", "I'm "),
         (
@@ -57,12 +58,12 @@ _JOINT = re.compile(
     re.I,
 )
 _US = re.compile(
-    r"^(?:(?:everyone|everybody|all|most of us|most people) (?:on|in|at) )?(?:my|our)(?: (?!favou?rite)[\w-]+){0,2}? "
+    r"^(?:(?:everyone|everybody|all|most of us|most people) (?:on|in|at) )?(?:my|our|the (?:whole|entire))(?: (?!favou?rite)[\w-]+){0,2}? "
     r"(?:team|company|startup|start-up|org|organi[sz]ation|department|firm|agency|lab|group|squad|studio|office|employer"
     r"|business|shop|crew|engineers|developers|devs|designers|analysts|marketers|admins|testers|editors|people|folks|guys|team members) (?P<adverb>(?:all|mostly|mainly|currently|now|also|just|recently"
     r"|still|has|have) )*"
     r"(?P<verb>use|uses|run|runs|track|tracks|deploy|deploys|host|hosts|rely|relies|write|writes|manage|manages|store"
-    r"|stores|keep|keeps|build|builds|code|codes|communicate|communicates|switched|migrated|moved|adopted|standardi[sz]ed"
+    r"|stores|keep|keeps|build|builds|code|codes|communicate|communicates|switched|migrated|adopted|standardi[sz]ed"
     r"|chat|chats|ship|ships|plan|plans|document|documents|monitor|monitors|organi[sz]es?|develop|develops|works in"
     r"|works with|prefers?|swears? by|depends? on|lives? (?:in|on)|settled on|went with)\b(?! from)",
     re.I,
@@ -118,6 +119,21 @@ _REDUCED = re.compile(
 )
 
 
+_SOMEONE = re.compile(
+    r"^(?:as|being|speaking as) (?:someone|somebody|a person|one of those people) (?:who(?:'s| is| has)? |that )?(?P<x>(?:lives?|works?|uses?|loves?|hates?|owns?|has|grew up|was born|is|runs|from|plays|teaches|speaks|drives|suffers from|prefers|in|with)\b[^,]*),?",
+    re.I,
+)
+_PARTICIPLE = re.compile(
+    r"^(?P<verb>having (?:grown up|lived|worked|studied|moved|been born|been raised)|being (?=an?\b)|living|working|coming from|growing up) (?P<x>[^,]{3,60}), (?=(?:I|we|my|our)\b)", re.I
+)
+_PARTICIPLES = {
+    "having grown up": "I grew up", "having lived": "I've lived", "having worked": "I've worked", "having studied": "I studied",
+    "having moved": "I moved", "having been born": "I was born", "having been raised": "I was raised", "being": "I'm", "living": "I'm living",
+    "working": "I'm working", "coming from": "I come from", "growing up": "I grew up",
+}  # fmt: skip
+_APPOSED = re.compile(
+    r"^(?P<name>(?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?), (?P<own>my|our) (?P<who>[\w' -]{2,30}?),(?= )", re.I
+)
 _CLEFT = re.compile(
     r"^(?:(?:the|a) [\w'-]+(?: [\w'-]+){0,2}?(?: that| which| who| where)?|what|where|who|the place where)"
     r" (?P<who>I'm|I|we|we're) (?P<verb>[\w' -]{2,40}?)(?: is|'s) (?:now |currently |mostly |usually |actually )*(?P<x>(?!that|because|why|how|not)\S.*)",
@@ -189,6 +205,16 @@ def restore(text: str) -> list[str]:
     if myself:
         text = text[myself.end() :]
         text = text if re.match(r"(?:I|my|name|the name|call|this)\b", text, re.I) else f"I'm {text}"
+    apposed = _APPOSED.match(text)
+    if apposed:
+        return [f"{apposed['own']} {apposed['who']} is {apposed['name']}"]
+    spoken = _PARTICIPLE.match(text)
+    if spoken:
+        return [f"{_PARTICIPLES[spoken['verb'].lower().strip()]} {spoken['x']}", text[spoken.end() :]]
+    someone = _SOMEONE.match(text)
+    if someone:
+        said = _FINITE.sub(lambda found: _FIRST_PERSON.get(found[0].lower(), _PLAIN_VERB.sub(_base, found[0])), someone["x"], count=1)
+        return [f"I {said}" if not said.startswith("'m") else f"I{said}", text[someone.end() :].strip()]
     text = _reworded(_SETTING.sub("", text))
     joint = _JOINT.match(text)
     if joint:
@@ -204,6 +230,10 @@ def restore(text: str) -> list[str]:
         if pattern.match(text):
             return [f"{subject}{text[0].lower()}{text[1:]}"]
     return [_HAPPEN.sub(r"\1 ", _COPULA.sub("I'm ", text))]
+
+
+_FINITE = re.compile(r"^\w+", re.I)
+_FIRST_PERSON = {"is": "'m", "has": "have", "was": "was", "grew": "grew", "from": "'m from", "in": "'m in", "with": "have", "teaches": "teach"}
 
 
 def _base(match: re.Match[str]) -> str:

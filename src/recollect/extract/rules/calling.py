@@ -34,7 +34,8 @@ def _shown(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _small(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """hi im jonas: a small name after a greeting, or before an age or a place."""
     name = match["x"]
-    greeted = re.match(r"(?:hi|hey|hello|hiya|yo|good (?:morning|evening|afternoon)|greetings|sup)\b", seen.sentence, re.I)
+    hello = r"(?:hi|hey|hello|hiya|yo|good (?:morning|evening|afternoon)|greetings|sup)\b"
+    greeted = re.match(hello, seen.sentence, re.I) or re.match(hello, seen.before, re.I)
     told = re.match(r"\s*,? (?:\d\d\b|from [a-zà-ÿ]|and i(?:'m| am| work| live)?\b)", seen.clause[match.end() :] or "", re.I)
     follows = re.search(rf"\b{re.escape(name)}\b\s*,? (?:\d\d\b|from [a-zà-ÿ])", seen.sentence, re.I)
     if name.lower() in _NOT_NAMED or name.lower().endswith(("ing", "ed", "ly")) or not name.isalpha() or len(name) < 3:

@@ -29,7 +29,7 @@ _LIFE = {
 }
 _EVENT_STOP = re.compile(
     r"^(?:code|test|tests|build|server|question|problem|computer|internet|meeting notes|it|that|this|day|week"
-    r"|weekend|time|last|next|first|only|favou?rite|best|worst|birthday|date of birth|plan|guess)\b",
+    r"|weekend|time|(?:last|next|first|only|best|worst)$|favou?rite|birthday|date of birth|plan|guess)\b",
     re.I,
 )
 _DOING_STOP = re.compile(
@@ -143,6 +143,12 @@ def _did(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft(f"date.{slug(match['verb'] + ' ' + re.sub(r'^(?:an?|my) ', '', what))}", date_value(found), LIKELY)
 
 
+def _moved(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    found = only_date(match["x"], seen, "past")
+    if found and not before_date(match["x"], found):
+        yield Draft(f"date.{slug(match['verb'])}", date_value(found), LIKELY)
+
+
 def _born(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     found = only_date(match["x"], seen, "past")
     if found and not before_date(match["x"], found):
@@ -186,5 +192,6 @@ RULES: tuple[Rule, ...] = (
         r"|finished) (?P<x>\S.*)",
         _did,
     ),
+    rule(r"(?:I|we)(?:'ve| have)? (?P<verb>moved (?:here|in|out|abroad|in together)|arrived here|came here|settled here) (?P<x>\S.*)", _moved),
     rule(rf"{MY} (?P<rel>{RELATION}) was born (?:on )?(?P<x>\S.*)", _born),
 )

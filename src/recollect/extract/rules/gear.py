@@ -26,6 +26,13 @@ def _instead(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield from (Draft(f"uses.tool.{slug(name)}", True, LIKELY) for name in new)
 
 
+def _moved(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """We moved from MySQL to Postgres: both must be known, since people move between towns and firms too."""
+    old, new = tools_in(match["old"]), tools_in(match["x"])
+    if old and new and all(slug(name).split("_")[0] in KNOWN for name in [*old, *new]):
+        yield from _instead(match, seen)
+
+
 def _named(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """Figma is what we use; Emacs is my editor."""
     names = tools_in(match["x"])
@@ -78,6 +85,7 @@ _DIGITAL = (
 )
 
 RULES: tuple[Rule, ...] = (
+    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:moved|went|gone)(?: over)? from (?P<old>\S.*?) to (?P<x>\S.*)", _moved),
     rule(
         r"(?:I|we)(?:'ve)? (?:just |recently |finally )*(?:got|bought|picked up|ordered|upgraded to|treated myself to)(?: myself)? (?:an? |the |my )(?:new |used |second-hand |shiny )*"
         r"(?P<x>(?-i:[A-Z]|[a-z][A-Z])[\w+-]*(?: (?-i:[A-Z0-9])[\w+-]*){0,3})(?:$|,| last| this| yesterday| in| on| for| from| and)",

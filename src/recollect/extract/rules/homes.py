@@ -49,6 +49,12 @@ def _zone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _NAME = r"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*(?:,? (?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*){0,2})"
 
 RULES: tuple[Rule, ...] = (
+    rule(r"(?:I|we) live (?:like |about |around |just |only )*(?:\d+|a few|five|ten|twenty|two|three|half an) ?(?:min|mins|minutes|km|miles|hours?|blocks|kilometres|kilometers|minutes' walk)\b.*\bin (?P<x>[^,]{2,30})$", _home),
+    rule(r"(?:I|we) spent (?:my|our|most of my|much of my) (?:childhood|youth|early years|formative years|teens|teenage years) in (?P<x>\S.*)", _origin),
+    rule(rf"{I_AM}an? (?:dual )?(?:citizen|national|native) of (?P<x>\S.*)", lambda match, seen: [Draft("nationality", value, LIKELY)] if (value := place(match["x"])) else []),
+    rule(r"(?:I|we) (?:hold|have|carry|travel on) an? (?P<x>(?-i:[A-Z])[a-z]+) passport\b", lambda match, seen: [Draft("nationality", match["x"], LIKELY)]),
+    rule(rf"{MY} (?:[\w-]+ )?(?:office|headquarters|hq|company|team|lab)(?: has| have|'s)?(?: just| recently)? (?:moved|relocated) to (?P<x>(?-i:[A-Z])\S*.*)",
+         lambda match, seen: _works_at(match, seen) if match["x"].split()[0].strip(",.").lower() not in KNOWN else ()),
     rule(rf"(?:I have|I've got|we have|we've got|I own) (?:an? |my own |our own )(?:[a-z]+ )?(?:place|flat|apartment|studio|condo) in {_NAME}$", lambda match, seen: [Draft("location", match["x"], GUESS)]),
     rule(rf"(?:you'll|you will|you can)(?: usually| mostly| always)? find me in {_NAME}$", _home),
     rule(rf"(?:I|we) (?:grew up|was raised|were raised) between (?P<x>\S.*)", lambda match, seen: [Draft("origin", " ".join(match["x"].split()[:3]), LIKELY)]),

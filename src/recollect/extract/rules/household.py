@@ -28,7 +28,8 @@ def _aged(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     pet = re.fullmatch(PET, rel, re.I)
     name = person(match["name"] or "")
     yield Draft(f"number.{slug(rel)}_age", count(match["n"]), LIKELY)
-    yield Draft(f"pet.{slug(rel)}" if pet else relation_key(rel), name or True, LIKELY if name else GUESS)
+    if name or match["rel"]:
+        yield Draft(f"pet.{slug(rel)}" if pet else relation_key(rel), name or True, LIKELY if name else GUESS)
 
 
 def _parent_of(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -64,6 +65,7 @@ def _many(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"{I_HAVE}an? (?P<rel>{RELATION}),? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'-]+(?: (?-i:[A-ZÀ-ÞŠŽŁ])[\w'-]+)?)(?:$|,| and\b| who\b)", named_relation),
     rule(rf"(?:I|we|{I_AM.rstrip()}) (?:live|living|share a (?:flat|house)|stay|staying) with (?:my|our) (?P<rel>{RELATION})(?:$|,| and\b| in\b| at\b)",
          lambda match, seen: [Draft(relation_key(match["rel"]), True, GUESS)]),
     rule(

@@ -251,4 +251,10 @@ RULES: tuple[Rule, ...] = (
         r"|coeliac disease|high blood pressure|insomnia|tinnitus)\b",
         _condition,
     ),
+    rule(
+        r"(?:I have|I've got|I suffer from)\b.*\band (?P<x>type [12] diabetes|diabetes|asthma|adhd|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
+        r"|coeliac disease|high blood pressure|insomnia|tinnitus|eczema|hay fever|anxiety|ibs)\b",
+        _condition,
+    ),
+    rule(rf"(?:mine|it) is (?P<x>{_PHONE})$", lambda match, seen: _phone(match, seen) if re.search(r"\b(?:number|phone|mobile|call)\b", seen.sentence, re.I) else ()),
 )

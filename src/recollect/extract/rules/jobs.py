@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..phrases import cut, organisation
 from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, Draft, Rule, Seen, rule, vocabulary
-from .work import employer_in, is_role, named_employer, role_phrase, runs, stated_role
+from .work import SCHOOL, employer_in, is_role, named_employer, role_phrase, runs, stated_role
 
 DEPARTMENTS = vocabulary(
     "accounting accounts sales marketing hr finance procurement purchasing engineering legal it support logistics"
@@ -106,7 +106,21 @@ def _training(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("goal", f"become {match['a'] or ''}{role}", LIKELY)
 
 
+def _at_place(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """I'm at ETH Zurich doing a postdoc."""
+    name = organisation(match["x"])
+    if name:
+        yield Draft("school" if SCHOOL.search(name) else "employer", name, GUESS)
+
+
 RULES: tuple[Rule, ...] = (
+    rule(r"I spend my (?:days|time|working days|workdays|weeks) (?P<x>[a-z]+ing \S.*)", _job_doing),
+    rule(rf"{I_AM}(?P<x>on the (?:board|committee|council|faculty|editorial board)(?: (?:of|at|for) [\w' ]{{2,40}})?)", lambda match, seen: [Draft("role", match["x"], GUESS)]),
+    rule(rf"{I_AM}at (?P<x>(?-i:[A-Z])[\w&.' -]*?) (?:doing|studying|working|as an?|on a)\b", _at_place),
+    rule(r"(?:I'm|I am) (?:now )?(?:at|with) (?P<x>(?-i:[A-Z])[\w&.]*(?: (?-i:[A-Z])[\w&.]*)*)$",
+         lambda match, seen: _at_place(match, seen) if re.search(r"\b(?:work|job|employer|company|joined|left|any ?more)\b", seen.sentence, re.I) else ()),
+    rule(rf"{MY} (?:company|startup|firm|business|employer) (?:makes|sells|builds|develops|provides|does|manufactures|offers|runs) (?P<x>[a-z][\w -]{{2,40}}?)(?: for| to| and|$|,)",
+         lambda match, seen: [Draft("industry", match["x"], GUESS)]),
     rule(rf"{I_AM}(?:training|studying|retraining|qualifying|working hard|apprenticing) (?:to (?:be|become)|as) (?P<a>an? )?(?P<x>\S.*)", _training),
     rule(rf"(?:I|we) (?:do|work in|freelance in|specialise in|specialize in) (?P<x>{_FIELD})(?: (?:for|at|with) (?P<org>\S.*))?(?:$|,| now\b| for\b| at\b)", _field),
     rule(

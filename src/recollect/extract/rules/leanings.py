@@ -49,6 +49,10 @@ _DOERS = {"drinker": "drinking", "smoker": "smoking", "reader": "reading", "game
 _THING = r"(?P<x>[\w'&-]+(?: [\w'&-]+){0,4}?)"
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"{_THING} (?:is|are) (?:the one|one|the only|about the only) (?:thing|food|drink|sport|genre|dish)s? (?:that )?I (?:refuse to \w+|can't \w+|won't \w+|will never \w+|hate|never \w+)",
+         lambda match, seen: _subject(match, False), negative=True),
+    rule(rf"{_THING} (?:is|are) (?:the one|one|the only) (?:thing|food|drink|sport|genre|dish)s? (?:that )?I (?:refuse to \w+|hate)", lambda match, seen: _subject(match, False)),
+    rule(rf"{I_AM}off (?P<x>(?!work|to|for|on|the|today|sick|duty|school|now|tomorrow|this|until|again|and)[a-z]+)(?:$| since| for| until)", lambda match, seen: _subject(match, False)),
     rule(rf"{I_AM}not (?:really |exactly )?(?:much of |that much of )?an? (?:big |heavy |great |huge |keen )?(?P<x>{'|'.join(_DOERS)})$",
          lambda match, seen: [Draft(f"likes.{_DOERS[match['x'].lower()]}", False, LIKELY)], negative=True),
     rule(rf"{I_AM}an? (?:big |avid |keen |voracious |passionate |heavy )(?P<x>{'|'.join(_DOERS)})$",
@@ -66,10 +70,10 @@ RULES: tuple[Rule, ...] = (
         r"|(?:I|we) (?:have|'ve got) an? (?:soft spot|weakness|thing|passion|fondness|love) for|I've (?:got )?an? (?:soft spot"
         rf"|weakness|thing|passion) for|(?:I|we) {ADVERBS}(?:live for|can't live without|am fond of|have always loved"
         r"|'ve always (?:loved|liked|enjoyed)|go for|go crazy for|lean towards?|favou?r|binge|geek out (?:on|over)|unwind with)"
-        r"|(?:I|we)'ve always (?:loved|liked|enjoyed|been into)) (?P<x>\S.*)",
+        r"|(?:I|we)'ve (?:always )?(?:loved|liked|enjoyed|been into|adored)|(?:I|we)'ve always (?:loved|liked|enjoyed|been into)) (?P<x>\S.*)",
         likes,
     ),
-    rule(r"(?:I|we) (?:can't|couldn't) (?:live|function|do|start (?:the|my) day) without (?P<x>\S.*)", likes, negative=True),
+    rule(r"(?:I|we) (?:can't|couldn't) (?:live|function|do|work|code|write|survive|manage|cope|start (?:the|my) day) without (?P<x>\S.*)", likes, negative=True),
     rule(
         rf"(?:I|we) (?:don't (?:do|touch|care (?:much )?for|go for|get along with|enjoy|eat|drink|fancy)"
         r"|won't (?:eat|touch|drink)|can't (?:do|take|deal with|handle|abide)|never (?:eat|drink|touch)"

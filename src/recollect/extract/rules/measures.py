@@ -74,7 +74,7 @@ def _years(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _people(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = number(match["n"])
     if value is not None:
-        where = (match["where"] or "").lower()
+        where = (match["where"] or match.groupdict().get("at") or "").lower()
         yield Draft("number.family_size" if where in ("family", "house", "household", "home") else "number.team_size", value, LIKELY)
 
 
@@ -149,8 +149,16 @@ RULES: tuple[Rule, ...] = (
         _years,
     ),
     rule(
-        rf"(?:there(?:'s| is| are) (?P<n>\d{{1,5}}|{_WORDS}) of us(?: (?:on|in|at) (?:my|our|the) (?P<where>team|company|family|house|household|group|lab|startup|department|squad|office|firm|home))?$)",
+        rf"(?:there(?:'s| is| are) (?P<n>\d{{1,5}}|{_WORDS}) of us(?: (?:on|in|at) (?:my|our|the) (?P<where>team|company|family|house|household|group|lab|startup|department|squad|office|firm|home)| at (?P<at>home|work))?$)",
         _people,
+    ),
+    rule(
+        rf"{MY} (?P<what>(?:[\w-]+ )?(?:house|flat|apartment|room|unit|account|customer|employee|membership|member|student|staff|locker|licen[cs]e|badge)) (?P<kind>number|id|no|plate)(?:'s| is) (?P<x>[\w-]{{1,12}})$",
+        lambda match, seen: [Draft(f"my.{slug(match['what'] + ' ' + match['kind'])}", match["x"], LIKELY)],
+    ),
+    rule(
+        rf"{MY} (?P<what>(?:[\w-]+ )?[\w-]+) (?P<verb>starts|begins|ends|finishes|opens|closes) at (?P<x>\d{{1,2}}(?::\d\d)?(?: ?[ap]\.?m\b\.?)?|noon|midnight)(?:$|,| every| on| each)",
+        lambda match, seen: [Draft(f"my.{slug(match['what'] + ' ' + match['verb'])}", match["x"], LIKELY)],
     ),
     rule(rf"(?:we're|we are|{I_AM}(?:on|in|part of)) an? (?:team|company|startup|family|crew|household|group) of (?P<n>\d{{1,5}}|{_WORDS})(?P<where>)\b", _people),
     rule(rf"{I_AM}(?:in|on|part of) an? (?P<n>\d{{1,5}}|{_WORDS})[- ]person (?P<where>team|company|startup|household|family|firm)\b", _people),

@@ -119,7 +119,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?P<rel>{RELATION})(?:'s| is) (?:actually |now |still )?(?P<x>(?-i:[^\W\d_a-z]).*)", _relation),
     rule(rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:,| -| \()? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _relation),
     rule(
-        rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*(?: (?-i:[A-ZÀ-ÞŠŽŁ])\S*)?) (?:is|was|has been) my (?P<rel>{RELATION})\b",
+        rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*(?: (?-i:[A-ZÀ-ÞŠŽŁ])\S*)?) (?:is|was|has been) my (?P<rel>{RELATION})\b(?! tongue)",
         _relation,
     ),
     rule(

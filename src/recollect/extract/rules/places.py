@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from ..phrases import cut, organisation
 from ..temporal import parse_dates
 from .base import ADVERBS, GUESS, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
+from .taste import LANGUAGES
 from .tools import KNOWN
 
 _NOT_PLACES = vocabulary(
@@ -72,7 +73,7 @@ def _lives(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _works(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = (organisation(match["x"]) or "").lower()
-    known = not value or value in _NOT_PLACES or value.split()[0] in KNOWN
+    known = not value or value in _NOT_PLACES or value.split()[0] in KNOWN | LANGUAGES
     return () if known else _at("work_location", match, seen, GUESS)
 
 
@@ -163,5 +164,5 @@ RULES: tuple[Rule, ...] = (
         r"|:)(?: now)? (?P<x>\S.*)",
         _address,
     ),
-    rule(rf"(?:{MY} time ?zone(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?) (?P<x>{_ZONE})", _timezone),
+    rule(rf"(?:{MY} (?:time ?zone|local time|clock)(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?) (?P<x>{_ZONE})", _timezone),
 )

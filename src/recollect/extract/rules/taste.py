@@ -30,7 +30,7 @@ _CLAUSE = re.compile(
     r"|\b(?:is|are|was|were|has|have|had|am|will|would|can|brings?|makes?|me|them|it|they|he|she|us|myself|your)\b",
     re.I,
 )
-_LANGUAGES = vocabulary(
+LANGUAGES = vocabulary(
     "afrikaans albanian amharic arabic armenian azerbaijani basque bengali bosnian bulgarian burmese cantonese "
     "catalan chinese croatian czech danish dutch english esperanto estonian farsi finnish flemish french"
     " galician luxembourgish frisian gaelic creole aramaic tigrinya shona xhosa sesotho twi lingala georgian german greek gujarati hausa hebrew hindi hungarian icelandic igbo indonesian irish "
@@ -108,7 +108,7 @@ def _hobby(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _languages(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     for item in listed(re.sub(r"^.*languages[:,-]* ", "", match["x"]), words=3):
         word = item.split()[0].lower()
-        if word in _LANGUAGES:
+        if word in LANGUAGES:
             yield Draft(f"language.{word}", True, SURE)
         elif re.match(r"(?:\w+ )?sign language\b", item, re.I):
             yield Draft(f"language.{slug(item)}", True, SURE)
@@ -116,7 +116,7 @@ def _languages(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _native(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     word = match["x"]
-    if word.lower() in _LANGUAGES:
+    if word.lower() in LANGUAGES:
         yield Draft("native_language", word, SURE)
 
 

@@ -108,6 +108,9 @@ def uses(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         re.I,
     )
     names = tools_in(match["x"])
+    if len(names) == 1 and re.search(r"\bmy (?:\w+ )?name\b", seen.sentence, re.I):
+        yield Draft("nickname", names[0], LIKELY)
+        return
     if category and names:
         yield Draft(f"uses.{slug(category['c'])}", names[0], SURE)
         return

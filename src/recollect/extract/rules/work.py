@@ -84,7 +84,7 @@ def role_phrase(text: str) -> tuple[str, str]:
     """The role at the start of a phrase, and what follows it."""
     parts = re.split(
         r"\s+(?=(?:at|for|with|in|on|from|working|speciali[sz]ing|focus(?:ing|ed)|who|by|based|living|since|here"
-        r"|over|to the)\b)|\s*[,(;]",
+        r"|over|to the|(?:two|three|four|five|\d+) (?:days?|hours?|times|shifts|nights)|once|twice|every|most|part-time|full-time|whatever)\b)|\s*[,(;]",
         text,
         maxsplit=1,
     )
@@ -283,11 +283,11 @@ def _studies(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _school(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     school = organisation(re.sub(r"^the ", "", match["x"]))
     enrolled = re.search(r"\bstudent at\b|\bgraduated from\b", match[0], re.I)
-    if school and (enrolled or _SCHOOL.search(school)):
+    if school and (enrolled or SCHOOL.search(school)):
         yield Draft("school", school, LIKELY)
 
 
-_SCHOOL = re.compile(
+SCHOOL = re.compile(
     r"universi|college|school|institut|academy|polytechnic|\b(?:MIT|UCLA|ETH|EPFL|NYU|Harvard|Stanford|Oxford"
     r"|Cambridge|Yale|Princeton|Caltech|Berkeley)\b",
     re.I,
@@ -340,7 +340,7 @@ RULES: tuple[Rule, ...] = (
         stated_role,
     ),
     rule(
-        rf"{MY} (?:current |day |new )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? "
+        rf"{MY} (?:current |day |new |official |main |actual |formal )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? "
         r"|that of an? )?(?P<x>\S.*)",
         _job_is,
     ),
