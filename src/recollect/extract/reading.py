@@ -259,7 +259,7 @@ def mask(text: str) -> str:
     return _QUOTES.sub(_unquote, text)
 
 
-_TITLED = re.compile(r"\b(?:my|our|I'm|called|named|titled)\b[^.!?\"]{0,40}$", re.I)
+_TITLED = re.compile(r"\b(?:(?:my|our) [\w ]{2,25} (?:is|are)|called|named|titled)\s*$", re.I)
 
 
 def _unquote(match: re.Match[str]) -> str:
