@@ -12,7 +12,7 @@ _STOP = re.compile(
     r"|but|because|since|so|though|although|while|when|where"
     r"|who|which|that|if|unless|until|even|especially|mainly|mostly|like when|as (?:it|they|i|you|we)"
     r"|back (?:in|at|on|when)|ever since|by the way|btw|at all|a lot|very much|so much|right now|at the moment"
-    r"|these days|nowadays|lately|recently|anymore|any more|as well|too|already|again|now|currently|today"
+    r"|these days|nowadays|lately|recently|originally|anymore|any more|as well|too|already|again|now|currently|today"
     r"|tonight|yesterday|tomorrow|please|thanks|actually|instead"
     r"|full[- ]time|part[- ]time|for (?:a living|years|ages|over|about|almost|nearly|more|the (?:last|past)|\d"
     r"|a (?:while|long|few)|now|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"

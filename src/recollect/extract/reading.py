@@ -139,7 +139,7 @@ _OWN_SAYING = re.compile(
     re.I,
 )
 _OPENING = re.compile(
-    r"^(?:(?:(?:hi|hey|hello)(?: there| all| everyone| team| again)?|hiya|by (?:profession|trade)"
+    r"^(?!(?:hi|hey|hello|greetings) from [A-Z])(?:(?:(?:hi|hey|hello)(?: there| all| everyone| team| again)?|hiya|by (?:profession|trade)"
     r"|professionally|typo|good (?:morning|afternoon|evening|day)|greetings|dear [a-z]+|ok(?:ay)?|well|so|oh|ah"
     r"|um|uh|hmm+|yes|yeah|yep|yup|sure"
     r"|right|great|thanks(?: a lot| so much)?|thank you(?: so much)?|cool|btw|by the way|fyi"

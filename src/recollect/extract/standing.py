@@ -121,7 +121,7 @@ _HABIT = re.compile(
     r"|night|week|month))(?: (?:at|around|from|in the|before|after|with) [\w :'-]{1,30})?$",
     re.I,
 )
-_ONLY = re.compile(r"^(?!just|not|this|that|one|two|\d)[\w -]{2,30} only,?(?: please| pls| for me)(?:$|,)|^(?:please |pls )?only (?:use|give|send|show|answer|reply|suggest|recommend)\b", re.I)
+_ONLY = re.compile(r"^(?!just|not|this|that|one|two|\d)[\w -]{2,30} only,?(?: please| pls| for me)(?:$|,)|^(?:metric|imperial|short|brief|concise|long|detailed|formal|informal|british|american|dark|light|plain)\b[\w ]{0,20},? (?:please|pls)$|^(?:please |pls )?only (?:use|give|send|show|answer|reply|suggest|recommend)\b", re.I)
 _OVER = re.compile(r"^[\w' -]{2,30} (?:over|instead of|rather than) [\w' -]{2,30}(?:,| -| –)?,? (?:always|any day|every time|any time|for me|please)\b", re.I)
 _ONE_OFF = re.compile(
     r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today"
@@ -144,7 +144,7 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
     whole = _opened(sentence)
     if _ONE_OFF.search(whole):
         return None
-    if _LEADING.match(whole) or _ON_EVERY.match(whole):
+    if _LEADING.match(whole) or _ON_EVERY.match(whole) or _ONLY.match(whole):
         return whole
     # In mid-sentence "always" may go with any subject before it; only the user's own sentences count.
     if not _OWN.match(whole) and not whole.startswith(clause):

@@ -115,6 +115,7 @@ RULES: tuple[Rule, ...] = (
         r"|I get called|I was named|I go by|mates call me|friends call me) (?P<x>\S.*)",
         _called,
     ),
+    rule(r"(?:it's |it is )?(?:pronounced \S+,? (?:but|and) )?(?:it's )?(?:spelled|spelt|written) (?P<x>(?-i:[A-Z])[\w'-]+)$", _shown),
     rule(r"(?P<nick>(?-i:[A-Z])\w+)(?:'s| is) short for (?P<x>(?-i:[A-Z])\w+)", _short),
     rule(r"(?:it's|that's|which is) (?P<nick>)short for (?P<x>(?-i:[A-Z])\w+)", _short),
     rule(r"(?P<x>(?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+){0,2}) is (?:my (?:full |real |actual )?name|the name|what (?:people|they|everyone) calls? me)\b", _is_my_name),

@@ -33,7 +33,7 @@ _EVENT_STOP = re.compile(
     re.I,
 )
 _DOING_STOP = re.compile(
-    r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having|getting|being|seeing|feeling|hoping"
+    r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having(?! (?:surgery|an operation|a baby|an? \w+ removed))|getting(?! (?:surgery|braces|an? (?:tattoo|mri|ct scan|root canal)|my \w+ (?:removed|out|done)))|being|seeing|feeling|hoping"
     r"|planning|considering|going on (?:holiday|vacation|leave)|free|available|busy|going to (?!(?:the )?(?-i:[A-Z]))|doing|using|working|not)\b",
     re.I,
 )

@@ -49,6 +49,14 @@ def _zone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _NAME = r"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*(?:,? (?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*){0,2})"
 
 RULES: tuple[Rule, ...] = (
+    rule(
+        rf"(?:I|we) live (?:like |about |around |just |only )*(?:\d+|an?|a few|five|ten|twenty|two|three|half an) ?(?:min|mins|minutes|km|miles|hours?|kilometres|kilometers)"
+        rf"(?:'s?)? (?:drive |walk |train ride )?(?:north|south|east|west|outside|away|from|north-?\w+|south-?\w+)(?: of| from)? {_NAME}",
+        _home,
+    ),
+    rule(rf"(?:greetings|hello|hi|hey|hiya|good (?:morning|evening|afternoon))(?: there| all| everyone)?,? from (?:[a-z]+ )?{_NAME}$", _home),
+    rule(rf"(?:I'll|we'll|I will|we will) be (?:living|based|staying|working) in {_NAME}", lambda match, seen: [Draft("location", match["x"], GUESS)]),
+    rule(rf".*\b(?:but|and|though) {_NAME} is (?:now )?(?:home|my home|our home)\b", _home),
     rule(r"(?:I|we) live (?:like |about |around |just |only )*(?:\d+|a few|five|ten|twenty|two|three|half an) ?(?:min|mins|minutes|km|miles|hours?|blocks|kilometres|kilometers|minutes' walk)\b.*\bin (?P<x>[^,]{2,30})$", _home),
     rule(r"(?:I|we) spent (?:my|our|most of my|much of my) (?:childhood|youth|early years|formative years|teens|teenage years) in (?P<x>\S.*)", _origin),
     rule(rf"{I_AM}an? (?:dual )?(?:citizen|national|native) of (?P<x>\S.*)", lambda match, seen: [Draft("nationality", value, LIKELY)] if (value := place(match["x"])) else []),

@@ -114,6 +114,8 @@ def _at_place(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"{I_AM}(?:studying|preparing|revising|cramming|practi[sc]ing|prepping) for (?:my|the|an?) (?P<x>[\w' -]{{3,40}}?(?:exam|exams|test|interview|finals|marathon|certification|recital|viva|defen[cs]e))\b",
+         lambda match, seen: [Draft("goal", match["x"], LIKELY)]),
     rule(r"I spend my (?:days|time|working days|workdays|weeks) (?P<x>[a-z]+ing \S.*)", _job_doing),
     rule(rf"{I_AM}(?P<x>on the (?:board|committee|council|faculty|editorial board)(?: (?:of|at|for) [\w' ]{{2,40}})?)", lambda match, seen: [Draft("role", match["x"], GUESS)]),
     rule(rf"{I_AM}at (?P<x>(?-i:[A-Z])[\w&.' -]*?) (?:doing|studying|working|as an?|on a)\b", _at_place),

@@ -173,12 +173,12 @@ def _weight(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 RULES: tuple[Rule, ...] = (
     rule(rf"{I_HAVE}(?P<n>{_NUMBER}) (?P<x>[a-z].*)", _counted),
     rule(
-        r".*\band (?P<n>two|three|four|five|six|seven|eight|nine|ten|\d{1,2}) (?P<x>(?:younger |older )?(?:kids"
-        r"|children|sons|daughters|brothers|sisters|siblings|dogs|cats|cars|bikes)\b.*)",
+        r".*\band (?P<n>one|two|three|four|five|six|seven|eight|nine|ten|\d{1,2}) (?P<x>(?:younger |older |little |big )?(?:kids"
+        r"|children|sons|daughters|brothers?|sisters?|siblings|dogs?|cats?|cars|bikes|sons?|daughters?)\b.*)",
         _counted,
     ),
     rule(
-        rf"(?:I|we).*\bwith (?P<n>{_NUMBER}) (?P<x>(?:small |young |grown |adult )?(?:kids|children|sons|daughters"
+        rf"(?:I|we).*\bwith (?:my |our )?(?P<n>{_NUMBER}) (?P<x>(?:small |young |grown |adult )?(?:kids|children|sons|daughters"
         r"|dogs|cats)\b.*)",
         _counted,
     ),

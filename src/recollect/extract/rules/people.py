@@ -157,5 +157,6 @@ RULES: tuple[Rule, ...] = (
         r"|twins)(?:'? names)?(?:,)? (?:are |are called |are named |called |named )?(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)",
         _several,
     ),
-    rule(rf"{I_HAVE}an? (?:\w+ )?(?P<rel>{PET}|{_KIN})(?:$|,|\.)", _exists),
+    rule(rf"{I_HAVE}an? (?P<rel>{_SIZE} (?:{_KIN})|{PET}|{_KIN})(?:$|,|\.)", _exists),
+    rule(rf"{I_HAVE}an? (?!{_SIZE} )\w+ (?P<rel>{PET}|{_KIN})(?:$|,|\.)", _exists),
 )

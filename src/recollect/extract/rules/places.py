@@ -17,6 +17,7 @@ _NOT_PLACES = vocabulary(
     "emacs love trouble charge bed class meetings meeting pain debt shock favor favour need"
     " general fact hell heaven doubt peace person school college university high grad therapy recovery town "
     "house home apartment flat place same way process middle python java javascript java rust"
+    " one two three four five six seven eight nine ten several many different various multiple"
     " fear constant pst est cet gmt utc cst bst ist edt pdt terror a an the my our this that"
 )
 _ANY = datetime(2000, 1, 1, tzinfo=UTC)  # only where a date stands in the text matters

@@ -294,6 +294,6 @@ RULES: tuple[Rule, ...] = (
         r"|with|on|using) (?P<x>\S.*)",
         uses,
     ),
-    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:runs on|run on|uses|relies on|depends on|works with) (?P<x>\S.*)", uses),
+    rule(rf"{MY} (?:[\w-]+ ){{1,3}}?(?:runs on|runs|run on|uses|relies on|depends on|works with) (?P<x>\S.*)", uses),
     rule(rf"(?:I|we) {ADVERBS}(?:drive|ride) (?:an?|my|our) (?P<x>\S.*)", _drives),
 )

@@ -239,7 +239,7 @@ def _employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def named_employer(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     text = re.sub(r"^the |^an? [a-z][\w -]{2,40}? (?:called|named) ", "", match["x"], flags=re.I)
     value = organisation(text)
-    if value:
+    if value and not value[0].isdigit():
         yield Draft("employer", value, LIKELY, _since(text, seen.at))
         as_role = re.search(r"\bas (?:an? |the )(?P<x>\S.*)", text)
         if as_role:
@@ -356,13 +356,18 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"I was (?:just |recently )?(?:promoted to|appointed|hired as) (?:an? |the )?(?P<x>\S.*)", stated_role),
     rule(r"as (?:an?|the|their|our) (?P<x>[\w' -]{3,50})$", _speaking_as),
-    rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession|training)\b", stated_role),
+    rule(rf"{I_AM}an? (?P<x>[\w -]{{3,40}}) by (?:trade|profession)\b", stated_role),
     rule(rf"(?:I {ADVERBS}teach|I(?:'ve| have) been teaching|{I_AM}teaching) (?P<x>\S.*)", _teaches),
     rule(r"I(?:'m| am) (?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?, (?:an?|the) (?P<x>\S.*)", _role),
     rule(rf"(?:I|we) {ADVERBS}(?:run|own|opened|started|founded) (?:an? |my own |our own )(?P<x>\S.*)", runs),
     rule(rf"{I_AM}(?P<x>retired|unemployed|self-employed|self employed)\b", _self_employed),
     rule(rf"I {ADVERBS}work (?P<x>for myself)\b", _self_employed),
-    rule(rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time) )?(?:at|for|over at|here at) (?P<x>\S.*)", _employer),
+    rule(
+        rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time|nights|days|weekends|evenings|shifts) )?"
+        r"(?:(?:the |a )?(?:night|day|late|early|graveyard|morning|evening|weekend) shifts? )?"
+        r"(?:at|for|over at|here at) (?P<x>\S.*)",
+        _employer,
+    ),
     rule(
         rf"(?:{I_AM}|I've been |I have been )(?:working|employed) (?:(?:remotely|part-time|full-time) )?(?:at|by"
         r"|for) (?P<x>\S.*)",
