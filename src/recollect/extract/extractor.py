@@ -47,9 +47,11 @@ def extract(
     if role != "user" or trust not in TRUSTED:
         return []
     found: list[Extracted] = []
-    for clause in clauses(text):
+    order: list[int] = []
+    for place, clause in enumerate(clauses(text)):
         found.extend(_read(clause, at, [*previous, *found]))
-    return [msgspec.structs.replace(item, speaker=speaker) if speaker else item for item in _settled(found)]
+        order += [place] * (len(found) - len(order))
+    return [msgspec.structs.replace(item, speaker=speaker) if speaker else item for item in _settled(found, order)]
 
 
 def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
@@ -175,17 +177,17 @@ def _same_kind(item: Extracted, text: str, at: datetime) -> Any:
     return cut(bare, words=4) or None
 
 
-def _settled(found: list[Extracted]) -> list[Extracted]:
-    """One reading per key: a later one if it corrects or is as sure, else the surer."""
-    chosen: dict[str, Extracted] = {}
-    for item in found:
-        old = chosen.get(item.key)
+def _settled(found: Sequence[Extracted], order: Sequence[int]) -> list[Extracted]:
+    """One reading per key: a later clause's if it corrects or is as sure, else the surer."""
+    chosen: dict[str, tuple[Extracted, int]] = {}
+    for item, place in zip(found, order, strict=True):
+        old, before = chosen.get(item.key, (None, -1))
         if (
             old is None
             or item.correction
             or item.confidence > old.confidence
-            or (item.span != old.span and item.confidence == old.confidence)
+            or (place != before and item.confidence == old.confidence)
         ):
             chosen.pop(item.key, None)
-            chosen[item.key] = item
-    return list(chosen.values())
+            chosen[item.key] = item, place
+    return [item for item, _ in chosen.values()]

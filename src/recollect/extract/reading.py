@@ -77,6 +77,8 @@ _QUESTION_START = re.compile(
     re.I,
 )
 # "have" and "don't" also open statements and orders; only an inverted subject makes them questions.
+# What is corrected is the writer's: "typo: the email is …".
+_THE_OWN = re.compile(r"^the ((?:correct |right )?(?:e-?mail(?: address)?|number|phone number|name|address|budget|age|birthday)(?:'s| is)\b)", re.I)
 _ASKED_FOR_GOOD = re.compile(
     r"^(?:please )?(?:can|could|would|will) you (?:please )?(?=(?:always|never|from now on|in (?:the )?future)\b)", re.I
 )
@@ -195,7 +197,7 @@ _SUBJECT = (
     r"|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
     r"|while|whenever|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when"
     r"|which|whose|should|let's|don't|never|always"
-    r"|everybody|(?:literally |nearly |almost )?everyone|(?:most )?people|(?:my |all my )?(?:friends|mates|colleagues)|folks|that's|this|if|unless|so|as long as|from now on|officially|not sure)"
+    r"|everybody|(?:literally |nearly |almost )?everyone|nobody|no one|(?:most )?people|(?:my |all my )?(?:friends|mates|colleagues)|folks|that's|this|if|unless|so|as long as|from now on|officially|not sure)"
 )
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|plus|or|since|as|yet|whereas"
@@ -290,6 +292,8 @@ def _clauses_of(own: str, sentence: str, span: tuple[int, int], before_it: str) 
     asked = _ASKED_FOR_GOOD.match(bare)
     if asked:
         bare = bare[asked.end() :].rstrip(" ?")
+    if correction:
+        bare = _THE_OWN.sub(r"my \1", bare)
     meant = correction and bool(_MEANT.search(whole[: len(whole) - len(bare)]))
     if _is_question(bare) or _SUPPOSED.match(bare) or _REPORTED.match(bare) or _MUSING.search(bare):
         return []
@@ -330,10 +334,18 @@ _MARKUP = re.compile(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 _APOSTROPHES = re.compile(r"\b(?:(im)|(i)ve|(do|does|did|is|are|was|ca|wo|have|has)nt|(can)not)\b", re.I)
 
 
+_SHORTHAND = {
+    "rly": "really", "gf": "girlfriend", "bf": "boyfriend", "bday": "birthday", "atm": "at the moment", "rn": "right now", "ppl": "people",
+    "hubby": "husband", "fav": "favourite", "fave": "favourite", "abt": "about", "wanna": "want to", "gonna": "going to", "mgr": "manager",
+}  # fmt: skip
+_SHORT = re.compile(rf"(?<![\w@#./-])(?:{'|'.join(_SHORTHAND)})(?![\w@/-])")
+
+
 def normalise(text: str) -> str:
     """Straight quotes, single spaces, and the apostrophes that people leave out."""
     text = " ".join(text.replace("’", "'").replace("‘", "'").replace("**", "").split())
-    return _APOSTROPHES.sub(_apostrophe, _MARKUP.sub("", text))
+    text = _APOSTROPHES.sub(_apostrophe, _MARKUP.sub("", text))
+    return _SHORT.sub(lambda found: _SHORTHAND[found[0]], text)
 
 
 def _apostrophe(match: re.Match[str]) -> str:

@@ -25,6 +25,7 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "I ",
         ),
         (r"^(?=(?:born|raised) (?:and (?:raised|bred) )?(?:in |on |\d))", "I was "),
+        (r"^(?=got (?:two|three|four|five|six|\d+) (?:\w+ )?(?:kids|children|sons|daughters|dogs|cats|sisters|brothers)\b)", "I've "),
         (r"^(?=running .* (?:here|in production|at work|at home)\W*$)", "I'm "),
         (r"^(?=(?:writing|calling|joining|messaging|chatting|logging in)(?: to you| in)* from )", "I'm "),
         (rf"^(?={_FREQUENCY}*(?:staying|living) (?:with|at) .* in [A-Z])", "I'm "),
@@ -34,7 +35,7 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             rf"|turning \d|training for|saving (?:up )?for)\b){_NO_VERB}",
             "I'm ",
         ),
-        (rf"^(?=(?:currently|still|now|mostly|already) using\b){_NO_VERB}", "I'm "),
+        (rf"^(?=(?:currently|still|now|mostly|already) using\b|using (?:an? |my )(?-i:[A-Z]|\w+[A-Z])){_NO_VERB}", "I'm "),
         (
             rf"^(?=originally from|(?:a )?(?:huge|big|massive|lifelong|not a) (?:\w+ )?fan\b|not (?:really )?into\b"
             rf"|(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:\d|one|two|three|four|five)\b){_NO_VERB}",
@@ -42,7 +43,7 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"^(?=(?:also |currently |still )?(?:live (?:in|near|on|just) |reside in |work (?:(?:at|for) [A-Z]|as an? )"
-            r"|(?:really |absolutely |just )?(?:love|hate|adore|can't stand|don't like|don't eat|don't drink|prefer)"
+            r"|(?:really |absolutely |just )?(?:love|hate|adore|can't stand|don't (?:really |usually |even )?(?:like|eat|drink)|prefer)"
             r"(?: to)? (?!you|your|it\b|this|that|the |and |or |is |having you|seeing)(?!.*\b(?:is|are|was|should|will|can|would|could|has|have)\b)"
             r"|have (?:two|three|four|five|six|\d+) (?:\w+ )?(?:kids|children|sons|daughters|dogs|cats|sisters|brothers)))",
             "I ",
@@ -88,7 +89,9 @@ _MY_TOO = re.compile(
     r"|weight|nickname|handle|username|postcode|wife|husband|boss|manager)(?:'s| is| are)\b)",
     re.I,
 )
-_INTRODUCED = re.compile(r"^(?:(?:I'm|I am) (?:(?-i:[A-ZÀ-Þ])[\w'-]|an? |the |[\w']+,|\d)|my name(?:'s| is)|(?:the )?name(?:'s| is)|(?:this is|it's) (?-i:[A-Z])|call me|I work as|I live in|I was born)", re.I)
+_INTRODUCED = re.compile(r"^(?:(?:I'm|I am) (?:(?-i:[A-ZÀ-Þ])[\w'-]|(?:currently )?(?:living|based|from|working|studying|married) |an? the |[\w']+,|\d)|my name(?:'s| is)|(?:the )?name(?:'s| is)|(?:this is|it's) (?-i:[A-Z])|call me|I work as|I live in|I was born)", re.I)
+# Only behind a name or a trade is a bare noun a trade: "I'm Jonas, welder".
+_NAMED = re.compile(r"^(?:I'm|I am|call me|this is|it's) (?:(?-i:[A-ZÀ-Þ])|an? |[\w']+,|\d)|^(?:my |the )?name(?:'s| is)", re.I)
 _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), sentence)
     for pattern, sentence in (
@@ -124,7 +127,7 @@ _SOMEONE = re.compile(
     re.I,
 )
 _PARTICIPLE = re.compile(
-    r"^(?P<verb>having (?:grown up|lived|worked|studied|moved|been born|been raised)|being (?=an?\b)|living|working|coming from|growing up) (?P<x>[^,]{3,60}), (?=(?:I|we|my|our)\b)", re.I
+    r"^(?P<verb>having (?:grown up|lived|worked|studied|moved|been born|been raised)|being (?=an?\b|lactose|vegan|vegetarian|diabetic|deaf|blind|colou?r|left-handed|dyslexic|autistic|married|single|retired|self-employed|based|from|(?-i:[A-Z])\w+(?:,| in\b))|living|working|coming from|growing up) (?P<x>[^,]{3,60}), (?=(?:I|we|my|our)\b)", re.I
 )
 _PARTICIPLES = {
     "having grown up": "I grew up", "having lived": "I've lived", "having worked": "I've worked", "having studied": "I studied",
@@ -199,6 +202,9 @@ def _reworded(text: str) -> str:
     return text
 
 
+_SMALL_NAME = re.compile(r"^((?:my|our) [a-z]+) (?!friend|sister|brother|partner|wife|husband|mate|son|daughter|family|team|dog|cat)([a-z]+)$")
+
+
 def restore(text: str) -> list[str]:
     """The start of a sentence as first-person statements: one, or two where a person beside the writer is named."""
     myself = _MYSELF.match(text)
@@ -219,6 +225,7 @@ def restore(text: str) -> list[str]:
     joint = _JOINT.match(text)
     if joint:
         who = re.sub(r"^(?:me|myself) and |,? and (?:I|me|myself)$", "", joint["who"], flags=re.I)
+        who = _SMALL_NAME.sub(r"\1 is called \2", who)
         return [f"we {text[joint.end() :]}".replace("we '", "we'"), who]
     us = _US.match(text)
     if us:
@@ -248,8 +255,9 @@ def scraps(piece: str) -> list[str]:
     out: list[str] = []
     piece = piece.rstrip(" .!")
     if _INTRODUCED.match(piece):
+        patterns = _SCRAPS if _NAMED.match(piece) else _SCRAPS[:-1]
         for part in _COMMAS.split(piece)[1:5]:
-            out += next((pattern.sub(said, part) for pattern, said in _SCRAPS if pattern.fullmatch(part)), "").split("\n")
+            out += next((pattern.sub(said, part) for pattern, said in patterns if pattern.fullmatch(part)), "").split("\n")
     reduced = _REDUCED.match(piece)
     if reduced:
         out.append(f"I'm {reduced['x']}")
@@ -270,7 +278,7 @@ _ADVERB = (
     r"(?:currently|now|still|also|just|actually|really|mostly|mainly|primarily|usually|typically|generally|absolutely|totally"
     r"|definitely|truly|personally|always|only|officially|originally|already|basically|recently|finally|strictly|severely|very"
     r"|quite|pretty|so|both|honestly|kind of|sort of|sometimes|often|normally|simply|presently|lately|newly|happily|proudly"
-    r"|essentially|technically|nowadays|each|all|super|genuinely|regularly|mildly|deathly|secretly|completely|fully|permanently"
+    r"|essentially|technically|nowadays|each|all|super|genuinely|regularly|roughly|approximately|(?:about|around)(?= \d)|mildly|deathly|secretly|completely|fully|permanently"
     r"|temporarily|exclusively|predominantly|largely|increasingly|do(?= (?:like|love|have|enjoy|use|work|live|speak|own|prefer|hate)\b))"
 )
 _PLAINLY = re.compile(

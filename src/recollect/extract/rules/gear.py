@@ -97,13 +97,17 @@ RULES: tuple[Rule, ...] = (
         r" (?P<x>(?-i:[A-Z]).*)",
         uses,
     ),
+    rule(
+        rf"(?:my|our) (?:whole |entire )?{_DIGITAL} (?:in|on|with) (?P<x>(?-i:[A-Z]).*)",
+        lambda match, seen: uses(match, seen) if re.search(r"\b(?:keep|store|do|have|track|manage|write|put)\b", seen.sentence) else (),
+    ),
     rule(rf"(?:I|we|my|our)\b.* running (?P<x>(?-i:[A-Z]).*)", _known),
     rule(r"(?:everything|anything|all|whatever|most of what|the (?:code|stuff|apps?|services?)) (?:that )?(?:I|we) \w+ (?:is |are |gets? )?(?:written|built|coded|runs?|lives?|deployed|hosted|done|goes) (?:in|on|with|through|into) (?P<x>\S.*)", _known),
     rule(r"for (?:my |our )?[\w -]{3,25}?,? (?:it's|I go with|we have|we go with|I turn to|I've got|I have|I rely on|I reach for) (?P<x>(?-i:[A-Z]).*)", uses),
     rule(rf"(?:I|we) (?:cycle|ride|commute|get around|travel|bike|go to work)\b(?: to [\w ]{{2,15}}?)? (?:on|by|with) (?:an?|my) (?P<x>(?-i:[A-Z])[\w -]*)$",
          lambda match, seen: [Draft("my.bike", match["x"], LIKELY)]),
     rule(
-        rf"(?:I|we) {ADVERBS}{_WORK}\b(?: (?!in\b|with\b|using\b|via\b|on\b)[\w'&-]+){{0,6}}? (?:in|on|with|to|through|via|into|inside)"
+        rf"(?:I|we) {ADVERBS}{_WORK}\b(?: (?!in\b|with\b|using\b|via\b|on\b)[\w'&-]+){{0,6}}? (?:in|on|with|to|through|via|into|inside|over)"
         r" (?P<x>\S.*)",
         _known,
     ),

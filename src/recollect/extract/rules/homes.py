@@ -49,6 +49,8 @@ def _zone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 _NAME = r"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*(?:,? (?-i:[A-ZÀ-ÞŠŽŁ])[\w'.-]*){0,2})"
 
 RULES: tuple[Rule, ...] = (
+    rule(rf".*\b(?:my|our) (?:home|house|flat|apartment|place) in {_NAME}", lambda match, seen: [Draft("location", match["x"], GUESS)]),
+    rule(r"(?:I|we) (?:live|reside|stay) at (?P<x>\d.*)", lambda match, seen: [Draft("address", match["x"].strip(" ."), SURE)]),
     rule(
         rf"(?:I|we) live (?:like |about |around |just |only )*(?:\d+|an?|a few|five|ten|twenty|two|three|half an) ?(?:min|mins|minutes|km|miles|hours?|kilometres|kilometers)"
         rf"(?:'s?)? (?:drive |walk |train ride )?(?:north|south|east|west|outside|away|from|north-?\w+|south-?\w+)(?: of| from)? {_NAME}",

@@ -65,6 +65,8 @@ def _many(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"(?:.*\b)?and an? (?:teenage |adult |grown-up |young )?(?P<rel>{RELATION}),? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'-]+)(?:$|,)", named_relation),
+    rule(rf"{MY} (?P<rel>{RELATION}),? (?:who(?:'s| is) (?:called|named)|whose name is) (?P<x>\S.*)", named_relation),
     rule(rf"{I_HAVE}an? (?P<rel>{RELATION}),? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])[\w'-]+(?: (?-i:[A-ZÀ-ÞŠŽŁ])[\w'-]+)?)(?:$|,| and\b| who\b)", named_relation),
     rule(rf"(?:I|we|{I_AM.rstrip()}) (?:live|living|share a (?:flat|house)|stay|staying) with (?:my|our) (?P<rel>{RELATION})(?:$|,| and\b| in\b| at\b)",
          lambda match, seen: [Draft(relation_key(match["rel"]), True, GUESS)]),

@@ -58,7 +58,7 @@ def _i_am(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     rest = match["x"][len(value) :].strip()
     if value.isupper() and len(value) <= 4:
         return
-    if not rest or re.match(r"[,.(]|(?:and|from|here|by the way|btw|again|but|the new|your|a|an)\b", rest, re.I):
+    if not rest or re.match(r"[,.(]|(?:and|from|here|by the way|btw|again|but|the new|your|a|an|to (?:everyone|everybody|friends|my friends|most people|all))\b", rest, re.I):
         yield Draft("name", value, LIKELY)
 
 
@@ -113,6 +113,9 @@ def _turned(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _birthday(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    if re.match(r"(?:the )?(?:feb(?:ruary)? (?:the )?29|29(?:th)?(?: of)? feb)", match["x"], re.I):
+        yield Draft("birthday", "--02-29", SURE)
+        return
     found = parse_dates(match["x"], seen.at, prefer="past")
     if found and found[0].grain == "year" and found[0].text.lower().startswith("in "):
         yield Draft("birthday", found[0].iso, LIKELY)
@@ -217,6 +220,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"{I_AM}(?P<n>\d{{1,3}}|[a-z]+(?:[ -][a-z]+)?) years? (?:old|of age|young)\b", _age),
     rule(rf"{I_AM}(?P<n>\d{{2,3}})(?:\s*$|,| and\b| now\b)", _age),
+    rule(
+        rf"{I_AM}(?P<n>(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|eighteen|nineteen)(?:\s*$|,| and\b)",
+        _age,
+    ),
     rule(
         rf"{I_AM}in my (?P<x>(?:early |mid[- ]?|late )?(?:\d0s|teens|twenties|thirties|forties|fifties|sixties|seventies|eighties))\b",
         _decade,

@@ -114,6 +114,8 @@ def _at_place(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 RULES: tuple[Rule, ...] = (
+    rule(r"I (?:hold|occupy|fill|have) the (?:position|post|role|title|office|job) of (?P<x>\S.*)", stated_role),
+    rule(rf"(?:I freelance|{I_AM}freelancing|I've been freelancing|I have been freelancing)(?:$|,| since| for| full)(?P<x>)", lambda match, seen: [Draft("role", "freelancer", LIKELY)]),
     rule(rf"{I_AM}(?:studying|preparing|revising|cramming|practi[sc]ing|prepping) for (?:my|the|an?) (?P<x>[\w' -]{{3,40}}?(?:exam|exams|test|interview|finals|marathon|certification|recital|viva|defen[cs]e))\b",
          lambda match, seen: [Draft("goal", match["x"], LIKELY)]),
     rule(r"I spend my (?:days|time|working days|workdays|weeks) (?P<x>[a-z]+ing \S.*)", _job_doing),

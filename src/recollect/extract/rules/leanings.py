@@ -49,6 +49,9 @@ _DOERS = {"drinker": "drinking", "smoker": "smoking", "reader": "reading", "game
 _THING = r"(?P<x>[\w'&-]+(?: [\w'&-]+){0,4}?)"
 
 RULES: tuple[Rule, ...] = (
+    rule(r"(?:I|we)(?:'ve got| have) an? (?:strong |slight |clear |definite |personal )?preference for (?P<x>\S.*)", likes),
+    rule(r"(?:I|we) (?:really |always )?(?:appreciate|value|favou?r) (?P<x>(?!the|your|you|it|that|this|any|all|how|what|if|everything|every|a|his|her|their)\S.*)", likes),
+    rule(rf"{I_AM}an? (?P<x>(?:cat|dog|tea|coffee|beach|mountain|city|country|summer|winter|wine|beer|chocolate|savou?ry|sweet|book|film|board game|(?!news|people|always|sports|numbers)[a-z]{{3,12}}s)) person(?:$|,)", likes),
     rule(rf"{_THING} (?:is|are) (?:the one|one|the only|about the only) (?:thing|food|drink|sport|genre|dish)s? (?:that )?I (?:refuse to \w+|can't \w+|won't \w+|will never \w+|hate|never \w+)",
          lambda match, seen: _subject(match, False), negative=True),
     rule(rf"{_THING} (?:is|are) (?:the one|one|the only) (?:thing|food|drink|sport|genre|dish)s? (?:that )?I (?:refuse to \w+|hate)", lambda match, seen: _subject(match, False)),

@@ -67,6 +67,8 @@ def _stone(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _years(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = number(match["n"])
     what = re.split(r"\s+(?:for|at|with|in)\b", match["what"])[0]
+    if re.match(r"(?:dating|seeing|living|working|trying|waiting|looking|going out)\b", what):
+        return
     if value is not None and 1 < len(what) <= 40:
         yield Draft(f"number.years_{slug(what)}", value, GUESS)
 
@@ -76,6 +78,13 @@ def _people(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     if value is not None:
         where = (match["where"] or match.groupdict().get("at") or "").lower()
         yield Draft("number.family_size" if where in ("family", "house", "household", "home") else "number.team_size", value, LIKELY)
+
+
+def _regular(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
+    """My shift starts at 6 am; our sprint ends on Thursdays."""
+    what, verb, when = (match[name] or match[f"{name}2"] for name in ("what", "verb", "x"))
+    if match["x"] or when.endswith("s") or "every" in match[0]:
+        yield Draft(f"my.{slug(what if verb in ('is', 'are') else f'{what} {verb}')}", when, LIKELY)
 
 
 def _blood(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -127,7 +136,7 @@ RULES: tuple[Rule, ...] = (
         lambda match, seen: [Draft("my.birth_order", match["x"], LIKELY)],
     ),
     rule(
-        rf"(?:I|we) {ADVERBS}(?:try to )?(?P<verb>save|spend|bill|charge|invoice)(?: for)? {_N} ?{_UNIT}(?: of [\w ]{{2,20}}?)?{_PER}",
+        rf"(?:I|we) {ADVERBS}(?:try to )?(?P<verb>save|spend|bill|charge|invoice|need|consume|burn)(?: for)? {_N} ?{_UNIT}(?: of [\w ]{{2,20}}?)?{_PER}",
         _doing,
     ),
     rule(rf"(?:I|we) {ADVERBS}(?:pay|spend) {_N} ?{_UNIT}?(?:{_PER})? (?:in|on|for) (?:my |our |the )?(?P<what>[a-z]+(?: [a-z]+)?)", _pays),
@@ -157,9 +166,12 @@ RULES: tuple[Rule, ...] = (
         lambda match, seen: [Draft(f"my.{slug(match['what'] + ' ' + match['kind'])}", match["x"], LIKELY)],
     ),
     rule(
-        rf"{MY} (?P<what>(?:[\w-]+ )?[\w-]+) (?P<verb>starts|begins|ends|finishes|opens|closes) at (?P<x>\d{{1,2}}(?::\d\d)?(?: ?[ap]\.?m\b\.?)?|noon|midnight)(?:$|,| every| on| each)",
-        lambda match, seen: [Draft(f"my.{slug(match['what'] + ' ' + match['verb'])}", match["x"], LIKELY)],
+        rf"{MY} (?P<what>(?:[\w-]+ )?[\w-]+) (?P<verb>starts|begins|ends|finishes|opens|closes) at (?P<x>\d{{1,2}}(?::\d\d)?(?: ?[ap]\.?m\b\.?)?|noon|midnight)(?:$|,| every| on| each)|{MY} (?P<what2>(?:[\w-]+ )?[\w-]+) (?P<verb2>starts|begins|ends|finishes|opens|closes|is|are)(?: always)? (?:on|every) (?P<x2>(?:mon|tues|wednes|thurs|fri|satur|sun)days?)$",
+        _regular,
     ),
+    rule(rf"(?:{I_AM})(?:expecting|inviting|hosting|having) (?:about |around |over )?(?P<n>\d{{1,5}}|{_WORDS}) (?P<what>guests|people|visitors|attendees)\b",
+         lambda match, seen: [Draft(f"number.{slug(match['what'])}", number(match["n"]), LIKELY)]),
+    rule(rf"{MY} (?:team|company|group|startup)(?:'s| has| have)?(?: just| recently)? (?:grown|grew|shrunk|shrank|expanded|gone up|gone down) to (?:about |around |over )?(?P<n>\d{{1,5}}|{_WORDS})(?P<where>)\b", _people),
     rule(rf"(?:we're|we are|{I_AM}(?:on|in|part of)) an? (?:team|company|startup|family|crew|household|group) of (?P<n>\d{{1,5}}|{_WORDS})(?P<where>)\b", _people),
     rule(rf"{I_AM}(?:in|on|part of) an? (?P<n>\d{{1,5}}|{_WORDS})[- ]person (?P<where>team|company|startup|household|family|firm)\b", _people),
     rule(

@@ -90,7 +90,8 @@ def _reports(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def pet_named(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    names = [name for name in (person(item) for item in listed(match["x"], words=3)) if name]
+    small = lowercase_name(match["x"]) if match["x"].islower() and not re.search(r"(?!I\b)[A-Z]", seen.sentence) else None
+    names = [name for name in (person(item) for item in listed(match["x"], words=3)) if name] or ([small] if small else [])
     kind = slug(match["rel"])
     if len(names) > 1:
         yield Draft(f"pet.{kind}", names, LIKELY)
@@ -132,7 +133,7 @@ RULES: tuple[Rule, ...] = (
         r"|engaged) to (?P<x>\S.*)",
         _spouse,
     ),
-    rule(rf"{I_AM}(?P<state>dating|seeing|going out with|in a relationship with) (?P<x>\S.*)", _spouse),
+    rule(rf"(?:{I_AM}|I've been |I have been )(?P<state>dating|seeing|going out with|in a relationship with) (?P<x>\S.*)", _spouse),
     rule(r"I (?:now |currently |directly )?(?:report|answer) (?:directly )?to (?P<x>\S.*)", _reports),
     rule(
         rf"(?:.*\b)?{MY} (?:two |three |four |\d |new |old |little |dear )*(?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are"

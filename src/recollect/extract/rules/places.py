@@ -50,7 +50,7 @@ def place(phrase: str) -> str | None:
         text = text.split(",")[0]
     value = cut(_ENDS.sub("", text), words=6)
     first = value.split()[0].lower() if value else ""
-    if not value or (first in _NOT_PLACES and not re.match(r"(?:an?|the) ", value, re.I)):
+    if not value or value[0].isdigit() or (first in _NOT_PLACES and not re.match(r"(?:an?|the) ", value, re.I)):
         return None
     if re.match(r"(?:an?|the|my|our|this|that) ", value, re.I) and not re.match(
         r"the (?-i:[A-Z])|the (?:us|uk|usa|netherlands|bronx|philippines)\b", value, re.I

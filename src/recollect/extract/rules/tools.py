@@ -155,6 +155,9 @@ def _user(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
         yield Draft("uses.os", name, LIKELY)
     elif is_tool(name):
         yield Draft(f"uses.tool.{slug(name)}", True, LIKELY)
+    for other in re.split(r"\s*(?:,|\+|&|\band\b|\bwith\b)\s*", seen.clause[match.end() :]):
+        if other.strip().lower() in KNOWN:
+            yield Draft(f"uses.tool.{slug(other)}", True, LIKELY)
 
 
 _MY_STOP = re.compile(
@@ -255,7 +258,7 @@ RULES: tuple[Rule, ...] = (
         uses,
     ),
     rule(
-        r"(?:I|we)(?:'ve|'re|'m| have| are| am)? (?:just |recently |finally |completely )*(?:switched|migrated|converted|switching|migrating)(?: everything| over| fully| completely)*(?: from (?P<old>\S.*?))? (?:to"
+        r"(?:I|we)(?:'ve|'re|'m| have| are| am)? (?:just |recently |finally |completely )*(?:switched|migrated|converted|switching|migrating)(?: everything| over| fully| completely)*(?: (?:my|our|the|all) [\w ]{2,25}?)?(?: from (?P<old>\S.*?))? (?:to"
         r"|over to) (?P<x>\S.*)",
         _switched,
     ),

@@ -53,7 +53,7 @@ _NOT_JOBS = vocabulary(
     " layman superman batman german roman ottoman walker carer quitter procrastinator sitter prayer character letter chapter order offer"
     " answer error color colour favor favour mirror humor humour rumor rumour doctor-to-be debtor contender finisher introvert hater master"
     " later better older younger bigger faster other another over under never ever after together however whatever either neither"
-    " player collector communicator former goner keeper-up breather newlywed amateur neighbor neighbour visitor ancestor predator juror hiker jogger sceptic skeptic lifer"
+    " forever player collector communicator former goner keeper-up breather newlywed amateur neighbor neighbour visitor ancestor predator juror hiker jogger sceptic skeptic lifer"
 )
 _NO_NOUN = vocabulary("to as a an off not be is and or the my your in on too so very there here that this")
 _PRAISE = vocabulary("great good natural born quick fast slow huge big proud amazing decent self-proclaimed")
@@ -364,6 +364,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"I {ADVERBS}work (?P<x>for myself)\b", _self_employed),
     rule(
         rf"I {ADVERBS}work (?:(?:remotely|part-time|full-time|nights|days|weekends|evenings|shifts) )?"
+        r"(?:(?:\d|two|three|four|five|six) (?:days|hours|shifts|nights) (?:a|per) (?:week|day) )?"
         r"(?:(?:the |a )?(?:night|day|late|early|graveyard|morning|evening|weekend) shifts? )?"
         r"(?:at|for|over at|here at) (?P<x>\S.*)",
         _employer,
