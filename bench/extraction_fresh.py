@@ -9,14 +9,14 @@ import argparse
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from recollect.extract import Extracted, extract
 
 DATA = Path(__file__).parent.parent / "tests" / "data" / "extraction_fresh.jsonl"
-AT = datetime(2026, 11, 11, 9, 30, tzinfo=timezone.utc)
+AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 _WORDS = re.compile(r"[^\W_]+", re.UNICODE)
 _COMMA = re.compile(r"(?<=\d),(?=\d\d\d)")
 

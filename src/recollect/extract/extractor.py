@@ -77,8 +77,19 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[
 _VAGUE = ("my.", "owns.")
 _JEST = re.compile(r"\b(?:lol|lmao|rofl|ha(?:ha)+h?|he(?:he)+|jk|just kidding)\b|[\U0001f602\U0001f923]", re.I)
 _JESTED = (
-    "role", "studies", "school", "employer", "allergy.", "relation.", "age", "owns.", "number.", "marital_status", "nationality", "condition."
-)  # fmt: skip
+    "role",
+    "studies",
+    "school",
+    "employer",
+    "allergy.",
+    "relation.",
+    "age",
+    "owns.",
+    "number.",
+    "marital_status",
+    "nationality",
+    "condition.",
+)
 """What jokes are made of: "I have a PhD in procrastination, lol"."""
 
 

@@ -17,7 +17,8 @@ _STOP = re.compile(
     r"|full[- ]time|part[- ]time|for (?:a living|years|ages|over|about|almost|nearly|more|the (?:last|past)|\d"
     r"|a (?:while|long|few)|now|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)"
     r"|with (?:my|his|her|a (?:focus|background))|every|each|last (?=week|month|quarter|year|summer|spring|fall|winter"
-    r"|night)|next (?=week|month|year)|lol|haha|ok|tho|or (?:anything|something|whatever|so)|and (?:stuff|such|all that|everything|so on)|etc)\b.*$",
+    r"|night)|next (?=week|month|year)|lol|haha|ok|tho|or (?:anything|something|whatever|so)|and "
+    r"(?:stuff|such|all that|everything|so on)|etc)\b.*$",
     re.I | re.S,
 )
 _PARTICLES = {

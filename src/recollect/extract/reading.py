@@ -60,7 +60,8 @@ _OWN_WORDS = re.compile(r"\b(?:let me|i (?:should have|already|just|have|must))\
 _SPEAKER = re.compile(
     r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Important"
     r"|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
-    r"(?!(?:(?:Full |First |Last )?Name|Surname|Nickname|Pronouns|Age|Role|Job|Occupation|Profession|Employer|Company|Location|City"
+    r"(?!(?:(?:Full |First |Last )?Name|Surname|Nickname|Pronouns|Age|Role|Job|Occupation|Profession"
+    r"|Employer|Company|Location|City"
     r"|Hometown|Country|Address|E-?mail|Phone|Mobile|Time ?[Zz]one|Birthday|DOB|Diet|Height|Weight)\b)"
     r"[A-Z][\w.'-]{1,20}(?: [A-Z][\w.'-]{1,20}){0,2}: .*$",
     re.M,
@@ -78,7 +79,11 @@ _QUESTION_START = re.compile(
 )
 # "have" and "don't" also open statements and orders; only an inverted subject makes them questions.
 # What is corrected is the writer's: "typo: the email is …".
-_THE_OWN = re.compile(r"^the ((?:correct |right )?(?:e-?mail(?: address)?|number|phone number|name|address|budget|age|birthday)(?:'s| is)\b)", re.I)
+_THE_OWN = re.compile(
+    r"^the ((?:correct |right )?(?:e-?mail(?: address)?|number|phone number|name|address|budget|age"
+    r"|birthday)(?:'s| is)\b)",
+    re.I,
+)
 _ASKED_FOR_GOOD = re.compile(
     r"^(?:please )?(?:can|could|would|will) you (?:please )?(?=(?:always|never|from now on|in (?:the )?future)\b)", re.I
 )
@@ -106,7 +111,8 @@ _SUPPOSED = re.compile(
     re.I,
 )
 _UNSURE = re.compile(
-    r"\b(?:i|we)(?:'d(?! (?:always |much |still )?(?:pick|choose|take) .* (?:over|any day)\b)| would| could| might| may| wish| hope| want(?:ed)? to| wanna| plan to| dream| should"
+    r"\b(?:i|we)(?:'d(?! (?:always |much |still )?(?:pick|choose|take) .* (?:over|any day)\b)| would| "
+    r"could| might| may| wish| hope| want(?:ed)? to| wanna| plan to| dream| should"
     r"| guess| wonder| doubt| suspect"
     r"| tried| try| used to| was (?:going|about|supposed|thinking|wondering)| were going| am supposed| imagine"
     r"| pretend)\b"
@@ -118,7 +124,11 @@ _UNSURE = re.compile(
     re.I,
 )
 # Whatever follows in the sentence is only an idea.
-_MUSING = re.compile(r"\b(?:thinking maybe|i(?:'m| am) (?:picturing|imagining|fantasi[sz]ing|daydreaming)|in an ideal world|in another life|in a perfect world)\b", re.I)
+_MUSING = re.compile(
+    r"\b(?:thinking maybe|i(?:'m| am) (?:picturing|imagining|fantasi[sz]ing|daydreaming)|in an ideal "
+    r"world|in another life|in a perfect world)\b",
+    re.I,
+)
 _SAYING = (
     r"(?:said|says|say|told|tells|think|thinks|thought|believes?|believed|claims?|claimed|wrote|writes|asked"
     r"|asks|jokes?|joked|insists?"
@@ -141,13 +151,15 @@ _OWN_SAYING = re.compile(
     re.I,
 )
 _OPENING = re.compile(
-    r"^(?!(?:hi|hey|hello|greetings) from [A-Z])(?:(?:(?:hi|hey|hello)(?: there| all| everyone| team| again)?|hiya|by (?:profession|trade)"
+    r"^(?!(?:hi|hey|hello|greetings) from [A-Z])(?:(?:(?:hi|hey|hello)(?: there| all| everyone| team| "
+    r"again)?|hiya|by (?:profession|trade)"
     r"|professionally|typo|good (?:morning|afternoon|evening|day)|greetings|dear [a-z]+|ok(?:ay)?|well|so|oh|ah"
     r"|um|uh|hmm+|yes|yeah|yep|yup|sure"
     r"|right|great|thanks(?: a lot| so much)?|thank you(?: so much)?|cool|btw|by the way|fyi"
     r"|for your information|just fyi|for (?:context|reference|the record)"
     r"|some (?:context|background)|a bit of (?:context|background)|background|context|note|honestly|frankly"
-    r"|personally|basically|also|and|but|plus|because|since(?= (?:i|i'm|i've|we|my|our|you|it|he|she|they|the|this|that)\b)"
+    r"|personally|basically|also|and|but|plus|because|since(?= (?:i|i'm|i've|we|my|our|you|it|he|she"
+    r"|they|the|this|that)\b)"
     r"|though|although|anyway|besides|oh and|as for me|about me|in case (?:it matters|you(?:'re)? (?:need"
     r"|wonder(?:ing)?)[^,]{0,20})"
     r"|just so you know|so you know|just to (?:let you know|be clear|clarify)|to be (?:clear|honest|fair)|tbh"
@@ -166,7 +178,9 @@ _OPENING = re.compile(
 _CORRECTION = re.compile(
     r"^(?:(?:no|nope|sorry|oops|whoops|wait|hold on|hang on|my bad|my mistake|apologies|ah|oh|hmm|well|um|and"
     r"|but|so|ok)[,.!;:—–-]*\s+)*"
-    r"(?:actually|(?:(?:small|minor|quick|slight|one|another) )?correction|scratch that|strike that|make (?:that|it)|(?:not|I said|I wrote) [^,;.]{1,40}?(?: by mistake| by accident)|to correct (?:myself|that|you)|let me correct (?:myself"
+    r"(?:actually|(?:(?:small|minor|quick|slight|one|another) )?correction|scratch that|strike that"
+    r"|make (?:that|it)|(?:not|I said|I wrote) [^,;.]{1,40}?(?: by mistake| by accident)|to correct "
+    r"(?:myself|that|you)|let me correct (?:myself"
     r"|that)|i (?:meant|mean|said|should have said)(?: to say)?"
     r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re"
     r"| are) wrong|(?:you|i) got (?:that|it|my \w+) wrong"
@@ -175,13 +189,16 @@ _CORRECTION = re.compile(
     r"|said)(?: to say)?(?: that)?|it's actually|actually|make (?:that|it)|that)[,:]?\s+)?|"
     r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+"
     r"|^i meant(?! by\b)(?: to say)?(?: that)?[,:]?\s+"
-    r"|^not (?:the )?(?-i:[A-Z0-9])[\w:%$€£.-]*(?: \w+)?[,;—–-]+\s+(?:but )?(?=(?:on |at |in |the )?(?-i:[A-Z0-9$€£])\S*(?: \S+)?$)"
-    r"|^(?:(?:no|sorry|oops|wait|hold on)[,.!;:—–-]*\s+)*i (?:said|wrote|typed|put|told you) [^,;.]{1,40}?,? (?:but|and|when)"
+    r"|^not (?:the )?(?-i:[A-Z0-9])[\w:%$€£.-]*(?: \w+)?[,;—–-]+\s+(?:but )?(?=(?:on |at |in |the )?"
+    r"(?-i:[A-Z0-9$€£])\S*(?: \S+)?$)"
+    r"|^(?:(?:no|sorry|oops|wait|hold on)[,.!;:—–-]*\s+)*i (?:said|wrote|typed|put|told you) "
+    r"[^,;.]{1,40}?,? (?:but|and|when)"
     r" (?:i )?(?:meant|actually meant|should have said|it's actually|it should be)(?: to say)? ",
     re.I,
 )
 _MEANT = re.compile(
-    r"\bI (?:really |actually )?(?:meant|should have said)\b(?! by)|\b(?:no|sorry|wait|oops)\b.*\bI mean\b|\bmake (?:that|it)\b|\bby mistake\b|\bcorrection\b|\bscratch that\b|\bmisspoke\b"
+    r"\bI (?:really |actually )?(?:meant|should have said)\b(?! by)|\b(?:no|sorry|wait|oops)\b.*\bI "
+    r"mean\b|\bmake (?:that|it)\b|\bby mistake\b|\bcorrection\b|\bscratch that\b|\bmisspoke\b"
     r"|^not (?-i:[A-Z0-9])\S*[,;—–-]|\bgot (?:that|it) wrong\b|\bmy mistake\b",
     re.I,
 )
@@ -192,37 +209,49 @@ _REPAIR = re.compile(
     re.I,
 )
 _SUBJECT = (
-    r"(?:i(?:'m|'ve|'d|'ll)?|my|home is|mine is|(?:the )?(?:(?:phone|mobile|cell|work|home) )?(?:number|phone|mobile|cell|e-?mail|name|surname"
-    r"|time ?zone|birthday|pronouns|nickname|username|address)(?:'s| is| are)|we(?:'re|'ve)?|our|it(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?"
+    r"(?:i(?:'m|'ve|'d|'ll)?|my|home is|mine is|(?:the )?(?:(?:phone|mobile|cell|work|home) )?"
+    r"(?:number|phone|mobile|cell|e-?mail|name|surname"
+    r"|time ?zone|birthday|pronouns|nickname|username|address)(?:'s| is| are)|we(?:'re|'ve)?|our|it"
+    r"(?:'s)?|its|you(?:'re|r)?|he(?:'s)?|she(?:'s)?"
     r"|they(?:'re)?|his|her|their|there(?:'s| is| are)?"
     r"|while|whenever|please|call me|can|could|would|will|do|does|did|is|are|what|where|how|who|whom|why|when"
     r"|which|whose|should|let's|don't|never|always"
-    r"|everybody|(?:literally |nearly |almost )?everyone|nobody|no one|(?:most )?people|(?:my |all my )?(?:friends|mates|colleagues)|folks|that's|this|if|unless|so|as long as|from now on|officially|not sure)"
+    r"|everybody|(?:literally |nearly |almost )?everyone|nobody|no one|(?:most )?people|(?:my |all my "
+    r")?(?:friends|mates|colleagues)|folks|that's|this|if|unless|so|as long as|from now on|officially"
+    r"|not sure)"
 )
 _BOUNDARY = re.compile(
     r"(?:\s*[,;:]|\s+[-–—]+|\s*[()])\s*(?:(?:and|but|so|because|though|although|plus|or|since|as|yet|whereas"
     rf"|now|then|also)\s+)*(?={_SUBJECT}\b(?!/))"
     r"|\s+(?:and|but|so|because|though|although|whereas)\s+(?:(?:now|then|also|currently"
     rf"|officially)\s+)*(?={_SUBJECT}\b)|\s+(?=(?:while|when|whenever|if|unless|until)\s+(?:i|we|my|our)\b)"
-    r"|,?\s+(?:and|but|so)\s+(?=(?:since|in|last|after|before|these|for|at|on|this|during|from|as of) [\w' ]{2,25}?,? (?:i|we|my|our)\b)"
+    r"|,?\s+(?:and|but|so)\s+(?=(?:since|in|last|after|before|these|for|at|on|this|during|from|as of) "
+    r"[\w' ]{2,25}?,? (?:i|we|my|our)\b)"
     r"|\s*;\s*|\s+[–—]\s+",
     re.I,
 )
 # A habit is one thing however many verbs it has: "I tend to relax more and take things easy".
 _OWN_START = re.compile(
-    r"(?:i|we|i'm|we're|i've|we've|i am|we are) (?!usually|typically|tend|always|often|normally|generally|sometimes|never)\w", re.I
+    r"(?:i|we|i'm|we're|i've|we've|i am|we are) (?!usually|typically|tend|always|often|normally"
+    r"|generally|sometimes|never)\w",
+    re.I,
 )
 _ELLIPSIS = re.compile(
     r",?\s+(?:and|but)\s+(?:(?:also|now|currently|mostly|usually|really|then|recently|just|still)\s+)*"
-    r"(?=(?:live|work|weigh|grew up|moved|joined|was born|am|speak|have|drive|teach|manage|track|keep|take|commute|volunteer|collect"
-    r"|own|lead|rent|became|started|graduated|adopted|bought|relocated|settled|switched|deploy|host|write|code|cook|bake|sing|swim|cycle|hike"
-    r"|read|watch|wear|earn|pay|spend|wake up|go by|can't stand|don't (?:like|eat|drink)|support|share|do(?= (?:all|most|my|the)\b)) "
+    r"(?=(?:live|work|weigh|grew up|moved|joined|was born|am|speak|have|drive|teach|manage|track|keep"
+    r"|take|commute|volunteer|collect"
+    r"|own|lead|rent|became|started|graduated|adopted|bought|relocated|settled|switched|deploy|host"
+    r"|write|code|cook|bake|sing|swim|cycle|hike"
+    r"|read|watch|wear|earn|pay|spend|wake up|go by|can't stand|don't (?:like|eat|drink)|support|share"
+    r"|do(?= (?:all|most|my|the)\b)) "
     r"|(?:use|love|like|hate|play|study|enjoy|run|prefer|need) (?!in\b|of\b|for\b|schedule|life\b|load\b|theme)"
     r"|(?:living|based|working|studying|using|learning|married) (?:in|at|for|as|to|[A-Z])"
     r"|(?:married|allergic|engaged) to )",
     re.I,
 )
-_CONTRAST = re.compile(r"(?:,\s+(?:and |but )?(?:not|no)|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I)
+_CONTRAST = re.compile(
+    r"(?:,\s+(?:and |but )?(?:not|no)|\s+and not|,?\s+(?:instead of|rather than))\s+([^,;.]{1,60})$", re.I
+)
 # "at 3 not 2": without a comma only where something is being corrected.
 _BARE_CONTRAST = re.compile(r"\s+not ([\w$€£%:.+-]+(?: [\w$€£%:.+-]+)?)$", re.I)
 _TAG = re.compile(
@@ -265,7 +294,7 @@ _TITLED = re.compile(r"\b(?:(?:my|our) [\w ]{2,25} (?:is|are)|called|named|title
 
 
 def _unquote(match: re.Match[str]) -> str:
-    """A quoted word or two is a name, and a few are a title after "my role is"; anything longer is somebody's sentence."""
+    """A quoted word or two is a name, a few are a title after "my role is"; the rest is somebody's sentence."""
     inner = next(group for group in match.groups() if group is not None)
     short = 4 if _TITLED.search(match.string, max(0, match.start() - 60), match.start()) else 2
     if len(inner.split()) <= short and not inner.lower().startswith(("i ", "i'm", "my ", "call me")):
@@ -312,7 +341,9 @@ def _clauses_of(own: str, sentence: str, span: tuple[int, int], before_it: str) 
     return out
 
 
-def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool, meant: bool, before: str, *, scrap: bool = False) -> Clause | None:
+def _clause(
+    piece: str, sentence: str, span: tuple[int, int], correction: bool, meant: bool, before: str, *, scrap: bool = False
+) -> Clause | None:
     rest, corrected, _ = opening(piece)
     meant = meant or bool(corrected and _MEANT.search(piece[: len(piece) - len(rest)]))
     rest = untailed(rest.strip(" ,;:.!()"))
@@ -326,7 +357,15 @@ def _clause(piece: str, sentence: str, span: tuple[int, int], correction: bool, 
     if not rest:
         return None
     return Clause(
-        rest, sentence, span, correction or corrected, full, rejected, before, scrap, meant and not rest.startswith(("to ", "by ", "it "))
+        rest,
+        sentence,
+        span,
+        correction or corrected,
+        full,
+        rejected,
+        before,
+        scrap,
+        meant and not rest.startswith(("to ", "by ", "it ")),
     )
 
 
@@ -335,9 +374,21 @@ _APOSTROPHES = re.compile(r"\b(?:(im)|(i)ve|(do|does|did|is|are|was|ca|wo|have|h
 
 
 _SHORTHAND = {
-    "rly": "really", "gf": "girlfriend", "bf": "boyfriend", "bday": "birthday", "atm": "at the moment", "rn": "right now", "ppl": "people",
-    "hubby": "husband", "fav": "favourite", "fave": "favourite", "abt": "about", "wanna": "want to", "gonna": "going to", "mgr": "manager",
-}  # fmt: skip
+    "rly": "really",
+    "gf": "girlfriend",
+    "bf": "boyfriend",
+    "bday": "birthday",
+    "atm": "at the moment",
+    "rn": "right now",
+    "ppl": "people",
+    "hubby": "husband",
+    "fav": "favourite",
+    "fave": "favourite",
+    "abt": "about",
+    "wanna": "want to",
+    "gonna": "going to",
+    "mgr": "manager",
+}
 _SHORT = re.compile(rf"(?<![\w@#./-])(?:{'|'.join(_SHORTHAND)})(?![\w@/-])")
 
 
@@ -422,7 +473,8 @@ def _split(text: str) -> list[str]:
 
 
 _INFINITIVE = re.compile(
-    r"\bto (?!(?:work|school|the|an?|my|our|uni|church|town|bed|sleep)\b)(?-i:[a-z])|\b(?:would|could|might|will|can|should|must|let|help|how|want|need|hope|wish)\b|'(?:d|ll)\b",
+    r"\bto (?!(?:work|school|the|an?|my|our|uni|church|town|bed|sleep)\b)(?-i:[a-z])|\b(?:would|could"
+    r"|might|will|can|should|must|let|help|how|want|need|hope|wish)\b|'(?:d|ll)\b",
     re.I,
 )
 _DOING = ("living", "based", "working", "studying", "using", "learning", "married", "allergic", "engaged")

@@ -98,7 +98,8 @@ _PREFER = re.compile(
     r"|need) my (?:coffee|tea|eggs|steak|burger|whisky)\b|like (?:it when you|it when|when you"
     r"|(?:my|the|your) (?:answers|replies|responses|code|coffee|tea|eggs|steak|emails|messages|reports"
     r"|summaries)\b))"
-    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not (?!say|answer|tell|discuss|talk|share|think|go there)|get|use)|like you to (?:always|never|use"
+    r"|(?:i|we)'d (?:(?:much |really )*prefer|rather (?:you|have|not (?!say|answer|tell|discuss|talk"
+    r"|share|think|go there)|get|use)|like you to (?:always|never|use"
     r"|answer|call|write|speak|reply|respond|address|keep))|(?:i"
     r"|we)'d appreciate (?:it )?if you (?:always|never|didn't|stopped)\b|my preference is\b"
     r"|my preferred \w+ (?:style|format"
@@ -121,8 +122,18 @@ _HABIT = re.compile(
     r"|night|week|month))(?: (?:at|around|from|in the|before|after|with) [\w :'-]{1,30})?$",
     re.I,
 )
-_ONLY = re.compile(r"^(?!just|not|this|that|one|two|\d)[\w -]{2,30} only,?(?: please| pls| for me)(?:$|,)|^(?:metric|imperial|short|brief|concise|long|detailed|formal|informal|british|american|dark|light|plain)\b[\w ]{0,20},? (?:please|pls)$|^(?:please |pls )?only (?:use|give|send|show|answer|reply|suggest|recommend)\b", re.I)
-_OVER = re.compile(r"^[\w' -]{2,30} (?:over|instead of|rather than) [\w' -]{2,30}(?:,| -| –)?,? (?:always|any day|every time|any time|for me|please)\b", re.I)
+_ONLY = re.compile(
+    r"^(?!just|not|this|that|one|two|\d)[\w -]{2,30} only,?(?: please| pls| for me)(?:$|,)|^(?:metric"
+    r"|imperial|short|brief|concise|long|detailed|formal|informal|british|american|dark|light"
+    r"|plain)\b[\w ]{0,20},? (?:please|pls)$|^(?:please |pls )?only (?:use|give|send|show|answer|reply"
+    r"|suggest|recommend)\b",
+    re.I,
+)
+_OVER = re.compile(
+    r"^[\w' -]{2,30} (?:over|instead of|rather than) [\w' -]{2,30}(?:,| -| –)?,? (?:always|any day"
+    r"|every time|any time|for me|please)\b",
+    re.I,
+)
 _ONE_OFF = re.compile(
     r"\b(?:this time|for now|just this once|in this (?:file|case|function|chat|answer|reply)|right now|today"
     r"|tonight|this once|for this (?:one|task|question|email))\b",
@@ -131,7 +142,9 @@ _ONE_OFF = re.compile(
 _OWN = re.compile(r"(?:i|i'm|my|we|our|please|when|whenever|if|for|from|in|on|always|never|don't|stop|keep)\b", re.I)
 
 
-_POLITELY = re.compile(r"^(?:can|could|would|will) you (?:please )?(?=(?:always|never|from now on|in (?:the )?future)\b)", re.I)
+_POLITELY = re.compile(
+    r"^(?:can|could|would|will) you (?:please )?(?=(?:always|never|from now on|in (?:the )?future)\b)", re.I
+)
 
 
 @lru_cache(maxsize=8)
@@ -166,16 +179,25 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
 
 # The simple present of such a verb tells a habit: "I walk to work", "we bake our own bread".
 _DAILY = re.compile(
-    r"^(?:i|we) (?:walk|cook|bake|paint|sing|dance|swim|cycle|hike|ski|climb|surf|sail|garden|knit|sew|commute|volunteer|coach|tutor|mentor"
-    r"|meditate|pray|exercise|jog|lift|row|hunt|forage|brew|blog|vlog|stream|podcast|compose|perform|photograph|film|translate|research|breed|grow|raise"
-    r"|collect|wear|smoke|vape|sleep|wake up|get up|go to bed|eat|drink|watch|listen to|follow|attend|travel|drive (?=to\b)|take (?=the (?:bus|train|tube|metro|subway|tram|stairs|aisle|window|ferry)|public|my (?:tea|coffee|kids|dog|lunch))|teach|restore"
-    r"|moderate|organi[sz]e|homeschool|babysit|work out|work from|work nights|work weekends|work part-time|work full-time|work remotely|shop at|bank with|vote)(?: |(?<= ))"
-    r"(?!this|that|it\b|these|those|them|you\b|your\b|the (?:point|time|first|second|last|blame|opportunity|liberty|code|error|file|hint)|care\b|note\b|issue\b|advantage|a look|a (?:quick|closer|break|moment|second|screenshot|picture|photo|nap|shower)"
-    r"|about (?:it|that|this)|for granted|into|over\b|back\b|off\b|an? (?:error|issue|article|book|message|exception|post|comment)|one|what|how|if|somewhere|there\b)\S",
+    r"^(?:i|we) (?:walk|cook|bake|paint|sing|dance|swim|cycle|hike|ski|climb|surf|sail|garden|knit|sew"
+    r"|commute|volunteer|coach|tutor|mentor"
+    r"|meditate|pray|exercise|jog|lift|row|hunt|forage|brew|blog|vlog|stream|podcast|compose|perform"
+    r"|photograph|film|translate|research|breed|grow|raise"
+    r"|collect|wear|smoke|vape|sleep|wake up|get up|go to bed|eat|drink|watch|listen to|follow|attend"
+    r"|travel|drive (?=to\b)|take (?=the (?:bus|train|tube|metro|subway|tram|stairs|aisle|window"
+    r"|ferry)|public|my (?:tea|coffee|kids|dog|lunch))|teach|restore"
+    r"|moderate|organi[sz]e|homeschool|babysit|work out|work from|work nights|work weekends|work "
+    r"part-time|work full-time|work remotely|shop at|bank with|vote)(?: |(?<= ))"
+    r"(?!this|that|it\b|these|those|them|you\b|your\b|the (?:point|time|first|second|last|blame"
+    r"|opportunity|liberty|code|error|file|hint)|care\b|note\b|issue\b|advantage|a look|a (?:quick"
+    r"|closer|break|moment|second|screenshot|picture|photo|nap|shower)"
+    r"|about (?:it|that|this)|for granted|into|over\b|back\b|off\b|an? (?:error|issue|article|book"
+    r"|message|exception|post|comment)|one|what|how|if|somewhere|there\b)\S",
     re.I,
 )
 _PASSING = re.compile(
-    r"\b(?:now|today|tonight|tomorrow|yesterday|this (?:time|morning|week|error|file|code)|right away|when|if|after|before|until|once|then|next|first|too much|enough|again|error|crash\w*|fails?)\b",
+    r"\b(?:now|today|tonight|tomorrow|yesterday|this (?:time|morning|week|error|file|code)|right away"
+    r"|when|if|after|before|until|once|then|next|first|too much|enough|again|error|crash\w*|fails?)\b",
     re.I,
 )
 

@@ -10,7 +10,8 @@ import re
 
 # A gerund may also be a subject ("Learning Spanish is hard"): then it is no scrap of a statement.
 _NO_VERB = (
-    r"(?![^,;]*\b(?:is|are|was|were|can|could|will|would|should|takes?|makes?|helps?|requires?|has|seems?|sounds?|looks?"
+    r"(?![^,;]*\b(?:is|are|was|were|can|could|will|would|should|takes?|makes?|helps?|requires?|has"
+    r"|seems?|sounds?|looks?"
     r"|feels?|needs?|means|gives?|costs?)\b)"
 )
 _FREQUENCY = r"(?:(?:currently|now|still|mostly|mainly|originally|also|presently|just|recently|finally|only|happily) )"
@@ -20,12 +21,17 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"^(?=(?:also |both )?been (?:\w+ing\b|an?\b|in\b|on\b|with\b|at\b|vegan|vegetarian|married|using))", "I've "),
         (
             rf"^(?={_FREQUENCY}*(?:moved|relocated|switched|migrated|joined|graduated|adopted|turned \d|became|bought"
-            r"|started (?:a|as|at|my|working|using|learning)|grew up|ditched|swapped|stopped using|got (?:an?|my|married"
+            r"|started (?:a|as|at|my|working|using|learning)|grew up|ditched|swapped|stopped using"
+            r"|got (?:an?|my|married"
             r"|engaged|promoted|hired|divorced)|retired (?:from|in|last))\b)",
             "I ",
         ),
         (r"^(?=(?:born|raised) (?:and (?:raised|bred) )?(?:in |on |\d))", "I was "),
-        (r"^(?=got (?:two|three|four|five|six|\d+) (?:\w+ )?(?:kids|children|sons|daughters|dogs|cats|sisters|brothers)\b)", "I've "),
+        (
+            r"^(?=got (?:two|three|four|five|six|\d+) (?:\w+ )?(?:kids|children|sons|daughters|dogs|cats"
+            r"|sisters|brothers)\b)",
+            "I've ",
+        ),
         (r"^(?=running .* (?:here|in production|at work|at home)\W*$)", "I'm "),
         (r"^(?=(?:writing|calling|joining|messaging|chatting|logging in)(?: to you| in)* from )", "I'm "),
         (rf"^(?={_FREQUENCY}*(?:staying|living) (?:with|at) .* in [A-Z])", "I'm "),
@@ -35,7 +41,11 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             rf"|turning \d|training for|saving (?:up )?for)\b){_NO_VERB}",
             "I'm ",
         ),
-        (rf"^(?=(?:currently|still|now|mostly|already) using\b|using (?:an? |my )(?-i:[A-Z]|\w+[A-Z])){_NO_VERB}", "I'm "),
+        (
+            rf"^(?=(?:currently|still|now|mostly|already) using\b|using (?:an? |my )(?-i:[A-Z]|\w+[A-Z])"
+            rf"(?!.*,)){_NO_VERB}",
+            "I'm ",
+        ),
         (
             rf"^(?=originally from|(?:a )?(?:huge|big|massive|lifelong|not a) (?:\w+ )?fan\b|not (?:really )?into\b"
             rf"|(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:\d|one|two|three|four|five)\b){_NO_VERB}",
@@ -43,9 +53,12 @@ _ELIDED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"^(?=(?:also |currently |still )?(?:live (?:in|near|on|just) |reside in |work (?:(?:at|for) [A-Z]|as an? )"
-            r"|(?:really |absolutely |just )?(?:love|hate|adore|can't stand|don't (?:really |usually |even )?(?:like|eat|drink)|prefer)"
-            r"(?: to)? (?!you|your|it\b|this|that|the |and |or |is |having you|seeing)(?!.*\b(?:is|are|was|should|will|can|would|could|has|have)\b)"
-            r"|have (?:two|three|four|five|six|\d+) (?:\w+ )?(?:kids|children|sons|daughters|dogs|cats|sisters|brothers)))",
+            r"|(?:really |absolutely |just )?(?:love|hate|adore|can't stand|don't (?:really |usually "
+            r"|even )?(?:like|eat|drink)|prefer)"
+            r"(?: to)? (?!you|your|it\b|this|that|the |and |or |is |having you|seeing)(?!.*\b(?:is|are"
+            r"|was|should|will|can|would|could|has|have)\b)"
+            r"|have (?:two|three|four|five|six|\d+) (?:\w+ )?(?:kids|children|sons|daughters|dogs|cats"
+            r"|sisters|brothers)))",
             "I ",
         ),
     )
@@ -59,9 +72,13 @@ _JOINT = re.compile(
     re.I,
 )
 _US = re.compile(
-    r"^(?:(?:everyone|everybody|all|most of us|most people) (?:on|in|at) )?(?:my|our|the (?:whole|entire))(?: (?!favou?rite)[\w-]+){0,2}? "
-    r"(?:team|company|startup|start-up|org|organi[sz]ation|department|firm|agency|lab|group|squad|studio|office|employer"
-    r"|business|shop|crew|engineers|developers|devs|designers|analysts|marketers|admins|testers|editors|people|folks|guys|team members) (?P<adverb>(?:all|mostly|mainly|currently|now|also|just|recently"
+    r"^(?:(?:everyone|everybody|all|most of us|most people) (?:on|in|at) )?(?:my|our|the (?:whole"
+    r"|entire))(?: (?!favou?rite)[\w-]+){0,2}? "
+    r"(?:team|company|startup|start-up|org|organi[sz]ation|department|firm|agency|lab|group|squad"
+    r"|studio|office|employer"
+    r"|business|shop|crew|engineers|developers|devs|designers|analysts|marketers|admins|testers"
+    r"|editors|people|folks|guys|team members) (?P<adverb>(?:all|mostly|mainly|currently|now|also|just"
+    r"|recently"
     r"|still|has|have) )*"
     r"(?P<verb>use|uses|run|runs|track|tracks|deploy|deploys|host|hosts|rely|relies|write|writes|manage|manages|store"
     r"|stores|keep|keeps|build|builds|code|codes|communicate|communicates|switched|migrated|adopted|standardi[sz]ed"
@@ -71,7 +88,8 @@ _US = re.compile(
 )
 _PLAIN_VERB = re.compile(r"(?<=[a-z])(?:ies|s)\b")
 _HERE = re.compile(
-    r"^(?P<x>(?!same|right|up|down|over|in|not|nothing|everyone|look|come|stay|you|it|he|she|they|we|what|that|this|there)"
+    r"^(?P<x>(?!same|right|up|down|over|in|not|nothing|everyone|look|come|stay|you|it|he|she|they|we"
+    r"|what|that|this|there)"
     r"[\w-]+(?: (?!is|are|was|i'm|i|you|we|been|to|me|from|out|down|over|up|right|in|not)[\w-]+){0,3}?) here"
     r"(?=$|[,.!;:]| -| –| —| \()",
     re.I,
@@ -82,16 +100,29 @@ _COPULA = re.compile(
     r"|(?:'m|am) what you(?:'d| would| might) call)) (?=an?\b|the\b|\w)",
     re.I,
 )
-_HAPPEN = re.compile(r"^(I|we) (?:happen to|do|actually|get to|currently do|can say I|can say we) (?=(?:live|work|have|own|use)\b)", re.I)
+_HAPPEN = re.compile(
+    r"^(I|we) (?:happen to|do|actually|get to|currently do|can say I|can say we) (?=(?:live|work|have"
+    r"|own|use)\b)",
+    re.I,
+)
 _MY_TOO = re.compile(
     r"^(?:the |and (?:the )?)?(?P<x>(?:(?:phone|mobile|cell|work|home|first|last|e-?mail) )?(?:number|phone|mobile|cell"
     r"|e-?mail(?: address)?|name|surname|address|birthday|age|role|title|time ?zone|location|employer|pronouns|height"
     r"|weight|nickname|handle|username|postcode|wife|husband|boss|manager)(?:'s| is| are)\b)",
     re.I,
 )
-_INTRODUCED = re.compile(r"^(?:(?:I'm|I am) (?:(?-i:[A-ZÀ-Þ])[\w'-]|(?:currently )?(?:living|based|from|working|studying|married) |an? the |[\w']+,|\d)|my name(?:'s| is)|(?:the )?name(?:'s| is)|(?:this is|it's) (?-i:[A-Z])|call me|I work as|I live in|I was born)", re.I)
+_INTRODUCED = re.compile(
+    r"^(?:(?:I'm|I am) (?:(?-i:[A-ZÀ-Þ])[\w'-]|(?:currently )?(?:living|based|from|working|studying"
+    r"|married) |an? the |[\w']+,|\d)|my name(?:'s| is)|(?:the )?name(?:'s| is)|(?:this is|it's) "
+    r"(?-i:[A-Z])|call me|I work as|I live in|I was born)",
+    re.I,
+)
 # Only behind a name or a trade is a bare noun a trade: "I'm Jonas, welder".
-_NAMED = re.compile(r"^(?:I'm|I am|call me|this is|it's) (?:(?-i:[A-ZÀ-Þ])|an? |[\w']+,|\d)|^(?:my |the )?name(?:'s| is)", re.I)
+_NAMED = re.compile(
+    r"^(?:I'm|I am|call me|this is|it's) (?:(?-i:[A-ZÀ-Þ])|an? |[\w']+,|\d)|^(?:my |the )?name(?:'s| "
+    r"is)",
+    re.I,
+)
 _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), sentence)
     for pattern, sentence in (
@@ -99,8 +130,10 @@ _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:about |around )?(\d{2,3} ?(?:kg|kilos|lbs?|pounds|cm))", r"I'm \1"),
         (r"(?:age[d:]? )?(\d{2})(?: years? old| years? of age| ?yo| ?y/o)?$", r"I'm \1 years old"),
         (
-            r"((?:originally |currently |now |born |recently )*(?:from (?=(?-i:[A-ZÀ-Þ])|[^\W\d_]+$)|based|living|working|residing|located|studying"
-            r"|employed|married|single|divorced|retired|starting (?:out )?as|vegan|vegetarian|allergic to|fluent in|into"
+            r"((?:originally |currently |now |born |recently )*(?:from (?=(?-i:[A-ZÀ-Þ])|[^\W\d_]+$)"
+            r"|based|living|working|residing|located|studying"
+            r"|employed|married|single|divorced|retired|starting (?:out )?as|vegan|vegetarian"
+            r"|allergic to|fluent in|into"
             r"|in (?-i:[A-Z])).*)",
             r"I'm \1",
         ),
@@ -109,68 +142,100 @@ _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"((?:mother|father|mum|mom|dad|parent) (?:of|to) .*)", r"I'm a \1"),
         (r"(?:and )?((?:also |currently |now )?an? (?!lot|bit|few|while).*)", r"I'm \1"),
         (
-            r"((?!\w+ing\b|not\b|no\b|so\b|but\b|and\b|too\b)(?:(?-i:[a-z])[\w/-]+ ){0,3}(?-i:[a-z])[\w/-]+(?: (?:at|for|in|from|with) (?-i:[A-Z]).*)?)$",
+            r"((?!\w+ing\b|not\b|no\b|so\b|but\b|and\b|too\b)(?:(?-i:[a-z])[\w/-]+ ){0,3}"
+            r"(?-i:[a-z])[\w/-]+(?: (?:at|for|in|from|with) (?-i:[A-Z]).*)?)$",
             r"I'm a \1",
         ),
     )
 )
 _REDUCED = re.compile(
-    r"^(?:I'm|I am|I've been|I work as) (?:an?|the) (?:(?!\b(?:of|with|who|for|to|whose|from|about|not|in|on|at|\w+ing)\b)[\w'-]+ ){1,5}?"
-    r"(?P<x>(?:currently |now |originally )?(?:living|based|residing|located|working|studying|employed|born|from|out of)"
+    r"^(?:I'm|I am|I've been|I work as) (?:an?|the) (?:(?!\b(?:of|with|who|for|to|whose|from|about|not"
+    r"|in|on|at|\w+ing)\b)[\w'-]+ ){1,5}?"
+    r"(?P<x>(?:currently |now |originally )?(?:living|based|residing|located|working|studying|employed"
+    r"|born|from|out of)"
     r" (?:in|at|for|as|near|by|out of|(?-i:[A-Z])).*)",
     re.I,
 )
 
 
 _SOMEONE = re.compile(
-    r"^(?:as|being|speaking as) (?:someone|somebody|a person|one of those people) (?:who(?:'s| is| has)? |that )?(?P<x>(?:lives?|works?|uses?|loves?|hates?|owns?|has|grew up|was born|is|runs|from|plays|teaches|speaks|drives|suffers from|prefers|in|with)\b[^,]*),?",
+    r"^(?:as|being|speaking as) (?:someone|somebody|a person|one of those people) (?:who(?:'s| is| "
+    r"has)? |that )?(?P<x>(?:lives?|works?|uses?|loves?|hates?|owns?|has|grew up|was born|is|runs|from"
+    r"|plays|teaches|speaks|drives|suffers from|prefers|in|with)\b[^,]*),?",
     re.I,
 )
 _PARTICIPLE = re.compile(
-    r"^(?P<verb>having (?:grown up|lived|worked|studied|moved|been born|been raised)|being (?=an?\b|lactose|vegan|vegetarian|diabetic|deaf|blind|colou?r|left-handed|dyslexic|autistic|married|single|retired|self-employed|based|from|(?-i:[A-Z])\w+(?:,| in\b))|living|working|coming from|growing up) (?P<x>[^,]{3,60}), (?=(?:I|we|my|our)\b)", re.I
+    r"^(?P<verb>having (?:grown up|lived|worked|studied|moved|been born|been raised)|being (?=an?\b"
+    r"|lactose|vegan|vegetarian|diabetic|deaf|blind|colou?r|left-handed|dyslexic|autistic|married"
+    r"|single|retired|self-employed|based|from|(?-i:[A-Z])\w+(?:,| in\b))|living|working|coming from"
+    r"|growing up) (?P<x>[^,]{3,60}), (?=(?:I|we|my|our)\b)",
+    re.I,
 )
 _PARTICIPLES = {
-    "having grown up": "I grew up", "having lived": "I've lived", "having worked": "I've worked", "having studied": "I studied",
-    "having moved": "I moved", "having been born": "I was born", "having been raised": "I was raised", "being": "I'm", "living": "I'm living",
-    "working": "I'm working", "coming from": "I come from", "growing up": "I grew up",
-}  # fmt: skip
+    "having grown up": "I grew up",
+    "having lived": "I've lived",
+    "having worked": "I've worked",
+    "having studied": "I studied",
+    "having moved": "I moved",
+    "having been born": "I was born",
+    "having been raised": "I was raised",
+    "being": "I'm",
+    "living": "I'm living",
+    "working": "I'm working",
+    "coming from": "I come from",
+    "growing up": "I grew up",
+}
 _APPOSED = re.compile(
     r"^(?P<name>(?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?), (?P<own>my|our) (?P<who>[\w' -]{2,30}?),(?= )", re.I
 )
 _CLEFT = re.compile(
     r"^(?:(?:the|a) [\w'-]+(?: [\w'-]+){0,2}?(?: that| which| who| where)?|what|where|who|the place where)"
-    r" (?P<who>I'm|I|we|we're) (?P<verb>[\w' -]{2,40}?)(?: is|'s) (?:now |currently |mostly |usually |actually )*(?P<x>(?!that|because|why|how|not)\S.*)",
+    r" (?P<who>I'm|I|we|we're) (?P<verb>[\w' -]{2,40}?)(?: is|'s) (?:now |currently |mostly |usually "
+    r"|actually )*(?P<x>(?!that|because|why|how|not)\S.*)",
     re.I,
 )
 _QUANTIFIED = re.compile(r"^(?:all|most|both|half|the rest|much|many|a lot)(?: of)? (?=(?:my|our) )", re.I)
 _FORM = re.compile(
-    r"^(?P<label>(?:full |first |last )?name|surname|nickname|pronouns|age|role|job(?: title)?|occupation|profession|employer"
-    r"|company|location|city|hometown|country|address|e-?mail|phone(?: number)?|mobile|time ?zone|birthday|date of birth|dob|diet"
-    r"|height|weight|native language|favou?rite [\w ]{2,20}|editor|shell|browser|os|budget|team)\s?(?::|=|\s[-–—]\s)\s?(?P<x>\S.*)",
+    r"^(?P<label>(?:full |first |last )?name|surname|nickname|pronouns|age|role|job(?: title)?"
+    r"|occupation|profession|employer"
+    r"|company|location|city|hometown|country|address|e-?mail|phone(?: number)?|mobile|time ?zone"
+    r"|birthday|date of birth|dob|diet"
+    r"|height|weight|native language|favou?rite [\w ]{2,20}|editor|shell|browser|os|budget|team)\s?"
+    r"(?::|=|\s[-–—]\s)\s?(?P<x>\S.*)",
     re.I,
 )
 _MYSELF = re.compile(
-    r"^(?:(?:I should|let me|allow me to|I'd like to|I want to|time to|I'll|quickly|first,?) )*(?:quickly )?introduce myself[,:;.!–—-]*\s+(?=\S)"
-    r"|^(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me)(?: time)?[:;–—-]+\s*(?=(?:I|my|name|the name|call)\b)",
+    r"^(?:(?:I should|let me|allow me to|I'd like to|I want to|time to|I'll|quickly|first,?) )*"
+    r"(?:quickly )?introduce myself[,:;.!–—-]*\s+(?=\S)"
+    r"|^(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me)(?: time)?[:;–—-]+\s*(?=(?:I"
+    r"|my|name|the name|call)\b)",
     re.I,
 )
 _SIGNED = re.compile(
-    r"^(?:signed|sincerely|yours(?: truly| sincerely| faithfully)?|(?:kind |best |warm |many )?regards|best wishes|all the best|yours)[,:]?\s+"
+    r"^(?:signed|sincerely|yours(?: truly| sincerely| faithfully)?|(?:kind |best |warm |many )?regards"
+    r"|best wishes|all the best|yours)[,:]?\s+"
     r"(?P<x>(?-i:[A-ZÀ-Þ])[\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'-]+)?)$",
     re.I,
 )
 _SETTING = re.compile(
-    r"^(?:since|as of|in|on|at|for|during|after|before|by|until|these|this|last|next|back in|ever since|over|throughout|around"
+    r"^(?:since|as of|in|on|at|for|during|after|before|by|until|these|this|last|next|back in|ever "
+    r"since|over|throughout|around"
     r"|outside|apart from|besides|aside from|other than|when it comes to|regarding|as to|thanks to|due to) "
-    r"(?!(?:mon|tues|wednes|thurs|fri|satur|sun|week)days|weekends|mornings|evenings)[\w' -]{2,45}?,? (?=(?:I|we|my|our)(?:'m|'ve|'re)?\b(?! and\b))(?!.*\?)",
+    r"(?!(?:mon|tues|wednes|thurs|fri|satur|sun|week)days|weekends|mornings|evenings)[\w' -]{2,45}?,? "
+    r"(?=(?:I|we|my|our)(?:'m|'ve|'re)?\b(?! and\b))(?!.*\?)",
     re.I,
 )
 _TAIL = re.compile(
-    r",?\s*(?:,|-|–|—)\s*(?:no contest|hands down|by far|for sure|no question(?: about it)?|no doubt|believe it or not|to be (?:honest|fair|exact|precise|clear)"
-    r"|if (?:that|it) (?:helps|matters)|just so you know|so you know|by the way|btw|fyi|for the record|for what it's worth|full stop|period|obviously"
-    r"|of course|clearly|unfortunately|sadly|luckily|thankfully|honestly|tbh|lol|haha|actually|you know|I think|I guess|I suppose|I believe"
-    r"|as (?:I|you) (?:said|mentioned|know|may know)|in case (?:it|that) (?:helps|matters)|in case you(?:'re| are| were)? (?:wondering|wonder|need it|curious)"
-    r"|nothing fancy|like everyone|weirdly|oddly|surprisingly|go figure|sorry|thanks|thank you|please|cheers|ok(?:ay)?|though|too|as well|either)\s*$",
+    r",?\s*(?:,|-|–|—)\s*(?:no contest|hands down|by far|for sure|no question(?: about it)?|no doubt"
+    r"|believe it or not|to be (?:honest|fair|exact|precise|clear)"
+    r"|if (?:that|it) (?:helps|matters)|just so you know|so you know|by the way|btw|fyi|for the record"
+    r"|for what it's worth|full stop|period|obviously"
+    r"|of course|clearly|unfortunately|sadly|luckily|thankfully|honestly|tbh|lol|haha|actually|you "
+    r"know|I think|I guess|I suppose|I believe"
+    r"|as (?:I|you) (?:said|mentioned|know|may know)|in case (?:it|that) (?:helps|matters)|in case you"
+    r"(?:'re| are| were)? (?:wondering|wonder|need it|curious)"
+    r"|nothing fancy|like everyone|weirdly|oddly|surprisingly|go figure|sorry|thanks|thank you|please"
+    r"|cheers|ok(?:ay)?|though|too|as well|either)\s*$",
     re.I,
 )
 
@@ -202,7 +267,10 @@ def _reworded(text: str) -> str:
     return text
 
 
-_SMALL_NAME = re.compile(r"^((?:my|our) [a-z]+) (?!friend|sister|brother|partner|wife|husband|mate|son|daughter|family|team|dog|cat)([a-z]+)$")
+_SMALL_NAME = re.compile(
+    r"^((?:my|our) [a-z]+) (?!friend|sister|brother|partner|wife|husband|mate|son|daughter|family|team"
+    r"|dog|cat)([a-z]+)$"
+)
 
 
 def restore(text: str) -> list[str]:
@@ -219,7 +287,9 @@ def restore(text: str) -> list[str]:
         return [f"{_PARTICIPLES[spoken['verb'].lower().strip()]} {spoken['x']}", text[spoken.end() :]]
     someone = _SOMEONE.match(text)
     if someone:
-        said = _FINITE.sub(lambda found: _FIRST_PERSON.get(found[0].lower(), _PLAIN_VERB.sub(_base, found[0])), someone["x"], count=1)
+        said = _FINITE.sub(
+            lambda found: _FIRST_PERSON.get(found[0].lower(), _PLAIN_VERB.sub(_base, found[0])), someone["x"], count=1
+        )
         return [f"I {said}" if not said.startswith("'m") else f"I{said}", text[someone.end() :].strip()]
     text = _reworded(_SETTING.sub("", text))
     joint = _JOINT.match(text)
@@ -231,7 +301,7 @@ def restore(text: str) -> list[str]:
     if us:
         return [f"we {us['adverb'] or ''}{_PLAIN_VERB.sub(_base, us['verb'])}{text[us.end() :]}"]
     here = _HERE.match(text)
-    if here and here["x"].islower() or here and " " in here["x"]:
+    if (here and here["x"].islower()) or (here and " " in here["x"]):
         return [text, f"I'm a {here['x'][0].lower()}{here['x'][1:]}{text[here.end() :]}"]
     for pattern, subject in _ELIDED:
         if pattern.match(text):
@@ -240,7 +310,16 @@ def restore(text: str) -> list[str]:
 
 
 _FINITE = re.compile(r"^\w+", re.I)
-_FIRST_PERSON = {"is": "'m", "has": "have", "was": "was", "grew": "grew", "from": "'m from", "in": "'m in", "with": "have", "teaches": "teach"}
+_FIRST_PERSON = {
+    "is": "'m",
+    "has": "have",
+    "was": "was",
+    "grew": "grew",
+    "from": "'m from",
+    "in": "'m in",
+    "with": "have",
+    "teaches": "teach",
+}
 
 
 def _base(match: re.Match[str]) -> str:
@@ -257,7 +336,9 @@ def scraps(piece: str) -> list[str]:
     if _INTRODUCED.match(piece):
         patterns = _SCRAPS if _NAMED.match(piece) else _SCRAPS[:-1]
         for part in _COMMAS.split(piece)[1:5]:
-            out += next((pattern.sub(said, part) for pattern, said in patterns if pattern.fullmatch(part)), "").split("\n")
+            out += next((pattern.sub(said, part) for pattern, said in patterns if pattern.fullmatch(part)), "").split(
+                "\n"
+            )
     reduced = _REDUCED.match(piece)
     if reduced:
         out.append(f"I'm {reduced['x']}")
@@ -275,14 +356,20 @@ def with_owner(piece: str, before: str) -> str:
 
 
 _ADVERB = (
-    r"(?:currently|now|still|also|just|actually|really|mostly|mainly|primarily|usually|typically|generally|absolutely|totally"
-    r"|definitely|truly|personally|always|only|officially|originally|already|basically|recently|finally|strictly|severely|very"
-    r"|quite|pretty|so|both|honestly|kind of|sort of|sometimes|often|normally|simply|presently|lately|newly|happily|proudly"
-    r"|essentially|technically|nowadays|each|all|super|genuinely|regularly|roughly|approximately|(?:about|around)(?= \d)|mildly|deathly|secretly|completely|fully|permanently"
-    r"|temporarily|exclusively|predominantly|largely|increasingly|do(?= (?:like|love|have|enjoy|use|work|live|speak|own|prefer|hate)\b))"
+    r"(?:currently|now|still|also|just|actually|really|mostly|mainly|primarily|usually|typically"
+    r"|generally|absolutely|totally"
+    r"|definitely|truly|personally|always|only|officially|originally|already|basically|recently"
+    r"|finally|strictly|severely|very"
+    r"|quite|pretty|so|both|honestly|kind of|sort of|sometimes|often|normally|simply|presently|lately"
+    r"|newly|happily|proudly"
+    r"|essentially|technically|nowadays|each|all|super|genuinely|regularly|roughly|approximately|"
+    r"(?:about|around)(?= \d)|mildly|deathly|secretly|completely|fully|permanently"
+    r"|temporarily|exclusively|predominantly|largely|increasingly|do(?= (?:like|love|have|enjoy|use"
+    r"|work|live|speak|own|prefer|hate)\b))"
 )
 _PLAINLY = re.compile(
-    rf"^(?P<who>(?:I|we)(?:'m|'ve|'re| am| are| have|'ve been| have been)?|(?:my|our) (?:[\w'-]+ ){{1,3}}?(?:is|are)|it's|it is)"
+    rf"^(?P<who>(?:I|we)(?:'m|'ve|'re| am| are| have|'ve been| have been)?|(?:my|our) (?:[\w'-]+ "
+    rf"){{1,3}}?(?:is|are)|it's|it is)"
     rf"(?: {_ADVERB}(?=[ ]))+ ",
     re.I,
 )

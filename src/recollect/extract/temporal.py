@@ -272,7 +272,8 @@ _RULES = (
     _rule(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})", _slashes),
     _rule(rf"({_MONTH})\.?\s+(?:the\s+)?{_ORDINAL}(?:\s*,?\s+{_YEAR})?(?!:\d|\s?[ap]m)", _month_day),
     _rule(
-        rf"(?:the\s+)?{_ORDINAL}\s*(?:-|–|to|until|till|through)\s*(?:the\s+)?{_ORDINAL}\s+(?:of\s+)?({_MONTH})\.?(?:\s*,?\s+{_YEAR})?",
+        rf"(?:the\s+)?{_ORDINAL}\s*(?:-|–|to|until|till|through)\s*(?:the\s+)?{_ORDINAL}\s+(?:of\s+)?"
+        rf"({_MONTH})\.?(?:\s*,?\s+{_YEAR})?",
         _days_of_month,
     ),
     _rule(rf"(?:the\s+)?{_ORDINAL}\s+(?:of\s+)?({_MONTH})\.?(?:\s*,?\s+{_YEAR})?", _day_month),
@@ -382,7 +383,12 @@ def _joined(text: str, found: list[DateRange]) -> list[DateRange]:
     out: list[DateRange] = []
     for item in found:
         before = out[-1] if out else None
-        if before and before.yearless and _NEXT_YEAR.fullmatch(text[before.span[1] : item.span[1]]) and item.grain == "year":
+        if (
+            before
+            and before.yearless
+            and _NEXT_YEAR.fullmatch(text[before.span[1] : item.span[1]])
+            and item.grain == "year"
+        ):
             start = before.start.replace(year=item.start.year)
             span = (before.span[0], item.span[1])
             out[-1] = DateRange(

@@ -33,8 +33,11 @@ _EVENT_STOP = re.compile(
     re.I,
 )
 _DOING_STOP = re.compile(
-    r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having(?! (?:surgery|an operation|a baby|an? \w+ removed))|getting(?! (?:surgery|braces|an? (?:tattoo|mri|ct scan|root canal)|my \w+ (?:removed|out|done)))|being|seeing|feeling|hoping"
-    r"|planning|considering|going on (?:holiday|vacation|leave)|free|available|busy|going to (?!(?:the )?(?-i:[A-Z]))|doing|using|working|not)\b",
+    r"^(?:turning|staying|looking|trying|thinking|wondering|asking|having(?! (?:surgery|an operation"
+    r"|a baby|an? \w+ removed))|getting(?! (?:surgery|braces|an? (?:tattoo|mri|ct scan|root canal)|my "
+    r"\w+ (?:removed|out|done)))|being|seeing|feeling|hoping"
+    r"|planning|considering|going on (?:holiday|vacation|leave)|free|available|busy|going to (?!"
+    r"(?:the )?(?-i:[A-Z]))|doing|using|working|not)\b",
     re.I,
 )
 
@@ -192,6 +195,10 @@ RULES: tuple[Rule, ...] = (
         r"|finished) (?P<x>\S.*)",
         _did,
     ),
-    rule(r"(?:I|we)(?:'ve| have)? (?P<verb>moved (?:here|in|out|abroad|in together)|arrived here|came here|settled here) (?P<x>\S.*)", _moved),
+    rule(
+        r"(?:I|we)(?:'ve| have)? (?P<verb>moved (?:here|in|out|abroad|in together)|arrived here|came here"
+        r"|settled here) (?P<x>\S.*)",
+        _moved,
+    ),
     rule(rf"{MY} (?P<rel>{RELATION}) was born (?:on )?(?P<x>\S.*)", _born),
 )

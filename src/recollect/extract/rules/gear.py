@@ -51,7 +51,9 @@ def _driver(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _ours(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    if re.match(r"(?:birthday|wedding|flight|meeting|name|problem|team|office|kids?|house|home|family)\b", match["what"], re.I):
+    if re.match(
+        r"(?:birthday|wedding|flight|meeting|name|problem|team|office|kids?|house|home|family)\b", match["what"], re.I
+    ):
         return
     for name in tools_in(match["x"]):
         if slug(name).split("_")[0] in KNOWN or name.lower() in KNOWN:
@@ -65,49 +67,86 @@ def _device(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _bought(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    if not re.match(r"(?:PhD|MBA|BA|MA|BSc|MSc|ADHD|COVID|Covid|Monday|UTI|CT|MRI|HTTP|SSL|API|URL|ERROR|[A-Z0-9]{1,2}$)", match["x"]):
+    if not re.match(
+        r"(?:PhD|MBA|BA|MA|BSc|MSc|ADHD|COVID|Covid|Monday|UTI|CT|MRI|HTTP|SSL|API|URL|ERROR"
+        r"|[A-Z0-9]{1,2}$)",
+        match["x"],
+    ):
         yield Draft(f"owns.{slug(match['x'])}", True, LIKELY)
 
 
 _WORK = (
     r"(?:do|write|draw|edit|plan|track|log|manage|organi[sz]e|keep|take|make|build|design|record|mix|store|schedule"
     r"|budget|read|draft|chat|talk|communicate|collaborate|coordinate|publish|host|monitor|train|compose|sketch|produce"
-    r"|handle|process|visuali[sz]e|present|prepare|create|animate|render|teach|type|game|analy[sz]e|cut|shoot|develop|document|run|ship|deploy|test|prototype|bank|invest|shop|stream"
+    r"|handle|process|visuali[sz]e|present|prepare|create|animate|render|teach|type|game|analy[sz]e"
+    r"|cut|shoot|develop|document|run|ship|deploy|test|prototype|bank|invest|shop|stream"
     r"|listen|watch|journal|sync|save|back up|put|note|jot|capture|meditate)"
 )
 
 _DIGITAL = (
-    r"(?:notes?|tasks|to-?dos?|taxes|docs|documents|documentation|designs?|wireframes|mockups|code|coding|photos?|pictures|videos?|music|budget|budgeting|finances|expenses"
-    r"|invoices|invoicing|spreadsheets|calendar|e-?mails?|passwords|recipes|bookmarks|references|sprints|tickets|bugs|projects|planning|writing|drafts|slides"
-    r"|presentations|research|reading|journal|journaling|accounting|accounts|bookkeeping|backups|life|scheduling|calls|meetings|workouts|runs|rides|data|reports"
-    r"|dashboards|diagrams|illustrations|drawings|models|tracks|beats|podcasts?|modelling|modeling|editing|analysis|stats|statistics|plots|logs|screencasts|thesis"
+    r"(?:notes?|tasks|to-?dos?|taxes|docs|documents|documentation|designs?|wireframes|mockups|code"
+    r"|coding|photos?|pictures|videos?|music|budget|budgeting|finances|expenses"
+    r"|invoices|invoicing|spreadsheets|calendar|e-?mails?|passwords|recipes|bookmarks|references"
+    r"|sprints|tickets|bugs|projects|planning|writing|drafts|slides"
+    r"|presentations|research|reading|journal|journaling|accounting|accounts|bookkeeping|backups|life"
+    r"|scheduling|calls|meetings|workouts|runs|rides|data|reports"
+    r"|dashboards|diagrams|illustrations|drawings|models|tracks|beats|podcasts?|modelling|modeling"
+    r"|editing|analysis|stats|statistics|plots|logs|screencasts|thesis"
     r"|manuscript|scripts|everything|stuff|banking|shopping|habits|meals|calories|sleep)"
 )
 
 RULES: tuple[Rule, ...] = (
-    rule(r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:moved|went|gone)(?: over)? from (?P<old>\S.*?) to (?P<x>\S.*)", _moved),
     rule(
-        r"(?:I|we)(?:'ve)? (?:just |recently |finally )*(?:got|bought|picked up|ordered|upgraded to|treated myself to)(?: myself)? (?:an? |the |my )(?:new |used |second-hand |shiny )*"
-        r"(?P<x>(?-i:[A-Z]|[a-z][A-Z])[\w+-]*(?: (?-i:[A-Z0-9])[\w+-]*){0,3})(?:$|,| last| this| yesterday| in| on| for| from| and)",
+        r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:moved|went|gone)(?: over)? from "
+        r"(?P<old>\S.*?) to (?P<x>\S.*)",
+        _moved,
+    ),
+    rule(
+        r"(?:I|we)(?:'ve)? (?:just |recently |finally )*(?:got|bought|picked up|ordered|upgraded to"
+        r"|treated myself to)(?: myself)? (?:an? |the |my )(?:new |used |second-hand |shiny )*"
+        r"(?P<x>(?-i:[A-Z]|[a-z][A-Z])[\w+-]*(?: (?-i:[A-Z0-9])[\w+-]*){0,3})(?:$|,| last| this| "
+        r"yesterday| in| on| for| from| and)",
         _bought,
     ),
-    rule(r"(?:I|we) (?:write|draw|read|game|work|type|record|shoot|listen|watch|train|play|bake|cook|brew|print|edit|take notes|run)\b(?: \w+){0,2}? (?:on|with) (?:an?|my) (?:old |new |trusty )?(?P<x>(?-i:[A-Z]|[a-z]+[A-Z])[\w+-]*(?: [\w+-]+){0,2})$", _device),
     rule(
-        rf"(?:I|we)(?:'ve got|'ve| have)? {_WORK[:-1]}|have|got|keep)?\b ?(?:all |most |basically |pretty much )*(?:of )?(?:my|our|the)? ?(?:whole |entire |own |daily |weekly |\w+ )?{_DIGITAL} (?:in|on|with|through|via|into)"
+        r"(?:I|we) (?:write|draw|read|game|work|type|record|shoot|listen|watch|train|play|bake|cook|brew"
+        r"|print|edit|take notes|run)\b(?: \w+){0,2}? (?:on|with) (?:an?|my) (?:old |new |trusty )?(?P<x>"
+        r"(?-i:[A-Z]|[a-z]+[A-Z])[\w+-]*(?: [\w+-]+){0,2})$",
+        _device,
+    ),
+    rule(
+        rf"(?:I|we)(?:'ve got|'ve| have)? {_WORK[:-1]}|have|got|keep)?\b ?(?:all |most |basically "
+        rf"|pretty much )*(?:of )?(?:my|our|the)? ?(?:whole |entire |own |daily |weekly |\w+ "
+        rf")?{_DIGITAL} (?:in|on|with|through|via|into)"
         r" (?P<x>(?-i:[A-Z]).*)",
         uses,
     ),
     rule(
         rf"(?:my|our) (?:whole |entire )?{_DIGITAL} (?:in|on|with) (?P<x>(?-i:[A-Z]).*)",
-        lambda match, seen: uses(match, seen) if re.search(r"\b(?:keep|store|do|have|track|manage|write|put)\b", seen.sentence) else (),
+        lambda match, seen: (
+            uses(match, seen) if re.search(r"\b(?:keep|store|do|have|track|manage|write|put)\b", seen.sentence) else ()
+        ),
     ),
-    rule(rf"(?:I|we|my|our)\b.* running (?P<x>(?-i:[A-Z]).*)", _known),
-    rule(r"(?:everything|anything|all|whatever|most of what|the (?:code|stuff|apps?|services?)) (?:that )?(?:I|we) \w+ (?:is |are |gets? )?(?:written|built|coded|runs?|lives?|deployed|hosted|done|goes) (?:in|on|with|through|into) (?P<x>\S.*)", _known),
-    rule(r"for (?:my |our )?[\w -]{3,25}?,? (?:it's|I go with|we have|we go with|I turn to|I've got|I have|I rely on|I reach for) (?P<x>(?-i:[A-Z]).*)", uses),
-    rule(rf"(?:I|we) (?:cycle|ride|commute|get around|travel|bike|go to work)\b(?: to [\w ]{{2,15}}?)? (?:on|by|with) (?:an?|my) (?P<x>(?-i:[A-Z])[\w -]*)$",
-         lambda match, seen: [Draft("my.bike", match["x"], LIKELY)]),
+    rule(r"(?:I|we|my|our)\b.* running (?P<x>(?-i:[A-Z]).*)", _known),
     rule(
-        rf"(?:I|we) {ADVERBS}{_WORK}\b(?: (?!in\b|with\b|using\b|via\b|on\b)[\w'&-]+){{0,6}}? (?:in|on|with|to|through|via|into|inside|over)"
+        r"(?:everything|anything|all|whatever|most of what|the (?:code|stuff|apps?|services?)) (?:that )?"
+        r"(?:I|we) \w+ (?:is |are |gets? )?(?:written|built|coded|runs?|lives?|deployed|hosted|done|goes) "
+        r"(?:in|on|with|through|into) (?P<x>\S.*)",
+        _known,
+    ),
+    rule(
+        r"for (?:my |our )?[\w -]{3,25}?,? (?:it's|I go with|we have|we go with|I turn to|I've got|I have"
+        r"|I rely on|I reach for) (?P<x>(?-i:[A-Z]).*)",
+        uses,
+    ),
+    rule(
+        r"(?:I|we) (?:cycle|ride|commute|get around|travel|bike|go to work)\b(?: to [\w ]{2,15}?)? (?:on"
+        r"|by|with) (?:an?|my) (?P<x>(?-i:[A-Z])[\w -]*)$",
+        lambda match, seen: [Draft("my.bike", match["x"], LIKELY)],
+    ),
+    rule(
+        rf"(?:I|we) {ADVERBS}{_WORK}\b(?: (?!in\b|with\b|using\b|via\b|on\b)[\w'&-]+){{0,6}}? (?:in|on"
+        rf"|with|to|through|via|into|inside|over)"
         r" (?P<x>\S.*)",
         _known,
     ),
@@ -116,37 +155,63 @@ RULES: tuple[Rule, ...] = (
         uses,
     ),
     rule(
-        rf"(?:I|we)(?:'ve)? {_RECENTLY}(?:ditched|swapped(?: out)?|traded(?: in)?|left|dropped|abandoned|exchanged|dumped|replaced"
-        r"|gave up|given up|abandoned|deleted) (?P<old>\S.*?) (?:for|in favou?r of|and (?:moved|switched|went) (?:over )?to) (?P<x>\S.*)",
+        rf"(?:I|we)(?:'ve)? {_RECENTLY}(?:ditched|swapped(?: out)?|traded(?: in)?|left|dropped"
+        rf"|abandoned|exchanged|dumped|replaced"
+        r"|gave up|given up|abandoned|deleted) (?P<old>\S.*?) (?:for|in favou?r of|and (?:moved"
+        r"|switched|went) (?:over )?to) (?P<x>\S.*)",
         _instead,
     ),
     rule(
-        rf"(?:I|we)(?:'ve)? {_RECENTLY}(?:standardi[sz]ed on|settled on|went with|gone with|chose|picked up|picked|adopted"
+        rf"(?:I|we)(?:'ve)? {_RECENTLY}(?:standardi[sz]ed on|settled on|went with|gone with|chose"
+        rf"|picked up|picked|adopted"
         r"|moved everything (?:to|into|over to)|went all[- ]in on|started using|set up|installed|signed up for"
-        r"|subscribe to|subscribed to|swear by|depend on|stick (?:to|with)|stuck with|upgraded to|work in|work with|code in|live in"
-        r"|ended up (?:going with|using|with|on)|opted for|landed on|went for|decided on|are going with|'re going with|moved (?:over )?to|switched over to|am learning|pay for)"
+        r"|subscribe to|subscribed to|swear by|depend on|stick (?:to|with)|stuck with|upgraded to"
+        r"|work in|work with|code in|live in"
+        r"|ended up (?:going with|using|with|on)|opted for|landed on|went for|decided on|are going "
+        r"with|'re going with|moved (?:over )?to|switched over to|am learning|pay for)"
         r" (?P<x>\S.*)",
         _known,
     ),
     rule(
-        rf"(?P<x>(?-i:[A-Z])[\w.+#]*(?: (?-i:[A-Z])[\w.+#]*){{0,2}}(?:(?:,| and) (?-i:[A-Z])[\w.+#]*)*) (?:is|are) (?:what (?:I|we) (?:use|run|work with|code in)"
-        rf"|(?:my|our) (?:main |default |primary |daily |go-to |preferred )*(?:tool|tools|(?P<c>{CATEGORIES}))(?: of choice)?"
+        rf"(?P<x>(?-i:[A-Z])[\w.+#]*(?: (?-i:[A-Z])[\w.+#]*){{0,2}}(?:(?:,| and) "
+        rf"(?-i:[A-Z])[\w.+#]*)*) (?:is|are) (?:what (?:I|we) (?:use|run|work with|code in)"
+        rf"|(?:my|our) (?:main |default |primary |daily |go-to |preferred )*(?:tool|tools|"
+        rf"(?P<c>{CATEGORIES}))(?: of choice)?"
         r"|(?:my|our) (?:daily driver|weapon of choice|tool of choice)|how (?:I|we) (?:keep|stay|track|manage)\b.*)",
         _named,
     ),
-    rule(rf"{MY} (?:daily driver|weapon of choice|tool of choice|main tool|tools?)(?: at work| at home)?(?:'s| is| are) (?P<x>\S.*)", _driver),
     rule(
-        rf"{MY} (?P<what>(?:[\w-]+ ){{0,2}}[\w-]+) (?:is|are|lives?|sits?|runs?)(?: all| currently| now| mostly| still)?"
-        r"(?: spent| kept| managed| tracked| stored| hosted| built| backed up| synced| deployed| done| made| written)? (?:on|in|with|through|by|via) (?P<x>\S.*)",
+        rf"{MY} (?:daily driver|weapon of choice|tool of choice|main tool|tools?)(?: at work| at home)?"
+        rf"(?:'s| is| are) (?P<x>\S.*)",
+        _driver,
+    ),
+    rule(
+        rf"{MY} (?P<what>(?:[\w-]+ ){{0,2}}[\w-]+) (?:is|are|lives?|sits?|runs?)(?: all| currently| now"
+        rf"| mostly| still)?"
+        r"(?: spent| kept| managed| tracked| stored| hosted| built| backed up| synced| deployed| done"
+        r"| made| written)? (?:on|in|with|through|by|via) (?P<x>\S.*)",
         _ours,
     ),
     rule(
-        r"(?:everything|the (?:backend|back end|frontend|front end|app|site|website|api|server|servers|codebase|pipeline|database)"
-        r"(?: (?:I|we) (?:built|maintain|work on|run))?) (?:runs|is (?:written|built|hosted|running|deployed)) (?:on|in|with) (?P<x>\S.*)",
+        r"(?:everything|the (?:backend|back end|frontend|front end|app|site|website|api|server|servers"
+        r"|codebase|pipeline|database)"
+        r"(?: (?:I|we) (?:built|maintain|work on|run))?) (?:runs|is (?:written|built|hosted|running"
+        r"|deployed)) (?:on|in|with) (?P<x>\S.*)",
         lambda match, seen: _known(match, seen) if re.search(r"\b(?:we|our|my|I)\b", seen.sentence) else (),
     ),
-    rule(rf"{I_AM}(?:still |now )*(?:writing|typing|working|browsing|running|recording)(?: this)? (?:on|in|from|with) (?:an? |my )(?P<x>(?-i:[A-Z]|[a-z][A-Z])[\w ]*?)(?:$|,)", _device),
-    rule(rf"{I_AM}(?:an? )?(?:heavy |big |daily |avid |proud |regular |frequent )*(?P<x>(?-i:[A-Z])[\w.+#]*(?: (?-i:[A-Z])\w*)?) (?:user|subscriber|convert|power user)\b",
-         _device),
-    rule(r"I(?:'ve| have) been (?:an? )?(?:happy |heavy |daily |loyal )?(?P<x>(?-i:[A-Z])[\w.+#]*) (?:user|subscriber|person|guy)\b", _device),
+    rule(
+        rf"{I_AM}(?:still |now )*(?:writing|typing|working|browsing|running|recording)(?: this)? (?:on|in"
+        rf"|from|with) (?:an? |my )(?P<x>(?-i:[A-Z]|[a-z][A-Z])[\w ]*?)(?:$|,)",
+        _device,
+    ),
+    rule(
+        rf"{I_AM}(?:an? )?(?:heavy |big |daily |avid |proud |regular |frequent )*(?P<x>(?-i:[A-Z])[\w.+#]*"
+        rf"(?: (?-i:[A-Z])\w*)?) (?:user|subscriber|convert|power user)\b",
+        _device,
+    ),
+    rule(
+        r"I(?:'ve| have) been (?:an? )?(?:happy |heavy |daily |loyal )?(?P<x>(?-i:[A-Z])[\w.+#]*) (?:user"
+        r"|subscriber|person|guy)\b",
+        _device,
+    ),
 )

@@ -58,7 +58,12 @@ def _i_am(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     rest = match["x"][len(value) :].strip()
     if value.isupper() and len(value) <= 4:
         return
-    if not rest or re.match(r"[,.(]|(?:and|from|here|by the way|btw|again|but|the new|your|a|an|to (?:everyone|everybody|friends|my friends|most people|all))\b", rest, re.I):
+    if not rest or re.match(
+        r"[,.(]|(?:and|from|here|by the way|btw|again|but|the new|your|a|an|to (?:everyone|everybody"
+        r"|friends|my friends|most people|all))\b",
+        rest,
+        re.I,
+    ):
         yield Draft("name", value, LIKELY)
 
 
@@ -80,7 +85,9 @@ def _nickname(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _its_name(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = person(match["x"])
     if value and re.search(
-        r"\bmy (?:first |full |last )?name\b|\bname(?:'s| is)\b|\b(?:named|calls?) me\b", f"{seen.before} {seen.sentence}", re.I
+        r"\bmy (?:first |full |last )?name\b|\bname(?:'s| is)\b|\b(?:named|calls?) me\b",
+        f"{seen.before} {seen.sentence}",
+        re.I,
     ):
         yield Draft("name", value, SURE)
 
@@ -134,7 +141,9 @@ def _nationality(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _citizen(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     """A Londoner, a New Yorker, a Brazilian."""
     if match["x"].split()[-1].lower() not in _NOT_A_NAME and not re.search(
-        r"(?:Developer|Engineer|Designer|Manager|Teacher|Writer|Christian|Vegetarian|Librarian|Swifter|Officer)$", match["x"]
+        r"(?:Developer|Engineer|Designer|Manager|Teacher|Writer|Christian|Vegetarian|Librarian|Swifter"
+        r"|Officer)$",
+        match["x"],
     ):
         yield Draft("nationality", match["x"], LIKELY)
 
@@ -172,7 +181,11 @@ _CONDITIONS = {
 
 def _goal(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     dates = parse_dates(match["x"], seen.at)
-    said = re.sub(r"\s+(?:on|in|by|at|before|this|next)$", "", match["x"][: dates[0].span[0]].strip(" ,.") if dates else match["x"].strip(" ."))
+    said = re.sub(
+        r"\s+(?:on|in|by|at|before|this|next)$",
+        "",
+        match["x"][: dates[0].span[0]].strip(" ,.") if dates else match["x"].strip(" ."),
+    )
     if 0 < len(said.split()) <= 12:
         yield Draft("goal", said, LIKELY)
 
@@ -180,12 +193,14 @@ def _goal(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 RULES: tuple[Rule, ...] = (
     rule(
         r"(?:I (?:aim|resolved) to|I'm aiming to|I'm (?:trying|training|saving(?: up)?|working hard) to"
-        r"(?= (?:lose|quit|save|learn (?!more|the)|become|get (?:fit|healthier|in shape)|run an?|write an?|buy an? (?:house|flat|home|car)|read \d|cut down|stop smoking|qualify|pass)\b)"
+        r"(?= (?:lose|quit|save|learn (?!more|the)|become|get (?:fit|healthier|in shape)|run an?"
+        r"|write an?|buy an? (?:house|flat|home|car)|read \d|cut down|stop smoking|qualify|pass)\b)"
         r"|I'm saving (?:up )?for(?= (?:an?|my|our)\b)|I'm training for(?= (?:an?|my|the)\b)) (?P<x>\S.*)",
         _goal,
     ),
     rule(
-        rf"{MY} (?:main |biggest |big |long-term |new year's )?(?:goal|aim|target|dream|resolution|ambition|objective)(?: for (?:this"
+        rf"{MY} (?:main |biggest |big |long-term |new year's )?(?:goal|aim|target|dream|resolution"
+        rf"|ambition|objective)(?: for (?:this"
         r"|next) (?:year|month)| this year)? is to (?P<x>\S.*)",
         _goal,
     ),
@@ -221,11 +236,13 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}(?P<n>\d{{1,3}}|[a-z]+(?:[ -][a-z]+)?) years? (?:old|of age|young)\b", _age),
     rule(rf"{I_AM}(?P<n>\d{{2,3}})(?:\s*$|,| and\b| now\b)", _age),
     rule(
-        rf"{I_AM}(?P<n>(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|eighteen|nineteen)(?:\s*$|,| and\b)",
+        rf"{I_AM}(?P<n>(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three"
+        rf"|four|five|six|seven|eight|nine))?|eighteen|nineteen)(?:\s*$|,| and\b)",
         _age,
     ),
     rule(
-        rf"{I_AM}in my (?P<x>(?:early |mid[- ]?|late )?(?:\d0s|teens|twenties|thirties|forties|fifties|sixties|seventies|eighties))\b",
+        rf"{I_AM}in my (?P<x>(?:early |mid[- ]?|late )?(?:\d0s|teens|twenties|thirties|forties|fifties"
+        rf"|sixties|seventies|eighties))\b",
         _decade,
     ),
     rule(rf"{MY} age is (?P<n>\d{{1,3}})\b", _age),
@@ -239,7 +256,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"I was born (?:in \S+ )?(?:on )?(?P<x>\S.*)", _birthday),
     rule(rf"{I_AM}(?P<x>[a-z]+)(?: citizen| national)?(?:$|,| and\b| but\b| by (?:birth|nationality))", _nationality),
     rule(r"(?:I|we) (?:just |recently |finally )?got (?P<x>married|engaged|divorced)\b(?! to\b)", _marital),
-    rule(rf"{I_AM}an? (?P<x>(?-i:[A-Z])[a-z]+(?: (?-i:[A-Z])[a-z]+)?(?:er|ian|ite))(?:$|,| and\b| by birth| at heart| through)", _citizen),
+    rule(
+        rf"{I_AM}an? (?P<x>(?-i:[A-Z])[a-z]+(?: (?-i:[A-Z])[a-z]+)?(?:er|ian|ite))(?:$|,| and\b| by birth| "
+        rf"at heart| through)",
+        _citizen,
+    ),
     rule(rf"{I_AM}(?P<x>single|married|engaged|divorced|widowed)\b(?! to\b)(?!-)", _marital),
     rule(
         rf"(?:.*\b)?(?:{MY} (?:work |personal |private )?e-?mail(?: address)?(?: is|:|'s)|(?:reach|e-?mail|contact"
@@ -247,21 +268,30 @@ RULES: tuple[Rule, ...] = (
         _email,
     ),
     rule(
-        rf"(?:.*\b)?(?:{MY} (?:(?:phone|mobile|cell|telephone|work|home|whatsapp) )*(?:number|phone|cell|whatsapp|landline|tel"
-        rf"|mobile)(?: is|:|'s)|(?:reach|call|text|phone|contact|message) me (?:.* or )?(?:by phone )?(?:at|on|under|via)) (?P<x>{_PHONE})",
+        rf"(?:.*\b)?(?:{MY} (?:(?:phone|mobile|cell|telephone|work|home|whatsapp) )*(?:number|phone"
+        rf"|cell|whatsapp|landline|tel"
+        rf"|mobile)(?: is|:|'s)|(?:reach|call|text|phone|contact|message) me (?:.* or )?(?:by phone )?"
+        rf"(?:at|on|under|via)) (?P<x>{_PHONE})",
         _phone,
     ),
     rule(
         rf"(?:{I_AM}|I (?:have|suffer from|was diagnosed with|live with) |I've (?:got"
         r"|been diagnosed with) )(?P<x>diabetic|asthmatic|epileptic|dyslexic|autistic|colou?r-?blind|left-handed"
-        r"|coeliac|celiac|hard of hearing|deaf|dyspraxic|type [12] diabetes|diabetes|asthma|adhd|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
+        r"|coeliac|celiac|hard of hearing|deaf|dyspraxic|type [12] diabetes|diabetes|asthma|adhd"
+        r"|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
         r"|coeliac disease|high blood pressure|insomnia|tinnitus)\b",
         _condition,
     ),
     rule(
-        r"(?:I have|I've got|I suffer from)\b.*\band (?P<x>type [12] diabetes|diabetes|asthma|adhd|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
+        r"(?:I have|I've got|I suffer from)\b.*\band (?P<x>type [12] diabetes|diabetes|asthma|adhd"
+        r"|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
         r"|coeliac disease|high blood pressure|insomnia|tinnitus|eczema|hay fever|anxiety|ibs)\b",
         _condition,
     ),
-    rule(rf"(?:mine|it) is (?P<x>{_PHONE})$", lambda match, seen: _phone(match, seen) if re.search(r"\b(?:number|phone|mobile|call)\b", seen.sentence, re.I) else ()),
+    rule(
+        rf"(?:mine|it) is (?P<x>{_PHONE})$",
+        lambda match, seen: (
+            _phone(match, seen) if re.search(r"\b(?:number|phone|mobile|call)\b", seen.sentence, re.I) else ()
+        ),
+    ),
 )

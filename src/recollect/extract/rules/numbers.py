@@ -140,7 +140,10 @@ def _post_code(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 def _salary(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     value = amount(match["x"])
     if value is not None and re.search(
-        r"\b(?:a|per|each) (?:year|month|week|hour)|annually|before tax|after tax|gross|net|take home|salary|\dk\b|/(?:yr|mo|year|month)", seen.clause, re.I
+        r"\b(?:a|per|each) (?:year|month|week|hour)|annually|before tax|after tax|gross|net|take home"
+        r"|salary|\dk\b|/(?:yr|mo|year|month)",
+        seen.clause,
+        re.I,
     ):
         yield Draft("number.salary", value, LIKELY)
 
@@ -173,12 +176,14 @@ def _weight(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 RULES: tuple[Rule, ...] = (
     rule(rf"{I_HAVE}(?P<n>{_NUMBER}) (?P<x>[a-z].*)", _counted),
     rule(
-        r".*\band (?P<n>one|two|three|four|five|six|seven|eight|nine|ten|\d{1,2}) (?P<x>(?:younger |older |little |big )?(?:kids"
+        r".*\band (?P<n>one|two|three|four|five|six|seven|eight|nine|ten|\d{1,2}) (?P<x>(?:younger "
+        r"|older |little |big )?(?:kids"
         r"|children|sons|daughters|brothers?|sisters?|siblings|dogs?|cats?|cars|bikes|sons?|daughters?)\b.*)",
         _counted,
     ),
     rule(
-        rf"(?:I|we).*\bwith (?:my |our )?(?P<n>{_NUMBER}) (?P<x>(?:small |young |grown |adult )?(?:kids|children|sons|daughters"
+        rf"(?:I|we).*\bwith (?:my |our )?(?P<n>{_NUMBER}) (?P<x>(?:small |young |grown |adult )?(?:kids"
+        rf"|children|sons|daughters"
         r"|dogs|cats)\b.*)",
         _counted,
     ),
@@ -205,7 +210,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         r"(?:my|our) (?:team|group|squad|company|department|startup|firm|office|school) (?:has|is|consists of|employs"
-        rf"|counts) (?:about |around |over |roughly |nearly |almost |some )?(?P<n>{_NUMBER}|\d{{1,6}}) (?:people|members|engineers|developers|persons|strong|employees|colleagues)\b",
+        rf"|counts) (?:about |around |over |roughly |nearly |almost |some )?(?P<n>{_NUMBER}|\d{{1,6}}) "
+        rf"(?:people|members|engineers|developers|persons|strong|employees|colleagues)\b",
         _team_size,
     ),
     rule(

@@ -74,7 +74,12 @@ def named_relation(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _spouse(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     name = person(
-        re.sub(rf"^(?:my |an? |the |some ?)(?:[a-z]+ ){{0,2}}?(?:{_KIN}|man|woman|guy|girl|one|body|person|lady|bloke)?,?\s*(?:of my life,? )?(?:named |called )?", "", match["x"])
+        re.sub(
+            rf"^(?:my |an? |the |some ?)(?:[a-z]+ ){{0,2}}?(?:{_KIN}|man|woman|guy|girl|one|body|person"
+            rf"|lady|bloke)?,?\s*(?:of my life,? )?(?:named |called )?",
+            "",
+            match["x"],
+        )
     )
     called = re.search(r"\b(?:named|called) (?P<n>\S.*)", match["x"])
     name = person(called["n"]) if called else name
@@ -90,8 +95,12 @@ def _reports(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def pet_named(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    small = lowercase_name(match["x"]) if match["x"].islower() and not re.search(r"(?!I\b)[A-Z]", seen.sentence) else None
-    names = [name for name in (person(item) for item in listed(match["x"], words=3)) if name] or ([small] if small else [])
+    small = (
+        lowercase_name(match["x"]) if match["x"].islower() and not re.search(r"(?!I\b)[A-Z]", seen.sentence) else None
+    )
+    names = [name for name in (person(item) for item in listed(match["x"], words=3)) if name] or (
+        [small] if small else []
+    )
     kind = slug(match["rel"])
     if len(names) > 1:
         yield Draft(f"pet.{kind}", names, LIKELY)
@@ -120,7 +129,8 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{MY} (?P<rel>{RELATION})(?:'s| is) (?:actually |now |still )?(?P<x>(?-i:[^\W\d_a-z]).*)", _relation),
     rule(rf"(?:.*\b)?{MY} (?P<rel>{RELATION})(?:,| -| \()? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)", _relation),
     rule(
-        rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*(?: (?-i:[A-ZÀ-ÞŠŽŁ])\S*)?) (?:is|was|has been) my (?P<rel>{RELATION})\b(?! tongue)",
+        rf"(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*(?: (?-i:[A-ZÀ-ÞŠŽŁ])\S*)?) (?:is|was|has been) my "
+        rf"(?P<rel>{RELATION})\b(?! tongue)",
         _relation,
     ),
     rule(
@@ -133,10 +143,15 @@ RULES: tuple[Rule, ...] = (
         r"|engaged) to (?P<x>\S.*)",
         _spouse,
     ),
-    rule(rf"(?:{I_AM}|I've been |I have been )(?P<state>dating|seeing|going out with|in a relationship with) (?P<x>\S.*)", _spouse),
+    rule(
+        rf"(?:{I_AM}|I've been |I have been )(?P<state>dating|seeing|going out with|in a relationship "
+        rf"with) (?P<x>\S.*)",
+        _spouse,
+    ),
     rule(r"I (?:now |currently |directly )?(?:report|answer) (?:directly )?to (?P<x>\S.*)", _reports),
     rule(
-        rf"(?:.*\b)?{MY} (?:two |three |four |\d |new |old |little |dear )*(?P<rel>{PET}s?)(?:'s? name is|'s? names are|(?:,)? {_NAMED}| are"
+        rf"(?:.*\b)?{MY} (?:two |three |four |\d |new |old |little |dear )*(?P<rel>{PET}s?)(?:'s? name "
+        rf"is|'s? names are|(?:,)? {_NAMED}| are"
         r"|,)? (?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)",
         pet_named,
     ),

@@ -23,7 +23,8 @@ _NOT_PLACES = vocabulary(
 _ANY = datetime(2000, 1, 1, tzinfo=UTC)  # only where a date stands in the text matters
 _ENDS = re.compile(
     r"\s+(?:with|near|for|since|on|as|at|after|before|from|by|during|working|and (?:work|raised|grew|live|i|my"
-    r"|we|love|have|am|was|study|commute)|to|between|every|where|about|around|not far|near|next to|\d|(?:once|twice|one|two|three|four|five|six|several|a few|most|some)"
+    r"|we|love|have|am|was|study|commute)|to|between|every|where|about|around|not far|near|next to|\d|"
+    r"(?:once|twice|one|two|three|four|five|six|several|a few|most|some)"
     r" (?:times |days |a |an |nights |weeks |per )+)\b.*$"
     r"|\s+in (?:\d{4}|january|february|march|april|may|june|july|august|september|october|november"
     r"|december)\b.*$",
@@ -165,5 +166,9 @@ RULES: tuple[Rule, ...] = (
         r"|:)(?: now)? (?P<x>\S.*)",
         _address,
     ),
-    rule(rf"(?:{MY} (?:time ?zone|local time|clock)(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?) (?P<x>{_ZONE})", _timezone),
+    rule(
+        rf"(?:{MY} (?:time ?zone|local time|clock)(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?) "
+        rf"(?P<x>{_ZONE})",
+        _timezone,
+    ),
 )

@@ -10,7 +10,8 @@ from ..phrases import cut, listed
 from .base import ADVERBS, CATEGORIES, I_AM, LIKELY, MY, SURE, Draft, Rule, Seen, rule, vocabulary
 
 _NOT_LIKED = re.compile(
-    r"^(?:it|its|that|this|these|those|them|him|his|her|their|having you|you|your|yours|how|what|where|when|why|which|who|if"
+    r"^(?:it|its|that|this|these|those|them|him|his|her|their|having you|you|your|yours|how|what|where"
+    r"|when|why|which|who|if"
     r"|to (?:think|know|see|say|be|help|hear|set|keep|give|take|make|thank|ask|have|get|make sure|be able|point|add"
     r"|use this|order|buy|book|return)|the (?:idea|way|fact|first"
     r"|second|third|last|new|other|one|sound|look|result|answer|suggestion|approach|option|design|version|plan"
@@ -33,7 +34,8 @@ _CLAUSE = re.compile(
 LANGUAGES = vocabulary(
     "afrikaans albanian amharic arabic armenian azerbaijani basque bengali bosnian bulgarian burmese cantonese "
     "catalan chinese croatian czech danish dutch english esperanto estonian farsi finnish flemish french"
-    " galician luxembourgish frisian gaelic creole aramaic tigrinya shona xhosa sesotho twi lingala georgian german greek gujarati hausa hebrew hindi hungarian icelandic igbo indonesian irish "
+    " galician luxembourgish frisian gaelic creole aramaic tigrinya shona xhosa sesotho twi lingala "
+    "georgian german greek gujarati hausa hebrew hindi hungarian icelandic igbo indonesian irish "
     "italian japanese kannada kazakh khmer korean kurdish latin latvian lithuanian macedonian malay malayalam"
     " maltese mandarin marathi mongolian nepali norwegian pashto persian polish portuguese punjabi quechua "
     "romanian russian sanskrit serbian sinhala slovak slovenian somali spanish swahili swedish tagalog tamil"
@@ -49,7 +51,11 @@ def liked(match: re.Match[str], positive: bool) -> Iterable[Draft]:
     phrase = re.sub(r"^(?:to |(?:eating|drinking) (?=\w))", "", match["x"]) if not _NOT_LIKED.match(match["x"]) else ""
     if not phrase or _THE.match(phrase):
         return
-    for item in listed(re.split(r"\s+(?:-+|–|—|more than|better than|over|like|such as|including|that|which|who|where|because)\s+", phrase)[0]):
+    for item in listed(
+        re.split(
+            r"\s+(?:-+|–|—|more than|better than|over|like|such as|including|that|which|who|where|because)\s+", phrase
+        )[0]
+    ):
         if _CLAUSE.search(item):
             break  # the list is over, a new sentence has begun
         key = slug(re.sub(r"\b(?:so|too) much$", "", item))
@@ -208,18 +214,27 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"{I_AM}on an? (?:strict )?(?P<x>{_DIETS}) diet\b", _diet),
     rule(rf"as an? (?:strict |lifelong )?(?P<x>{_DIETS})(?:$|,| I\b)", _diet),
-    rule(r"(?:I|we) (?:have to|need to|must|should) (?:avoid|stay away from|skip|steer clear of) (?P<x>[a-z]+(?: [a-z]+)?(?:(?:,| and| or) [a-z]+)*)$", _allergies),
+    rule(
+        r"(?:I|we) (?:have to|need to|must|should) (?:avoid|stay away from|skip|steer clear of) "
+        r"(?P<x>[a-z]+(?: [a-z]+)?(?:(?:,| and| or) [a-z]+)*)$",
+        _allergies,
+    ),
     rule(rf"(?:I've|I have|we've|we have) been (?:an? )?(?:strict |mostly )?(?P<x>{_DIETS})\b", _diet),
     rule(rf"{I_AM}(?:deathly |mildly |badly |slightly |terribly )?allergic to (?P<x>\S.*)", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*(?P<x>[a-z]+(?: [a-z]+)?) allerg(?:y|ies)\b", _allergies),
     rule(r"I(?:'ve got| have) (?:an? |severe |bad |mild )*allerg(?:y|ies) to (?P<x>\S.*)", _allergies),
     rule(rf"{I_AM}(?P<x>lactose|gluten|fructose|histamine|dairy|egg|wheat|nut|soy)[- ]intolerant\b", _allergies),
     rule(
-        rf"(?:{I_AM}(?:intolerant (?:to|of)|sensitive to|hypersensitive to|anaphylactic to)|I (?:react badly to|come out in hives from|get hives from"
+        rf"(?:{I_AM}(?:intolerant (?:to|of)|sensitive to|hypersensitive to|anaphylactic to)|I (?:react "
+        rf"badly to|come out in hives from|get hives from"
         r"|break out (?:from|when I eat)|carry an epipen for)) (?P<x>\S.*)",
         _allergies,
     ),
-    rule(r"I(?:'ve got| have|'ve) (?:an? |severe |bad |mild |slight )*(?P<x>[a-z]+(?: [a-z]+)?) (?:intolerance|sensitivity)\b", _allergies),
+    rule(
+        r"I(?:'ve got| have|'ve) (?:an? |severe |bad |mild |slight )*(?P<x>[a-z]+(?: [a-z]+)?) "
+        r"(?:intolerance|sensitivity)\b",
+        _allergies,
+    ),
     rule(rf"{MY} allerg(?:y|ies)(?: is| are| include|:)(?: to)? (?P<x>\S.*)", _allergies),
     rule(r"(?P<x>[a-z]+(?: [a-z]+)?) (?:can|could|will|would|might) kill me$", _allergies),
     rule(r"(?P<x>[a-z]+(?: [a-z]+)?) (?:gives?|brings?) me (?:hives|out in hives|a rash)\b", _allergies),
@@ -230,9 +245,18 @@ RULES: tuple[Rule, ...] = (
     rule(rf"{I_AM}an? native (?P<x>\w+) speaker\b", _native),
     rule(r"(?:I|we) (?:grew up (?:speaking|with|on)|was raised speaking|were raised speaking) (?P<x>\w+)", _native),
     rule(r"(?P<x>\w+) is my (?:native|first|mother) (?:language|tongue)\b", _native),
-    rule(rf"(?:(?:I|we) (?:know|understand|can (?:speak|read|write|get by in|hold a conversation in|understand)|get by in|read and write|also speak)|{I_AM}(?:bilingual in|trilingual in|semi-fluent in|rusty in)) (?P<x>\S.*)", _languages),
+    rule(
+        rf"(?:(?:I|we) (?:know|understand|can (?:speak|read|write|get by in|hold a conversation in"
+        rf"|understand)|get by in|read and write|also speak)|{I_AM}(?:bilingual in|trilingual in"
+        rf"|semi-fluent in|rusty in)) (?P<x>\S.*)",
+        _languages,
+    ),
     rule(r"(?P<x>\w+) is my (?:second|third|strongest|weakest|other|work) language\b", _languages),
-    rule(r"my (?P<x>(?-i:[A-Z])\w+) is (?:fluent|rusty|decent|basic|conversational|pretty good|good|okay|ok|terrible|limited|native-level)\b", _languages),
+    rule(
+        r"my (?P<x>(?-i:[A-Z])\w+) is (?:fluent|rusty|decent|basic|conversational|pretty good|good|okay|ok"
+        r"|terrible|limited|native-level)\b",
+        _languages,
+    ),
     rule(
         rf"(?:{I_AM}(?:learning|teaching myself)|I(?:'ve| have)? (?:just |recently )?(?:started|begun|began"
         r"|been)(?: to)? (?:learning|learn)|I(?:'ve| have) been (?:learning|teaching myself)) (?P<x>\S.*)",

@@ -26,7 +26,8 @@ KNOWN = vocabulary(
     # programs of other trades
     " ableton acrobat airtable anki asana audacity autocad bitwarden brave calendly canva capcut chatgpt claude"
     " clickup cursor davinci datadog dbt devonthink dropbox duckdb duolingo emacs evernote excalidraw"
-    " fantastical framer freshbooks garageband garmin gimp goodnotes goodreads grammarly hubspot illustrator indesign inkscape"
+    " fantastical framer freshbooks garageband garmin gimp goodnotes goodreads grammarly hubspot "
+    "illustrator indesign inkscape"
     " joplin keynote kindle lightroom libreoffice logseq looker mailchimp matomo mattermost miro"
     " netsuite newrelic nextcloud notability onenote openoffice overleaf pagerduty peloton"
     " photopea pipedrive plex postman powerbi powerpoint premiere procreate protonmail qgis quickbooks raycast"
@@ -161,7 +162,8 @@ def _user(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 _MY_STOP = re.compile(
-    r"\b(?:name|surname|nickname|favou?rite|birthday|problem|question|issue|point|guess|goal|idea|plan|concern|code|test|tests"
+    r"\b(?:name|surname|nickname|favou?rite|birthday|problem|question|issue|point|guess|goal|idea|plan"
+    r"|concern|code|test|tests"
     r"|error|bug|understanding|opinion|preference|answer|advice|suggestion|choice|hope|dream|assumption"
     r"|hypothesis|theory|stack|toolchain|setup|toolbox"
     r"|next|first|second|last|only|main|biggest|current task|task|query|request|input|output|function|script"
@@ -258,7 +260,9 @@ RULES: tuple[Rule, ...] = (
         uses,
     ),
     rule(
-        r"(?:I|we)(?:'ve|'re|'m| have| are| am)? (?:just |recently |finally |completely )*(?:switched|migrated|converted|switching|migrating)(?: everything| over| fully| completely)*(?: (?:my|our|the|all) [\w ]{2,25}?)?(?: from (?P<old>\S.*?))? (?:to"
+        r"(?:I|we)(?:'ve|'re|'m| have| are| am)? (?:just |recently |finally |completely )*(?:switched"
+        r"|migrated|converted|switching|migrating)(?: everything| over| fully| completely)*(?: (?:my"
+        r"|our|the|all) [\w ]{2,25}?)?(?: from (?P<old>\S.*?))? (?:to"
         r"|over to) (?P<x>\S.*)",
         _switched,
     ),
@@ -274,7 +278,8 @@ RULES: tuple[Rule, ...] = (
         negative=True,
     ),
     rule(
-        r"(?:I'm|I am|we're|we are) (?:no longer (?:using|on) (?P<y>\S.*)|not (?:using|on) (?P<x>\S.*?) any ?(?:more|longer)$)",
+        r"(?:I'm|I am|we're|we are) (?:no longer (?:using|on) (?P<y>\S.*)|not (?:using|on) "
+        r"(?P<x>\S.*?) any ?(?:more|longer)$)",
         _stopped,
         negative=True,
     ),

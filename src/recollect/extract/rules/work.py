@@ -44,16 +44,26 @@ _ROLE_SUFFIX = re.compile(
 )
 _AGENT = re.compile(r"(?:er|or|ist|eer|man|woman|maid|herd|wife)$")
 _NOT_JOBS = vocabulary(
-    "winner sucker believer beginner stranger loser foreigner member gamer drinker smoker reader lover person newcomer outsider insider"
-    " number matter monster sister brother mother father daughter survivor donor minor senior junior follower subscriber supporter dreamer"
-    " thinker overthinker learner sleeper riser owner homeowner voter taxpayer traveler traveller customer user newsletter computer laptop"
-    " holder cardholder shopper buyer commuter renter tenant passenger pensioner starter rookie sinner listener viewer watcher lurker helper"
-    " stutterer fidgeter hoarder tinkerer hugger talker eater feminist optimist pessimist realist perfectionist minimalist atheist idealist"
-    " socialist capitalist racist sexist narcissist pacifist nationalist communist anarchist tourist cyclist human woman man fisherman gentleman"
-    " layman superman batman german roman ottoman walker carer quitter procrastinator sitter prayer character letter chapter order offer"
-    " answer error color colour favor favour mirror humor humour rumor rumour doctor-to-be debtor contender finisher introvert hater master"
-    " later better older younger bigger faster other another over under never ever after together however whatever either neither"
-    " forever player collector communicator former goner keeper-up breather newlywed amateur neighbor neighbour visitor ancestor predator juror hiker jogger sceptic skeptic lifer"
+    "winner sucker believer beginner stranger loser foreigner member gamer drinker smoker reader "
+    "lover person newcomer outsider insider"
+    " number matter monster sister brother mother father daughter survivor donor minor senior junior "
+    "follower subscriber supporter dreamer"
+    " thinker overthinker learner sleeper riser owner homeowner voter taxpayer traveler traveller "
+    "customer user newsletter computer laptop"
+    " holder cardholder shopper buyer commuter renter tenant passenger pensioner starter rookie "
+    "sinner listener viewer watcher lurker helper"
+    " stutterer fidgeter hoarder tinkerer hugger talker eater feminist optimist pessimist realist "
+    "perfectionist minimalist atheist idealist"
+    " socialist capitalist racist sexist narcissist pacifist nationalist communist anarchist tourist "
+    "cyclist human woman man fisherman gentleman"
+    " layman superman batman german roman ottoman walker carer quitter procrastinator sitter prayer "
+    "character letter chapter order offer"
+    " answer error color colour favor favour mirror humor humour rumor rumour doctor-to-be debtor "
+    "contender finisher introvert hater master"
+    " later better older younger bigger faster other another over under never ever after together "
+    "however whatever either neither"
+    " forever player collector communicator former goner keeper-up breather newlywed amateur "
+    "neighbor neighbour visitor ancestor predator juror hiker jogger sceptic skeptic lifer"
 )
 _NO_NOUN = vocabulary("to as a an off not be is and or the my your in on too so very there here that this")
 _PRAISE = vocabulary("great good natural born quick fast slow huge big proud amazing decent self-proclaimed")
@@ -84,7 +94,8 @@ def role_phrase(text: str) -> tuple[str, str]:
     """The role at the start of a phrase, and what follows it."""
     parts = re.split(
         r"\s+(?=(?:at|for|with|in|on|from|working|speciali[sz]ing|focus(?:ing|ed)|who|by|based|living|since|here"
-        r"|over|to the|(?:two|three|four|five|\d+) (?:days?|hours?|times|shifts|nights)|once|twice|every|most|part-time|full-time|whatever)\b)|\s*[,(;]",
+        r"|over|to the|(?:two|three|four|five|\d+) (?:days?|hours?|times|shifts|nights)|once|twice"
+        r"|every|most|part-time|full-time|whatever)\b)|\s*[,(;]",
         text,
         maxsplit=1,
     )
@@ -319,7 +330,11 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"I {ADVERBS}work in (?P<x>(?-i:[a-z]).*)", _industry),
     rule(rf"I {ADVERBS}do (?P<x>(?:freelance|contract) [\w -]{{3,40}}|[\w -]{{3,40}}(?= for a living))", stated_role),
-    rule(rf"{MY} (?:own |small |little |new )*(?:company|employer|startup|start-up|firm|business|agency|studio|lab|charity|nonprofit), (?P<x>(?-i:[A-Z])[\w &.-]*),", named_employer),
+    rule(
+        rf"{MY} (?:own |small |little |new )*(?:company|employer|startup|start-up|firm|business|agency"
+        rf"|studio|lab|charity|nonprofit), (?P<x>(?-i:[A-Z])[\w &.-]*),",
+        named_employer,
+    ),
     rule(rf"{I_AM}(?:working as )?(?:an?|the|one of the) (?P<x>\S.*)", _role),
     rule(
         rf"{I_AM}(?P<x>(?:head|director|vp|vice president|chief|senior|lead|principal|staff|cto|ceo|cfo|coo) ?\S.*)",
@@ -332,7 +347,11 @@ RULES: tuple[Rule, ...] = (
         r"|the )?(?P<x>\S.*)",
         stated_role,
     ),
-    rule(r"(?:I've|I have) been (?:working|employed|freelancing|volunteering|serving) as (?:an? |the )?(?P<x>\S.*)", stated_role),
+    rule(
+        r"(?:I've|I have) been (?:working|employed|freelancing|volunteering|serving) as (?:an? |the )?"
+        r"(?P<x>\S.*)",
+        stated_role,
+    ),
     rule(rf"{I_AM}(?:working|employed|freelancing) as (?:an? |the )?(?P<x>\S.*)", stated_role),
     rule(
         rf"{MY} (?:(?:job|official|current|work) )?(?:title|occupation|profession|position)(?:'s| is"
@@ -340,7 +359,8 @@ RULES: tuple[Rule, ...] = (
         stated_role,
     ),
     rule(
-        rf"{MY} (?:current |day |new |official |main |actual |formal )?(?:role|job)(?:'s| is|:)(?: now)? (?:an? |the |being an? "
+        rf"{MY} (?:current |day |new |official |main |actual |formal )?(?:role|job)(?:'s| is|:)(?: "
+        rf"now)? (?:an? |the |being an? "
         r"|that of an? )?(?P<x>\S.*)",
         _job_is,
     ),
