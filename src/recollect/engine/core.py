@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from ..errors import Conflict, RecollectError, UsageError
@@ -55,6 +56,10 @@ class Shared:
         """Microseconds; from the plugged-in clock if there is one."""
         return time.time_ns() // 1000 if self._clock is None else to_micros(self._clock())
 
+    def at(self) -> datetime:
+        """The same, as records carry it."""
+        return datetime.now(UTC) if self._clock is None else to_datetime(to_micros(self._clock()))
+
     @property
     def counter(self) -> Any:
         """The token counter, made on first use."""
@@ -73,7 +78,7 @@ class Shared:
 
             counter = self.counter
             name = None if counter.name == DEFAULT_COUNTER else counter.name
-            self._counting = (lambda message: count_message(message, counter)), name
+            self._counting = partial(count_message, counter=counter), name
         return self._counting
 
     @property
@@ -168,10 +173,7 @@ class Core:
         self.store = shared.store
         self.runtime = shared.runtime
         self.now = shared.now
-
-    def at(self) -> datetime:
-        """The time, as records carry it."""
-        return to_datetime(self.now())
+        self.at = shared.at
 
     def expiry(self, ttl: Any, now: int) -> datetime | None:
         """When a row with this TTL ends."""

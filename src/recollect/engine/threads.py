@@ -28,6 +28,7 @@ KNOWN_THREADS = 10_000
 QUEUES = ("index", "derive", "reread", "fold", "archive")
 """Where a thread may have a job."""
 BATCH = 1000
+_replace = msgspec.structs.replace
 
 
 class MessageReceipt(msgspec.Struct, frozen=True):
@@ -108,8 +109,12 @@ class Threads:
         if key is not None:
             check_name(key, "idempotency key")
         changes: builtins.list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
-        changes += [Put(link, absent=True) for message in stamped if message.metadata for link in _carried(message, at)]
-        if any(message.pinned for message in stamped):
+        pinned = False
+        for message in stamped:
+            pinned = pinned or message.pinned
+            if message.metadata:
+                changes += [Put(link, absent=True) for link in _carried(message, at)]
+        if pinned:
             done = await core.retry(lambda: self._append_pinned(id, stamped, changes))
         else:
             done = (await core.apply(*changes))[0]
@@ -117,9 +122,10 @@ class Threads:
             return await self._replay(id, done)
         shared.wrote()
         derived: Literal["none", "pending"] = "pending" if shared.derives else "none"
+        durable, expires_at = core.batch is None, done.expires_at
         return [
-            MessageReceipt(_placed(message, done.first + i, done.expires_at), core.batch is None, False, derived)
-            for i, message in enumerate(stamped)
+            MessageReceipt(_replace(message, seq=seq, expires_at=expires_at), durable, False, derived)
+            for seq, message in enumerate(stamped, done.first)
         ]
 
     async def messages(
@@ -214,16 +220,10 @@ class Threads:
 
     def _stamped(self, thread: str, given: Given, at: Any) -> Message:
         message = as_message(given)
-        count, name = self._core.shared.counting
-        return msgspec.structs.replace(
-            message,
-            org=self._core.org,
-            thread=thread,
-            seq=0,
-            tokens=count(message),
-            counter=name,
-            created_at=message.created_at or at,
-        )
+        core = self._core
+        count, name = core.shared.counting
+        at = message.created_at or at
+        return _replace(message, org=core.org, thread=thread, seq=0, tokens=count(message), counter=name, created_at=at)
 
     def _jobs(self, id: str, ns: str, at: Any) -> tuple[Change, ...]:
         """The outbox row an append ensures; made once per thread, since mostly it is there already.
@@ -379,10 +379,6 @@ def _carried(message: Message, at: Any) -> builtins.list[Link]:
         for source in sources
         if isinstance(source, str) and source
     ]
-
-
-def _placed(message: Message, seq: int, expires_at: Any) -> Message:
-    return msgspec.structs.replace(message, seq=seq, expires_at=expires_at)
 
 
 def _roles(roles: Sequence[str]) -> builtins.list[str]:

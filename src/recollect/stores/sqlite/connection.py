@@ -41,6 +41,19 @@ _open_here: dict[str, int] = {}
 """Files this process has open: looking into one with a second descriptor would drop its POSIX locks."""
 
 
+_forks = 0
+"""How often this process was forked from another: a number costs less to compare than the process id to ask for."""
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):  # where there is no fork, nothing comes over one
+    os.register_at_fork(after_in_child=_forked)
+
+
 def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError:
     """Our error for one of apsw's, or for stored text that is no text any more."""
     if isinstance(cause, apsw.BusyError | apsw.LockedError):
@@ -70,10 +83,10 @@ class Connections:
         self.path = path
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
-        self._pid = 0
         self._forget()
 
     def _forget(self) -> None:
+        self._forks = _forks
         self._idle: list[apsw.Cursor] = []
         self._all: list[apsw.Connection] = []
         self._writer: apsw.Cursor | None = None
@@ -83,11 +96,10 @@ class Connections:
         _abandoned.extend((self._idle, self._all, self._writer))
         _open_here.pop(self._real, None)
         self._forget()
-        self._pid = os.getpid()
 
     def open(self) -> None:
         """Check, create and migrate under a lock."""
-        self._pid = os.getpid()
+        self._forks = _forks
         with driver_errors("opening it"), _directory_lock(self._real):
             _refuse_strangers(self._real)
             created = _create(self._real)
@@ -125,7 +137,7 @@ class Connections:
 
         `to_its_end` says that work which gives something has read all rows of its last statement.
         """
-        if self._pid != os.getpid():
+        if self._forks != _forks:
             self._after_fork()
         try:
             cursor = self._idle.pop()
@@ -149,7 +161,7 @@ class Connections:
 
     def read_row(self, sql: str, values: Sequence[Any]) -> Any:
         """One row, or None: the shortest way through `read`."""
-        if self._pid != os.getpid() or not self._idle:
+        if self._forks != _forks or not self._idle:
             return self.read(lambda cursor: cursor.execute(sql, values).fetchone())
         cursor = self._idle.pop()
         try:
@@ -162,18 +174,15 @@ class Connections:
             self._idle.append(cursor)
 
     def write_one(self, sql: str, values: Sequence[Any]) -> bool:
-        """Run one statement of the `narrow` way, which is a transaction by itself; whether it wrote anything."""
-        if self._pid != os.getpid():
+        """Run one statement of the `narrow` way, which is a transaction by itself; whether its guards let it."""
+        if self._forks != _forks:
             self._after_fork()
         with self._lock:
             try:
-                cursor = self._writer or self._new_writer()
-                total = cursor.connection.total_changes
-                before = total()
-                cursor.execute(sql, values)
-                return total() != before
+                (self._writer or self._new_writer()).execute(sql, values)
+                return True
             except apsw.ConstraintError:
-                return False  # a row is there that should not be: nothing was written, the general way tells
+                return False
             except apsw.IOError as cause:
                 raise UnknownOutcome(_UNKNOWN) from cause
             except apsw.Error as cause:
@@ -181,7 +190,7 @@ class Connections:
 
     def write(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Run one unit of writing inside BEGIN IMMEDIATE … COMMIT; an error rolls everything back."""
-        if self._pid != os.getpid():
+        if self._forks != _forks:
             self._after_fork()
         with self._lock:
             try:
@@ -214,7 +223,7 @@ class Connections:
 
     def close(self) -> None:
         """Close what this process opened."""
-        if self._pid == os.getpid():
+        if self._forks == _forks:
             self._let_go()
 
     def _let_go(self) -> None:

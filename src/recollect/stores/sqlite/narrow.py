@@ -3,8 +3,8 @@
 Both are an insert into a temporary view whose trigger writes the two rows under guards. A statement by itself is a
 transaction that holds the write lock from its start, so that there is nothing to begin, to read first or to commit.
 What a caller takes for granted (how long the thread is, the task's version, that the job is there) is a guard: it is
-looked at inside the statement, whatever other processes did. Where one fails nothing is written, and the changes go the
-general way, which also says what is wrong.
+looked at inside the statement, whatever other processes did. Where one fails the statement does, nothing is written,
+and the changes go the general way, which also says what is wrong.
 """
 
 from __future__ import annotations
@@ -32,8 +32,13 @@ _messages = column_names(Message)
 _tasks, _steps = column_names(Task), column_names(CheckpointStep)
 
 
-def _listed(names: Sequence[str], before: str = "") -> str:
-    return ", ".join(f"{before}{name}" for name in names)
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _guarded(names: Sequence[str]) -> str:
+    """The new values, without a checksum where the update before found no row: that is refused, and undoes all."""
+    return ", ".join("CASE changes() WHEN 1 THEN new.crc END" if name == "crc" else f"new.{name}" for name in names)
 
 
 def _view(name: str, columns: Sequence[str]) -> str:
@@ -49,14 +54,14 @@ CREATE TEMP TRIGGER append_message INSTEAD OF INSERT ON appended BEGIN
     WHERE org = new.org AND id = new.thread AND length = new.seq - 1 AND expires_at IS NULL AND EXISTS (
       SELECT 1 FROM main.jobs WHERE org = new.org AND queue = new.queue AND ns = new.ns AND item = new.item
     );
-  INSERT INTO main.messages ({_listed(_messages)}) SELECT {_listed(_messages, "new.")} WHERE changes() = 1;
+  INSERT INTO main.messages ({_listed(_messages)}) VALUES ({_guarded(_messages)});
 END;
 {_view("stepped", _STEPPED)};
 CREATE TEMP TRIGGER save_step INSTEAD OF INSERT ON stepped BEGIN
   UPDATE main.tasks SET {", ".join(f"{name} = new.task_{name}" for name in _tasks if name not in _TASK_FIXED)}
     WHERE org = new.task_org AND task_id = new.task_task_id AND version = new.task_version - 1
     AND ns = new.task_ns AND expires_at IS NULL AND new.task_expires_at IS NULL;
-  INSERT INTO main.checkpoint_steps ({_listed(_steps)}) SELECT {_listed(_steps, "new.")} WHERE changes() = 1;
+  INSERT INTO main.checkpoint_steps ({_listed(_steps)}) VALUES ({_guarded(_steps)});
 END;
 """
 """For the connection that writes; nothing of it is in the file."""
@@ -87,14 +92,14 @@ class Narrow:
         length, alone = self._known.get(key, (0, False))
         if not alone or len(changes) != 2 or len(change.messages) != 1 or change.key is not None:
             return None
-        job = changes[1]
-        if type(job) is not Put or not job.absent or type(job.record) is not Job or job.record.org != change.org:
+        ensured = changes[1]
+        job = ensured.record if type(ensured) is Put and ensured.absent else None
+        if type(job) is not Job or job.org != change.org:
             return None
         seq = length + 1
-        cells: list[Any] = [change.org, change.thread, seq, *_MESSAGE(change.messages[0])[3:]]
+        cells: list[Any] = [*key, seq, *_MESSAGE(change.messages[0])[3:]]
         cells[_EXPIRES] = None
-        cells.append(checksum(cells))
-        cells += (to_micros(change.at), job.record.queue, job.record.ns, job.record.item)
+        cells += (checksum(cells), to_micros(change.at), job.queue, job.ns, job.item)
         if not self._write(_APPEND, cells):
             self._known.pop(key, None)
             return None
