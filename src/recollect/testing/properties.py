@@ -18,7 +18,8 @@ import msgspec
 
 from ..errors import Conflict, RecollectError
 from ..runtime import Runtime, run_blocking
-from ..stores.base import Store
+from ..stores.base import DeleteRange, Store
+from ..stores.codec import kinds
 from ..stores.memory import MemoryStore
 from ..values import encode_json
 from .dice import KINDS, Dice, Operation
@@ -49,10 +50,18 @@ class StoreProperties:
 
 def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
     """Where the answers part, in words; None where they never do. Only the kept operations are run."""
-    for each, way in ((store, run), (reference, run_blocking)):
-        while any(way(each.purge(now=FAR)).values()):
-            pass
     org = f"p{uuid.uuid4().hex[:10]}"
+    try:
+        return _parting(store, reference, run, seed, org, kept)
+    finally:
+        # Each program begins on an empty store, so that the last of many is as quick as the first.
+        for each, way in ((store, run), (reference, run_blocking)):
+            way(each.apply([DeleteRange(kind, (org,)) for kind in kinds()], now=NOW))
+            while any(way(each.purge(now=FAR)).values()):
+                pass
+
+
+def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept: Any) -> str | None:
     program = Dice(seed, org).program(LENGTH)
     for operation in (program[n] for n in kept):
         expected, answered = run_blocking(outcome(reference, operation)), run(outcome(store, operation))
