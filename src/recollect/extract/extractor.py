@@ -70,8 +70,26 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[
     if not drafts and clause.correction:
         yield from _corrected(clause, at, known)
         return
+    if not drafts and _is_name_corrected(clause):
+        yield _as_learning("correction", clause.full, clause, 0.7)
+        return
+    if not drafts and clause.remember and _STATES.search(clause.text):
+        yield _as_learning("preference", re.sub(r"^that ", "", clause.full), clause, 0.8)
+        return
     for draft in _told_apart(drafts, clause):
         yield _fact(draft, clause)
+
+
+_STATES = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|like|love|hate|need|want|prefer|use|work|live|go|don't|can't)\b|'(?:s|re|m)\b",
+    re.I,
+)
+_IT_IS = re.compile(r"(?:it's|it is|that's) (?-i:[A-Z0-9])\S*(?: \S+)?", re.I)
+
+
+def _is_name_corrected(clause: Clause) -> bool:
+    """It's Jon, not John: which name it is cannot be told, but the correction can."""
+    return clause.rejected is not None and len(clause.rejected.split()) <= 2 and bool(_IT_IS.fullmatch(clause.text))
 
 
 _VAGUE = ("my.", "owns.")

@@ -170,7 +170,7 @@ def organisation(phrase: str, *, words: int = 5) -> str | None:
         bare = word.strip(',;:!?()"')
         if not bare or not (is_capital(bare) or (out and bare.lower() in _LINKS)):
             break
-        if bare.lower().rstrip(".") in ("i", "i'm", "my", "we"):
+        if bare.lower().rstrip(".") in ("i", "i'm", "my", "we") or (bare[0].isdigit() and out and out[-1] in _LINKS):
             break
         out.append(bare.rstrip("."))
         if word[-1] in ",;:!?" or len(out) == words:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 import msgspec
+from msgspec.structs import replace
 
 from .subject import restore, scraps, unset, untailed, with_owner
 
@@ -32,6 +33,8 @@ class Clause(msgspec.Struct, frozen=True):
     """What the writer says it is not: "Munich, not Berlin"."""
     before: str = ""
     """The sentence before, for what refers back: "You misspelled my name. It's Catriona."."""
+    remember: bool = False
+    """The writer asked to have it remembered, so it is kept even where no rule reads it."""
     scrap: bool = False
     """Restored from a scrap behind a comma, so it is no sentence of its own."""
     meant: bool = False
@@ -58,7 +61,7 @@ _PASTED = re.compile(
 # "Let me correct that: …" and "I should have said: …" announce the user's own words.
 _OWN_WORDS = re.compile(r"\b(?:let me|i (?:should have|already|just|have|must))\s+$", re.I)
 _SPEAKER = re.compile(
-    r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Important"
+    r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Remember|Important"
     r"|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
     r"(?!(?:(?:Full |First |Last )?Name|Surname|Nickname|Pronouns|Age|Role|Job|Occupation|Profession"
     r"|Employer|Company|Location|City"
@@ -315,57 +318,53 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return out
 
 
-def _clauses_of(own: str, sentence: str, span: tuple[int, int], before_it: str) -> list[Clause]:
+def _clauses_of(own: str, sentence: str, span: tuple[int, int], before: str) -> list[Clause]:
     whole = normalise(own)
-    bare, correction, _ = opening(whole)
+    bare, correction, remember = opening(whole)
     asked = _ASKED_FOR_GOOD.match(bare)
     if asked:
         bare = bare[asked.end() :].rstrip(" ?")
     if correction:
         bare = _THE_OWN.sub(r"my \1", bare)
-    meant = correction and bool(_MEANT.search(whole[: len(whole) - len(bare)]))
     if _is_question(bare) or _SUPPOSED.match(bare) or _REPORTED.match(bare) or _MUSING.search(bare):
         return []
-    out: list[Clause] = []
-    for start in restore(bare):
-        before = ""
-        for piece, repaired in _pieces(start):
-            if _REPORTED.match(piece) or _SUPPOSED.match(piece):
-                break
-            owned = with_owner(unset(piece), before)
-            before = owned
-            first, *rest = scraps(owned)
-            found = [_clause(first, sentence, span, correction or repaired, meant, before_it)]
-            found += [_clause(scrap, sentence, span, False, False, before_it, scrap=True) for scrap in rest]
-            out += (clause for clause in found if clause is not None)
-    return out
+    meant = correction and bool(_MEANT.search(whole[: len(whole) - len(bare)]))
+    frame = Clause("", sentence, span, correction, before=before, remember=remember, meant=meant)
+    return [clause for start in restore(bare) for clause in _statements(start, frame)]
 
 
-def _clause(
-    piece: str, sentence: str, span: tuple[int, int], correction: bool, meant: bool, before: str, *, scrap: bool = False
-) -> Clause | None:
+def _statements(text: str, frame: Clause) -> list[Clause]:
+    out: list[Clause | None] = []
+    before = ""
+    for piece, repaired in _pieces(text):
+        if _REPORTED.match(piece) or _SUPPOSED.match(piece):
+            break
+        before = with_owner(unset(piece), before)
+        first, *rest = scraps(before)
+        out.append(_clause(first, replace(frame, correction=frame.correction or repaired)))
+        plain = replace(frame, correction=False, meant=False, remember=False, scrap=True)
+        out += [_clause(scrap, plain) for scrap in rest]
+    return [clause for clause in out if clause is not None]
+
+
+def _clause(piece: str, frame: Clause) -> Clause | None:
     rest, corrected, _ = opening(piece)
-    meant = meant or bool(corrected and _MEANT.search(piece[: len(piece) - len(rest)]))
+    meant = frame.meant or bool(corrected and _MEANT.search(piece[: len(piece) - len(rest)]))
+    corrected = corrected or frame.correction
     rest = untailed(rest.strip(" ,;:.!()"))
     if not rest or rest.endswith("?") or (_asks(rest) and not _ORDER_START.match(rest)):
         return None
-    full = rest
-    contrast = _CONTRAST.search(rest) or (_BARE_CONTRAST.search(rest) if correction or corrected else None)
-    rejected = contrast[1].strip() if contrast else None
-    if contrast:
-        rest = rest[: contrast.start()].strip(" ,")
-    if not rest:
+    contrast = _CONTRAST.search(rest) or (_BARE_CONTRAST.search(rest) if corrected else None)
+    text = rest[: contrast.start()].strip(" ,") if contrast else rest
+    if not text:
         return None
-    return Clause(
-        rest,
-        sentence,
-        span,
-        correction or corrected,
-        full,
-        rejected,
-        before,
-        scrap,
-        meant and not rest.startswith(("to ", "by ", "it ")),
+    return replace(
+        frame,
+        text=text,
+        full=rest,
+        correction=corrected,
+        rejected=contrast[1].strip() if contrast else None,
+        meant=meant and not text.startswith(("to ", "by ", "it ")),
     )
 
 
@@ -418,7 +417,7 @@ def opening(text: str) -> tuple[str, bool, bool]:
         aside = _OPENING.match(text) or _OWN_SAYING.match(text)
         if not aside or aside.end() >= len(text):
             break
-        remember = remember or "remember" in aside[0].lower()
+        remember = remember or any(word in aside[0].lower() for word in ("remember", "keep in mind", "forget"))
         text = text[aside.end() :]
     return text, correction, remember
 

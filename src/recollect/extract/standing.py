@@ -91,7 +91,7 @@ _ANSWERS = re.compile(
     re.I,
 )
 _PREFER = re.compile(
-    r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strongly|personally|usually|typically|definitely"
+    r"^(?:(?:i|we) (?:(?:much|really|always|generally|would|strictly|strongly|personally|usually|typically|definitely"
     r"|actually|also|still|do|just) )*(?:prefer(?!red|ence| not to say| not to answer)|always want (?!to be\b)"
     r"|never want (?!to\b)|want you to (?:always|never|stop|use)|don't (?:ever )?want you to"
     r"|don't want to (?:see|get|receive|hear)|need you to (?:always|never)|(?:drink|take|eat|want"
@@ -111,6 +111,7 @@ _HABIT = re.compile(
     r" (?!want\b|need\b|forget\b|remember\b|wonder|know\b|knew\b"
     r"|have to\b|get (?:this|an?|the|that|errors?)\b|be\b|had\b|been\b|said\b|heard\b|saw\b|got\b|went\b|did\b"
     r"|felt\b|feel\b|thought\b|understood\b|understand\b|\w+ed\b|ever\b|would\b|could\b|give up\b)[a-z]+"
+    r"|^(?:i|we) work (?:remotely|from home|nights|weekends|part-time|full-time|shifts)\b"
     r"|^(?:every|each|most) (?:morning|evening|night|day|days|week|weekend|month|monday|tuesday|wednesday"
     r"|thursday|friday|saturday|sunday|mornings|evenings|weekends)s?,? (?:i|we)\b(?!'ll|'d)"
     r"|^on (?:mon|tues|wednes|thurs|fri|satur|sun|week)days,? (?:i|we)\b(?!'ll|'d)|^on weekends,? (?:i|we)\b"

@@ -97,6 +97,10 @@ _DIGITAL = (
 
 RULES: tuple[Rule, ...] = (
     rule(
+        r"(?:I|we) own an? (?P<x>(?:[a-z-]+ ){0,3}[a-z-]+(?: (?:in|on|near) (?-i:[A-Z])[\w ]{1,25})?)$",
+        lambda match, seen: [Draft(f"owns.{slug(match['x'])}", True, LIKELY)],
+    ),
+    rule(
         r"(?:I|we)(?:'ve| have)? (?:just |recently |finally )*(?:moved|went|gone)(?: over)? from "
         r"(?P<old>\S.*?) to (?P<x>\S.*)",
         _moved,

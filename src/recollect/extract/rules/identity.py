@@ -245,6 +245,11 @@ RULES: tuple[Rule, ...] = (
         rf"|sixties|seventies|eighties))\b",
         _decade,
     ),
+    rule(
+        rf"{I_AM}(?:an? )?(?:practi[sc]ing |devout |lapsed )?"
+        r"(?P<x>muslim|christian|catholic|jewish|hindu|buddhist|sikh|atheist|agnostic|mormon|protestant|orthodox christian)(?:$|,| and\b| but\b)",
+        lambda match, seen: [Draft("my.religion", match["x"], LIKELY)],
+    ),
     rule(rf"{MY} age is (?P<n>\d{{1,3}})\b", _age),
     rule(
         r"I(?P<verb>'ll be| will be| will turn|'ll turn| am turning|'m turning| turn) (?P<n>\d{1,3}"
@@ -276,7 +281,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         rf"(?:{I_AM}|I (?:have|suffer from|was diagnosed with|live with) |I've (?:got"
-        r"|been diagnosed with) )(?P<x>diabetic|asthmatic|epileptic|dyslexic|autistic|colou?r-?blind|left-handed"
+        r"|been diagnosed with) )(?P<x>diabetic|asthmatic|epileptic|dyslexic|autistic|colou?r[- ]?blind|left-handed|right-handed"
         r"|coeliac|celiac|hard of hearing|deaf|dyspraxic|type [12] diabetes|diabetes|asthma|adhd"
         r"|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
         r"|coeliac disease|high blood pressure|insomnia|tinnitus)\b",

@@ -167,7 +167,7 @@ RULES: tuple[Rule, ...] = (
         _address,
     ),
     rule(
-        rf"(?:{MY} (?:time ?zone|local time|clock)(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?) "
+        rf"(?:{MY} (?:time ?zone|local time|clock)(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?|I work (?:in|on)(?: the)?) "
         rf"(?P<x>{_ZONE})",
         _timezone,
     ),
