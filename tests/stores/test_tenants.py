@@ -18,6 +18,7 @@ from tests.stores.conftest import STORES, OpenOn
 from tests.stores.tenants import Work
 
 OPERATIONS = 102_000 if os.environ.get("RECOLLECT_SOAK") else 3_000
+VECTOR_OPERATIONS = 12_000 if os.environ.get("RECOLLECT_SOAK") else 600
 ROUND = 3_000
 QUIET: dict[str, Any] = {"embedder": None, "extract": None}
 
@@ -33,13 +34,16 @@ def test_no_tenant_meets_another(name: str, open_on: OpenOn, clock: FakeClock, o
         assert work.seen["recalls after a removal"] > ROUND // 30 and work.seen["expired"] > 10, "too little went"
 
 
+@pytest.mark.parametrize("name", ["memory", "sqlite", "postgres"])
 def test_vectors_of_one_tenant_are_not_found_by_another(
-    open_on: OpenOn, org: str, tmp_path: Path, clock: FakeClock
+    name: str, open_on: OpenOn, org: str, tmp_path: Path, clock: FakeClock
 ) -> None:
-    work = Work(open_on("sqlite", extract=None), clock, org, seed=5)
-    work.run(600)
-    work.sweep(tmp_path)
-    assert work.seen["hits"] > 5
+    memory = open_on(name, extract=None)
+    for start in range(0, VECTOR_OPERATIONS, 600):
+        work = Work(memory, clock, f"{org}-{start}", seed=5 + start)
+        work.run(600)
+        work.sweep(tmp_path)
+        assert work.seen["hits"] > 20
 
 
 @pytest.fixture
