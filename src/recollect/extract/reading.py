@@ -187,7 +187,7 @@ _CORRECTION = re.compile(
     r"|that)|i (?:meant|mean|said|should have said)(?: to say)?"
     r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re"
     r"| are) wrong|(?:you|i) got (?:that|it|my \w+) wrong"
-    r"|not quite|rather|or rather|i was wrong|wrong|no|nope|sorry|wait|oops)"
+    r"|not quite|rather|or rather|i was (?:wrong|mistaken)(?: about (?:that|the \w+|my \w+))?|wrong|no|nope|sorry|wait|oops)"
     r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that|make)\b))(?:(?:i (?:meant|mean"
     r"|said)(?: to say)?(?: that)?|it's actually|actually|make (?:that|it)|that)[,:]?\s+)?|"
     r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+"

@@ -139,6 +139,7 @@ _SCRAPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"((?:born|raised)(?: and raised)? (?:in|on) .*)", r"I was \1"),
         (r"((?:now|currently|these days)(?: living| based)? in (?-i:[A-Z]).*)", r"I'm \1"),
+        (r"((?:just |recently )*(?:moved|relocated) (?:back )?to .*)", r"I \1"),
         (r"((?:mother|father|mum|mom|dad|parent) (?:of|to) .*)", r"I'm a \1"),
         (r"(?:and )?((?:also |currently |now )?an? (?!lot|bit|few|while).*)", r"I'm \1"),
         (

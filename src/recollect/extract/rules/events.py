@@ -111,7 +111,9 @@ def _appointment(text: str, seen: Seen) -> Iterable[Draft]:
 
 def _life(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     said = " ".join(match["verb"].lower().split())
-    found = parse_dates(match["x"], seen.at, prefer="future" if said.endswith(("ing", "e", "due")) else "past")
+    found = parse_dates(
+        match["x"], seen.at, prefer="future" if said.endswith(("ing", "e", "due")) or said.startswith("get") else "past"
+    )
     if found:
         yield Draft(f"date.{_LIFE[said]}", date_value(found[0]), LIKELY)
 

@@ -126,7 +126,9 @@ def _birthday(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     found = parse_dates(match["x"], seen.at, prefer="past")
     if found and found[0].grain == "year" and found[0].text.lower().startswith("in "):
         yield Draft("birthday", found[0].iso, LIKELY)
-    if found and found[0].grain == "month" and found[0].text.lower().startswith("in "):
+    if found and found[0].grain == "month" and re.search(r"\d{4}$", found[0].text):
+        yield Draft("birthday", found[0].iso, LIKELY)
+    elif found and found[0].grain == "month" and found[0].text.lower().startswith("in "):
         yield Draft("birthday", f"--{found[0].start.month:02d}", LIKELY)
     if found and found[0].grain == "day":
         day = found[0].start
@@ -258,7 +260,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"I(?:'ve)? (?:just |recently )?(?P<verb>turned) (?P<n>\d{1,3}|[a-z]+(?:-[a-z]+)?)\b", _turned),
     rule(rf"{MY} (?:birthday|birth date|date of birth|bday)(?:'s| is| falls)(?: on)? (?P<x>\S.*)", _birthday),
-    rule(r"I was born (?:in \S+ )?(?:on )?(?P<x>\S.*)", _birthday),
+    rule(
+        r"I was born (?:in (?!(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\d)\S+ )?(?:on )?(?P<x>\S.*)",
+        _birthday,
+    ),
     rule(rf"{I_AM}(?P<x>[a-z]+)(?: citizen| national)?(?:$|,| and\b| but\b| by (?:birth|nationality))", _nationality),
     rule(r"(?:I|we) (?:just |recently |finally )?got (?P<x>married|engaged|divorced)\b(?! to\b)", _marital),
     rule(
@@ -266,7 +271,7 @@ RULES: tuple[Rule, ...] = (
         rf"at heart| through)",
         _citizen,
     ),
-    rule(rf"{I_AM}(?P<x>single|married|engaged|divorced|widowed)\b(?! to\b)(?!-)", _marital),
+    rule(rf"{I_AM}(?P<x>single|married|engaged|divorced|widowed)\b(?! to (?!an? ))(?!-)", _marital),
     rule(
         rf"(?:.*\b)?(?:{MY} (?:work |personal |private )?e-?mail(?: address)?(?: is|:|'s)|(?:reach|e-?mail|contact"
         rf"|write|ping|message) (?:to )?me (?:at|on|via|under)) (?P<x>{_EMAIL})",

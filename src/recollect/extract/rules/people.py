@@ -101,6 +101,8 @@ def pet_named(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     names = [name for name in (person(item) for item in listed(match["x"], words=3)) if name] or (
         [small] if small else []
     )
+    first = person(match["x"], words=2)
+    names = names or ([first] if first else [])
     kind = slug(match["rel"])
     if len(names) > 1:
         yield Draft(f"pet.{kind}", names, LIKELY)
@@ -173,6 +175,7 @@ RULES: tuple[Rule, ...] = (
         r"|twins)(?:'? names)?(?:,)? (?:are |are called |are named |called |named )?(?P<x>(?-i:[A-ZÀ-ÞŠŽŁ])\S*.*)",
         _several,
     ),
+    rule(rf"{I_HAVE}.*\band an? (?P<rel>{PET})$", _exists),
     rule(rf"{I_HAVE}an? (?P<rel>{_SIZE} (?:{_KIN})|{PET}|{_KIN})(?:$|,|\.)", _exists),
     rule(rf"{I_HAVE}an? (?!{_SIZE} )\w+ (?P<rel>{PET}|{_KIN})(?:$|,|\.)", _exists),
 )

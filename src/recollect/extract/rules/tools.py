@@ -52,7 +52,7 @@ _CUT = re.compile(
     r"|there)\b.*$",
     re.I,
 )
-_VERSION = re.compile(r"\s+(?:v?\d+(?:\.\d+)*|lts|pro|ce)$", re.I)
+_VERSION = re.compile(r"\s+(?:machine|box|laptop|desktop|server|pc|computer|v?\d+(?:\.\d+)*|lts|pro|ce)$", re.I)
 
 
 def is_tool(name: str) -> bool:
@@ -146,6 +146,8 @@ def _category(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     text = re.sub(r"^(?:an?|the) ", "", match["x"])
     names = tools_in(text)
     value = organisation(text) or (names[0] if names else None)
+    model = re.match(rf"{re.escape(value)} (?:mini|pro|max|plus|ultra|air|lite|se)\b", text, re.I) if value else None
+    value = model[0] if model else value
     if value:
         yield Draft(f"uses.{slug(match['c'])}", value, SURE)
 
@@ -180,6 +182,8 @@ _LEAD = r"^(?:an?|the|called|named) (?:(?:red|blue|black|white|grey|gray|green|s
 
 def _possession(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     what, value = match["what"].strip(), re.sub(_LEAD, "", match["x"].strip(), flags=re.I)
+    if re.match(rf"(?:{RELATION}|{PET})s? (?-i:[A-Z])", what, re.I):
+        return  # "my husband Paul is Irish" says it of Paul
     if re.fullmatch(rf"{RELATION}|{PET}s?|(?:\w+ )?{CATEGORIES}", what, re.I):
         return  # other rules know these better
     if (

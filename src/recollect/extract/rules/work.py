@@ -175,6 +175,7 @@ def _job_is(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 def _teaches(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     subject, rest = role_phrase(match["x"])
+    subject = re.split(r"\s+to\b", subject)[0]
     if (
         subject
         and len(subject.split()) <= 3
