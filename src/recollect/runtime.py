@@ -26,11 +26,9 @@ def run_blocking(coro: Coroutine[Any, Any, T]) -> T:
     except StopIteration as done:
         result: T = done.value
         return result
-    else:
-        name = getattr(coro, "__qualname__", "a coroutine")
-        raise SuspendedError(f"{name} needs an event loop and was reached from a blocking Memory; use AsyncMemory")
-    finally:
-        coro.close()
+    coro.close()
+    name = getattr(coro, "__qualname__", "a coroutine")
+    raise SuspendedError(f"{name} needs an event loop and was reached from a blocking Memory; use AsyncMemory")
 
 
 class Runtime(Protocol):

@@ -165,9 +165,8 @@ class Connections:
             return self.read(lambda cursor: cursor.execute(sql, values).fetchone())
         cursor = self._idle.pop()
         try:
-            # To the end, or the statement would keep its snapshot; a key has one row at most.
-            found = cursor.execute(sql, values).fetchall()
-            return found[0] if found else None
+            # `get` reads to the end, or the statement would keep its snapshot; a key has one row at most.
+            return cursor.execute(sql, values).get
         except (apsw.Error, UnicodeDecodeError) as cause:
             raise translated(cause, "reading") from cause
         finally:

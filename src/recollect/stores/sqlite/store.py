@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any
+from zlib import crc32
 
 import apsw
 import msgspec
@@ -15,7 +16,7 @@ from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Mark, Record, Tombstone
 from ...runtime import Runtime
 from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, live
-from ..codec import Row, checksum, codec, decoded, verify
+from ..codec import Row, checksum, codec, decoded, pack, verify
 from .changes import encode_changes, run_changes
 from .changes import lease as give
 from .connection import Connections
@@ -143,11 +144,11 @@ class SqliteStore:
     # -- reads
 
     def _get(self, kind: type[R], key: Key, now: int) -> R | None:
-        sql, expires = _getting(kind)
+        sql, expires, decode = _getting(kind)
         row = self._connections.read_row(sql, key)
-        if row is None or (expires is not None and not live(row[expires], now)):
+        if row is None or (expires is not None and row[expires] is not None and row[expires] <= now):
             return None
-        record: R = _decode(kind, row)
+        record: R = decode(row)
         return record
 
     def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
@@ -270,9 +271,9 @@ class SqliteStore:
 
 
 @cache
-def _getting(kind: type[Record]) -> tuple[str, int | None]:
-    """The statement that gets a row, and where its expiry is."""
-    return statements(kind).get, codec(kind).place.get("expires_at")
+def _getting(kind: type[Record]) -> tuple[str, int | None, Callable[[Row], Any]]:
+    """The statement that gets a row, where its expiry is, and what makes a record of it."""
+    return statements(kind).get, codec(kind).place.get("expires_at"), _decoder(kind)
 
 
 def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
@@ -308,12 +309,33 @@ def all_records() -> list[type[Record]]:
     return sorted(set(found), key=lambda kind: kind.table.name)
 
 
+def _shared(keys: Sequence[Key]) -> int:
+    """How many columns the keys have in common from the left, the last one apart."""
+    least, most = min(keys), max(keys)  # what these two share, those between them share too
+    return next((i for i, (a, b) in enumerate(zip(least, most, strict=True)) if a != b), len(least) - 1)
+
+
+@cache
+def _decoder(kind: type[Record]) -> Callable[[Row], Any]:
+    """From a stored row to its record, with its checksum checked where it has one."""
+    if not kind.table.checksum:
+        return partial(decoded, kind)
+    decode = codec(kind).decode
+
+    def checked(row: Row) -> Any:
+        bare = row[:-1]
+        if crc32(pack(bare)) != row[-1]:
+            verify(kind, bare, row[-1])
+        try:
+            return decode(bare)
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError):
+            return decoded(kind, bare)  # says which
+
+    return checked
+
+
 def _decode(kind: type[R], row: Row) -> Any:
-    if kind.table.checksum:
-        stored, row = row[-1], row[:-1]
-        if checksum(row) != stored:
-            verify(kind, row, stored)
-    return decoded(kind, row)
+    return _decoder(kind)(row)
 
 
 def _decode_all(kind: type[R], rows: list[Row]) -> list[R]:
