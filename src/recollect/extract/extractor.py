@@ -64,7 +64,7 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[
     drafts = list(_drafts(clause, at))
     if not drafts and clause.scrap:
         return
-    if not drafts and habit(clause.text):
+    if not drafts and (habit(clause.text) or habit(plainly(clause.text))):
         yield _as_learning("pattern", clause.full, clause, 0.6)
         return
     if not drafts and clause.correction:

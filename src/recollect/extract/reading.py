@@ -61,7 +61,8 @@ _PASTED = re.compile(
 # "Let me correct that: …" and "I should have said: …" announce the user's own words.
 _OWN_WORDS = re.compile(r"\b(?:let me|i (?:should have|already|just|have|must))\s+$", re.I)
 _SPEAKER = re.compile(
-    r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder|Remember|Important"
+    r"^[ \t]*(?!My\b|Note|Fyi|Correction|Update|Context|Ps|Edit|Me\b|I\b|Background|Question|Reminder"
+    r"|Remember|Important"
     r"|Btw|Preference|About|Also|Actually|Sorry|And|But|So|Hi|Hey|Hello|Thanks|Ok)"
     r"(?!(?:(?:Full |First |Last )?Name|Surname|Nickname|Pronouns|Age|Role|Job|Occupation|Profession"
     r"|Employer|Company|Location|City"
@@ -187,7 +188,8 @@ _CORRECTION = re.compile(
     r"|that)|i (?:meant|mean|said|should have said)(?: to say)?"
     r"|i misspoke|that's (?:wrong|not right|incorrect|not correct)|that is (?:wrong|incorrect)|you(?:'re"
     r"| are) wrong|(?:you|i) got (?:that|it|my \w+) wrong"
-    r"|not quite|rather|or rather|i was (?:wrong|mistaken)(?: about (?:that|the \w+|my \w+))?|wrong|no|nope|sorry|wait|oops)"
+    r"|not quite|rather|or rather|i was (?:wrong|mistaken)(?: about (?:that|the \w+|my \w+))?|wrong|no"
+    r"|nope|sorry|wait|oops)"
     r"(?:[,.!;:—–-]+\s*|\s+(?=(?:i|i'm|my|we|our|it's|it|the|that|make)\b))(?:(?:i (?:meant|mean"
     r"|said)(?: to say)?(?: that)?|it's actually|actually|make (?:that|it)|that)[,:]?\s+)?|"
     r"^(?:(?:no|nope|sorry|oops|wait)[,.!;:—–-]*\s+)+i (?:meant|mean|said)(?: to say)?(?: that)?[,:]?\s+"

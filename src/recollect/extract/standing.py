@@ -44,6 +44,7 @@ _LEADING = re.compile(
 )
 _TRAILING = re.compile(
     rf"^{_POLITE}(?:(?:always|never|don't|do not|only) )?{_VERB}\b.*\b(?:{_FOR_GOOD}|every time|each time"
+    r"|in (?:your|all|all your) (?:replies|answers|responses|messages|explanations)"
     r"|whenever (?:you|i|we)\b.*)$",
     re.I,
 )

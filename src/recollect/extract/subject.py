@@ -219,7 +219,11 @@ _SIGNED = re.compile(
     re.I,
 )
 _SETTING = re.compile(
-    r"^(?:since|as of|in|on|at|for|during|after|before|by|until|these|this|last|next|back in|ever "
+    r"^(?:since|as of|in|on|at|for|during|after|before|by|until|(?:these|this|last|next|past)(?= "
+    r"(?:days?|weeks?|months?|years?|mornings?|evenings?|afternoon|night|weekend|summer|winter|spring"
+    r"|autumn|fall|semester|quarter|time|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+    r"|january|february|march|april|may|june|july|august|september|october|november|december)\b)|back "
+    r"in|ever "
     r"since|over|throughout|around"
     r"|outside|apart from|besides|aside from|other than|when it comes to|regarding|as to|thanks to|due to) "
     r"(?!(?:mon|tues|wednes|thurs|fri|satur|sun|week)days|weekends|mornings|evenings)[\w' -]{2,45}?,? "
@@ -340,9 +344,7 @@ def scraps(piece: str) -> list[str]:
             out += next((pattern.sub(said, part) for pattern, said in patterns if pattern.fullmatch(part)), "").split(
                 "\n"
             )
-    reduced = _REDUCED.match(piece)
-    if reduced:
-        out.append(f"I'm {reduced['x']}")
+    out += [f"I'm {reduced['x']}" for said in [piece, *out] if (reduced := _REDUCED.match(said))]
     return [piece, *(item for item in out if item)]
 
 

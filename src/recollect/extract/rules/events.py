@@ -161,7 +161,8 @@ def _born(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 _IS = (
-    r"(?P<verb> is| are| was| were| leaves| departs| starts| begins| ends| started| ended| falls| takes place"
+    r"(?P<verb> is up| is over| is| are| was| were| leaves| departs| starts| begins| ends| started| "
+    r"ended| falls| takes place"
     r"| took place| happens| expires| runs out| is up| closes| opens| finishes| arrives| lands| is due"
     r"| is scheduled| is set| has been moved| got moved"
     r"| moved| will be)"

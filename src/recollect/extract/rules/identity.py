@@ -249,7 +249,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         rf"{I_AM}(?:an? )?(?:practi[sc]ing |devout |lapsed )?"
-        r"(?P<x>muslim|christian|catholic|jewish|hindu|buddhist|sikh|atheist|agnostic|mormon|protestant|orthodox christian)(?:$|,| and\b| but\b)",
+        r"(?P<x>muslim|christian|catholic|jewish|hindu|buddhist|sikh|atheist|agnostic|mormon"
+        r"|protestant|orthodox christian)(?:$|,| and\b| but\b)",
         lambda match, seen: [Draft("my.religion", match["x"], LIKELY)],
     ),
     rule(rf"{MY} age is (?P<n>\d{{1,3}})\b", _age),
@@ -286,7 +287,8 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         rf"(?:{I_AM}|I (?:have|suffer from|was diagnosed with|live with) |I've (?:got"
-        r"|been diagnosed with) )(?P<x>diabetic|asthmatic|epileptic|dyslexic|autistic|colou?r[- ]?blind|left-handed|right-handed"
+        r"|been diagnosed with) )(?P<x>diabetic|asthmatic|epileptic|dyslexic|autistic"
+        r"|colou?r[- ]?blind|left-handed|right-handed"
         r"|coeliac|celiac|hard of hearing|deaf|dyspraxic|type [12] diabetes|diabetes|asthma|adhd"
         r"|epilepsy|dyslexia|autism|migraines|arthritis|celiac disease"
         r"|coeliac disease|high blood pressure|insomnia|tinnitus)\b",

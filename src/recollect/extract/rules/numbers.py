@@ -115,7 +115,8 @@ def _team_size(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
 
 
 def _children(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
-    yield Draft("number.kids", count(match["n"]), LIKELY)
+    said = match["n"].lower()
+    yield Draft("number.kids", {"twins": 2, "triplets": 3}.get(said, count(said)), LIKELY)
 
 
 def _their_age(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
@@ -188,7 +189,8 @@ RULES: tuple[Rule, ...] = (
         _counted,
     ),
     rule(
-        rf"{I_AM}an? (?:\w+ ){{0,2}}(?:father|mother|mom|mum|dad|parent) (?:of|to) (?P<n>{_NUMBER})\b(?P<x>)",
+        rf"{I_AM}(?:an?|the) (?:\w+ ){{0,2}}(?:father|mother|mom|mum|dad|parent) (?:of|to) "
+        rf"(?P<n>{_NUMBER}|twins|triplets)\b(?P<x>)",
         _children,
     ),
     rule(rf"{MY} (?P<rel>{RELATION}) is (?P<n>\d{{1,3}}|{_NUMBER})(?: years? old| now)?$", _their_age),

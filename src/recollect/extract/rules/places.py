@@ -23,7 +23,8 @@ _NOT_PLACES = vocabulary(
 _ANY = datetime(2000, 1, 1, tzinfo=UTC)  # only where a date stands in the text matters
 _ENDS = re.compile(
     r"\s+(?:with|near|for|since|on|as|at|after|before|from|by|during|working|and (?:work|raised|grew|live|i|my"
-    r"|we|love|have|am|was|study|commute)|to|between|every|where|about|around|not far|near|next to|\d|"
+    r"|we|love|have|am|was|study|commute)|to|between|every|my (?:whole|entire)|all my|most of|where"
+    r"|about|around|not far|near|next to|\d|"
     r"(?:once|twice|one|two|three|four|five|six|several|a few|most|some)"
     r" (?:times |days |a |an |nights |weeks |per )+)\b.*$"
     r"|\s+in (?:\d{4}|january|february|march|april|may|june|july|august|september|october|november"
@@ -90,7 +91,7 @@ def _is_in(match: re.Match[str], seen: Seen) -> Iterable[Draft]:
     if value and value.lower().split()[0] not in _NOT_PLACES and len(value) > 3 and not re.match(r"\d|UTC|GMT", value):
         rest = text[len(value) :].strip(" ,.")
         if not re.match(
-            r"(?:team|department|group|time ?zone|meeting|class|channel|mode|for (?:a|the|work|business|holiday)"
+            r"(?:team|department|group|time\b|time ?zone|meeting|class|channel|mode|for (?:a|the|work|business|holiday)"
             r"|on (?:business|holiday|vacation)|until|this week|today)\b",
             rest,
             re.I,
@@ -167,7 +168,8 @@ RULES: tuple[Rule, ...] = (
         _address,
     ),
     rule(
-        rf"(?:{MY} (?:time ?zone|local time|clock)(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?|I work (?:in|on)(?: the)?) "
+        rf"(?:{MY} (?:time ?zone|local time|clock)(?:'s| is|:)(?: now)?|{I_AM}(?:in|on)(?: the)?|I "
+        rf"work (?:in|on)(?: the)?) "
         rf"(?P<x>{_ZONE})",
         _timezone,
     ),
