@@ -21,7 +21,7 @@ from recollect.stores.redis import RedisStore, nodes, snapshots
 from recollect.stores.redis.keys import base_of
 from recollect.testing.plugin import Run
 from recollect.testing.samples import NOW, fact, later, thread
-from tests.servers.redis import RedisServer, products, start_redis, wait_for
+from tests.servers.redis import RedisServer, free_port, products, start_redis, start_redis_cluster, wait_for
 
 SECRET = "a very secret sentence, said once and never again"
 NEEDLE = SECRET.encode()
@@ -241,6 +241,52 @@ def test_files_of_a_replica_are_rewritten_and_searched(start: Start, runtime: Ru
     looked = verdict(store, run)
     assert looked.verified is None and "not connected" in looked.unchecked[0]
     run(store.close())
+
+
+def test_every_node_of_a_cluster_is_searched_and_so_are_their_replicas(runtime: Runtime, run: Run) -> None:
+    cluster = start_redis_cluster()
+    settings = {"cluster-enabled": "yes", "cluster-config-file": "nodes.conf", "cluster-node-timeout": "5000"}
+    replica = start_redis(options=settings, port=free_port(below=55_536))
+    try:
+        store = RedisStore(cluster.url, runtime=runtime)
+        run(store.open())
+        run(store.apply([Put(fact("o", value=SECRET))], now=NOW))
+        [owner] = [node for node in cluster.nodes if in_folder(node)]
+        follow(replica, owner)
+        forget(store, run)
+        assert {place.rpartition(":")[2] for place in verdict(store, run).found} == {str(owner.port), str(replica.port)}
+        run(store.scrub())
+        looked = verdict(store, run)
+        assert looked.verified is True
+        ports = {str(node.port) for node in [*cluster.nodes, replica]}
+        assert {place.rpartition(":")[2] for place in looked.checked if place.startswith("files")} == ports
+        [other, *_] = [node for node in cluster.nodes if node is not owner]
+        assert other.folder is not None
+        (other.folder / "temp-1.rdb").write_bytes(NEEDLE)
+        assert verdict(store, run).found == [f"temp-1.rdb of 127.0.0.1:{other.port}"]
+        run(store.close())
+    finally:
+        replica.stop()
+        cluster.stop()
+
+
+def in_folder(node: RedisServer) -> bool:
+    assert node.folder is not None
+    return any(NEEDLE in file.read_bytes() for file in node.folder.rglob("*") if file.is_file())
+
+
+def follow(replica: RedisServer, owner: RedisServer) -> None:
+    """Make a server the replica of a node of a cluster, and wait until it has all."""
+    with owner.client() as client:
+        client.config_set("repl-diskless-sync-delay", "0")
+        owner_id = bytes(client.execute_command("CLUSTER", "MYID"))
+    with replica.client() as client:
+        client.execute_command("CLUSTER", "MEET", "127.0.0.1", str(owner.port))
+        wait_for(
+            lambda: owner_id in bytes(client.execute_command("CLUSTER", "NODES")), lambda: "the replica met nobody"
+        )
+        client.execute_command("CLUSTER", "REPLICATE", owner_id)
+    wait_for(lambda: in_step(replica), lambda: "the replica did not follow")
 
 
 def in_step(replica: RedisServer) -> bool:

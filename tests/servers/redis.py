@@ -143,7 +143,7 @@ class RedisCluster:
 
 
 def start_redis(
-    *, aof: str = "always", product: str | None = None, options: dict[str, str] | None = None
+    *, aof: str = "always", product: str | None = None, options: dict[str, str] | None = None, port: int | None = None
 ) -> RedisServer:
     """A server of our own, or the one that RECOLLECT_TEST_REDIS_URL names.
 
@@ -153,7 +153,7 @@ def start_redis(
     given = os.environ.get("RECOLLECT_TEST_REDIS_URL")
     if given and product is None and options is None:
         return RedisServer(None, 0, given, [])
-    return _started(aof=aof, product=product, options=options or {}, port=free_port())
+    return _started(aof=aof, product=product, options=options or {}, port=port or free_port())
 
 
 def start_redis_cluster(*, aof: str = "always", product: str | None = None) -> RedisCluster:
