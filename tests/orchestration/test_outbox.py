@@ -19,7 +19,7 @@ from recollect.testing import FakeClock
 from recollect.testing.plugin import Run, Together
 
 from .conftest import OpenMemory, do
-from .models import Scripted, down, item, items
+from .models import Answer, Scripted, down, item, items
 
 LISBON = items(item("location", "Lisbon", "I live in Lisbon"))
 
@@ -189,7 +189,7 @@ async def test_an_append_revives_what_was_given_up_and_the_reason_stays_visible(
     open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
 ) -> None:
     porto = items(item("location", "Porto", "I moved to Porto"))
-    answers = [*(down(4) for _ in range(ATTEMPTS)), down(2), LISBON, porto]
+    answers: list[Answer] = [*(down(4) for _ in range(ATTEMPTS)), down(2), LISBON, porto]
     memory = open_memory(model=Scripted(runtime.blocking, *answers))
     thread, first = await said(memory, "I live in Lisbon.")
     for _ in range(ATTEMPTS + 1):
