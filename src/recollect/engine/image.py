@@ -111,13 +111,14 @@ class Image:
         after: dict[Path, Segment] = {}
         for given in (extend, update):
             for key, value in given.items():
-                if (key,) not in self._pieces:
+                path = (key,)
+                if path not in self._pieces:
                     return None
-                old, text = self._pieces[(key,)][1], encode_json(value, "state")
+                old, text = self._pieces[path][1], encode_json(value, "state")
                 if given is update or old.items <= 0:
-                    after[(key,)] = old.anew(text, value)
+                    after[path] = old.anew(text, value)
                 elif value:
-                    after[(key,)] = old.longer(text, len(value))
+                    after[path] = old.longer(text, len(value))
         walk = _Walk(self._pieces)
         for path, (at, old) in self._pieces.items():
             walk.add(path, at, old, after.get(path, old))
@@ -126,6 +127,8 @@ class Image:
 
 class _Walk:
     """Goes through a state in the order of its text and writes down how each segment comes from the old one."""
+
+    __slots__ = ("_checked", "_old", "_pieces", "_size", "_weight", "edits")
 
     def __init__(self, old: Pieces, checked: Any = encode_json) -> None:
         self._old = old

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
 
 from ..errors import Conflict, LeaseLost, UsageError
-from ..ports import to_datetime, to_micros, ttl_micros
+from ..ports import to_micros, ttl_micros
 from ..records import Task
 from ..stores.base import Appended, Change
 from ..values import check_name
@@ -31,7 +32,7 @@ class TaskRun:
             raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
         self._core = core
         self._ns = ns
-        self._lease = ttl_micros(lease) or 0
+        self._lease = timedelta(microseconds=ttl_micros(lease) or 0)
         self._keep = keep
         self._wait = wait
         self._first_state = state
@@ -169,25 +170,23 @@ class TaskRun:
             if cause.facts.get("key") != saved.task.row_key:
                 raise
             raise self._lost("another worker took over") from cause
-        done = [
-            change
-            for change, result in zip(changes, results, strict=True)
-            if type(result) is Appended and result.replayed
-        ]
+        if not self._effects:
+            return
+        done = [change for change, result in zip(changes, results, strict=True) if _replayed(result)]
         if done:
             # An append already done under its key made the whole apply a replay: the rest is still to be done.
             await self._commit([change for change in changes if change not in done], saved)
 
     def _check_lease(self, saved: Saved) -> None:
         until = saved.task.leased_until
-        if until is None or to_micros(until) <= self._core.now():
+        if until is None or until <= self._core.at():
             raise self._lost("the lease has ended")
 
     def _lost(self, why: str) -> LeaseLost:
         return LeaseLost(f"{why}; nothing was written, run the task again to go on where it stands", task=self.task_id)
 
     def _until(self) -> Any:
-        return to_datetime(self._core.now() + self._lease)
+        return self._core.at() + self._lease
 
     # -- beginning and end
 
@@ -288,3 +287,7 @@ def _changed(state: Any, update: Mapping[str, Any], extend: Mapping[str, list[An
         state[key].extend(items)
     state.update(update)
     return state
+
+
+def _replayed(result: Any) -> bool:
+    return isinstance(result, Appended) and result.replayed
