@@ -111,7 +111,7 @@ class Image:
         after: dict[Path, Segment] = {}
         for given in (extend, update):
             for key, value in given.items():
-                path = (key,)
+                path: Path = (key,)
                 if path not in self._pieces:
                     return None
                 old, text = self._pieces[path][1], encode_json(value, "state")
