@@ -127,7 +127,7 @@ def _told_apart(drafts: Sequence[Draft], clause: Clause) -> Iterator[Draft]:
 
 def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:
     negated = bool(_NEGATION.search(clause.text))
-    loud = bool(_LOUD_NEGATION.search(clause.text))
+    loud = negated and bool(_LOUD_NEGATION.search(clause.text))
     from .rules.all import rules_for  # compiled when the first statement comes, not for questions and other speakers
 
     text = plainly(_ASIDE.sub("", clause.text))

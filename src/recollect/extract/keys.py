@@ -14,7 +14,7 @@ KEYS = {
     "surname": "family name, when said apart",
     "nickname": "what the user wants to be called",
     "pronouns": "she/her, they/them …",
-    "age": "years, a number",
+    "age": "years, a number; a decade (late forties) where only that was said",
     "birthday": "--MM-DD, or YYYY-MM-DD when the year was said",
     "nationality": "German, Nigerian …",
     "marital_status": "single, married, engaged, divorced, widowed",

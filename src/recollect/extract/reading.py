@@ -278,14 +278,25 @@ def clauses(text: str) -> list[Clause]:
     return out[:MAX_CLAUSES]
 
 
+# What is not the writer's own, and the signs without which it cannot be there.
+_FOREIGN = (
+    (_FENCES, ("`", "~~~")),
+    (_JSON, ('"',)),
+    (_TAGGED, ("<", "[")),
+    (_QUOTED_LINES, (">", ":", "---", "===")),
+    (_SPEAKER, (": ",)),
+)
+
+
 def mask(text: str) -> str:
     """The text with quoted, fenced, tagged and pasted parts blanked out, length unchanged."""
-    for pattern in (_FENCES, _JSON, _TAGGED, _QUOTED_LINES, _SPEAKER):
-        text = pattern.sub(lambda match: "\n" * len(match[0]), text)
+    for pattern, signs in _FOREIGN:
+        if any(sign in text for sign in signs):
+            text = pattern.sub(lambda match: "\n" * len(match[0]), text)
     pasted = next(
         (
             found
-            for found in _PASTED.finditer(text)
+            for found in (_PASTED.finditer(text) if ":" in text else ())
             if not _OWN_WORDS.search(text, max(0, found.start() - 40), found.start())
         ),
         None,

@@ -253,6 +253,8 @@ def unset(text: str) -> str:
 def untailed(text: str) -> str:
     """A statement without what people hang behind it: "…, no contest", "…, believe it or not"."""
     for _ in range(2):
+        if "," not in text and "-" not in text and "–" not in text and "—" not in text:
+            break
         text = _TAIL.sub("", text)
     return text
 

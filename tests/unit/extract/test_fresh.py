@@ -1,0 +1,171 @@
+"""Sentences written before anyone looked at what the rules make of them, and what was learned from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bench.extraction_fresh import FIRST_LOOK, rows, score
+from recollect.extract import extract
+from recollect.extract.reading import MAX_CLAUSES, clauses
+from recollect.extract.rules.all import RULES, rules_for
+from recollect.extract.rules.base import openings
+from recollect.extract.subject import plainly
+
+AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
+
+
+def facts(text: str) -> dict[str, Any]:
+    return {item.key: item.value for item in extract(text, role="user", trust="user", at=AT) if item.kind == "fact"}
+
+
+def learnings(text: str) -> list[tuple[str | None, Any]]:
+    found = extract(text, role="user", trust="user", at=AT)
+    return [(item.type, item.value) for item in found if item.kind == "learning"]
+
+
+def test_every_batch_has_sentences_with_and_without_facts() -> None:
+    assert Counter(row["batch"] for row in rows()).keys() == FIRST_LOOK.keys()
+    for batch in FIRST_LOOK:
+        empty = sum(not row["expected"] for row in rows(batch))
+        assert empty >= 38
+        assert len(list(rows(batch))) - empty >= 78
+    texts = [row["text"] for row in rows()]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("batch", FIRST_LOOK)
+def test_what_the_batches_taught_is_not_lost(batch: int) -> None:
+    result = score(batch)
+    assert result["precision"] >= 0.95
+    assert result["recall"] >= 0.85
+
+
+@pytest.mark.parametrize(("role", "trust"), [("tool", "tool"), ("assistant", "assistant"), ("user", "web")])
+def test_the_same_sentences_from_other_speakers_give_nothing(role: str, trust: str) -> None:
+    assert not any(extract(row["text"], role=role, trust=trust, at=AT) for row in rows())
+
+
+def test_choosing_rules_by_how_a_clause_begins_loses_no_match() -> None:
+    for row in rows():
+        for clause in clauses(row["text"]):
+            text = plainly(clause.text)
+            assert [rule for rule in RULES if rule.pattern.match(text)] == [
+                rule for rule in rules_for(text) if rule.pattern.match(text)
+            ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "starts"),
+    [
+        (r"my name", {"my na"}),
+        (r"(?:I|we) use", {"i use", "we us"}),
+        (r"(?:now )?I", {"now i", "i"}),
+        (r"I(?:'m| am)? x", {"i'm x", "i am ", "i x"}),
+        (r"(?:very )*old", {"very ", "old"}),
+        (r"(?!no)yes", {"yes"}),
+        (r"[a-z]", {""}),
+        (r"x?y", {""}),
+    ],
+)
+def test_the_ways_a_pattern_can_start_are_read_from_its_text(pattern: str, starts: set[str]) -> None:
+    assert openings(pattern) == starts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # the subject left out, shared, or spoken for
+        ("Been working as a baker since 2012.", {"role": "baker"}),
+        ("Born and raised in Oslo.", {"origin": "Oslo"}),
+        ("me and my husband have a beagle called Rolf", {"pet.beagle": "Rolf"}),
+        ("Our team hosts everything on Heroku.", {"uses.tool.heroku": True}),
+        (
+            "I'm Ines, 41, from Porto, a translator.",
+            {"name": "Ines", "age": 41, "origin": "Porto", "role": "translator"},
+        ),
+        ("I'm a Swede living in Lima.", {"location": "Lima"}),
+        ("The town I live in is Bamberg.", {"location": "Bamberg"}),
+        ("Having grown up in Quito, I love mountains.", {"origin": "Quito", "likes.mountains": True}),
+        ("Beatrix, my supervisor, is away.", {"relation.supervisor": "Beatrix"}),
+        ("Name: Ada Lind. Location: Umeå.", {"name": "Ada Lind", "location": "Umeå"}),
+        ("I take notes in Notion and manage tasks in Todoist.", {"uses.tool.notion": True, "uses.tool.todoist": True}),
+        ("You got my name wrong. It's Catriona.", {"name": "Catriona"}),
+        ("My email is a@example.org, number is 0161 496 0000.", {"email": "a@example.org", "phone": "0161 496 0000"}),
+        # values end where they end
+        ("I've been working at Nokia for 3 years.", {"employer": "Nokia"}),
+        ("I'm from the Netherlands originally.", {"origin": "the Netherlands"}),
+        ("Sci-fi is my favourite genre, no contest.", {"favorite.genre": "Sci-fi"}),
+        ("I've lived in Taipei my whole life.", {"location": "Taipei"}),
+        # one reading of a clause, the later of two
+        ("My native language is Tamil.", {"native_language": "Tamil"}),
+        ("I'm an engineer by training, but I work as a notary.", {"role": "notary"}),
+    ],
+)
+def test_a_statement_is_read_however_it_is_put(text: str, expected: dict[str, Any]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have a PhD in procrastination, lol.",
+        "I'd love to visit the temple and take part in the festival.",
+        "I'm interested in the boots from North Face.",
+        "I'm in a meeting, talk later.",
+        "I'm heading to the gym.",
+        "I'm thinking maybe I play them the notes, then we do a call on WhatsApp.",
+        "I like the sound of the second recipe.",
+        '"name": "ASECH",',
+        "Title: A strategy for growth",
+        "Using NLP, create a summary.",
+        "I mean, now we have drones.",
+        "I don't want to waste time.",
+        "Learning Spanish is hard.",
+        "Love and kindness should be everywhere.",
+    ],
+)
+def test_what_only_looks_like_a_statement_gives_nothing(text: str) -> None:
+    assert extract(text, role="user", trust="user", at=AT) == []
+
+
+def test_what_one_asks_to_have_remembered_is_kept_even_if_no_rule_reads_it() -> None:
+    assert learnings("Please remember that the spare key is under the pot.") == [
+        ("preference", "the spare key is under the pot")
+    ]
+    assert learnings("Remember the Alamo!") == []
+
+
+def test_a_polite_request_for_good_is_a_preference() -> None:
+    assert learnings("Could you always answer in bullet points?") == [("preference", "always answer in bullet points")]
+
+
+def test_the_simple_present_tells_a_habit() -> None:
+    assert learnings("I walk to the office.") == [("pattern", "I walk to the office")]
+    assert learnings("When I walk to the office it rains.") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ich heiße Klaus, wohne in Berlin und arbeite bei Siemens.",
+        "Je m'appelle Sophie, j'habite à Lyon et j'ai trois enfants.",
+        "Me llamo Diego, vivo en Madrid y me gusta el café.",
+        "Mi chiamo Luca, abito a Roma e ho due cani.",
+        "Ik heet Jan en ik woon in Utrecht.",
+        "Меня зовут Иван, я живу в Москве.",
+        "私の名前は健太です。東京に住んでいます。",
+        "我叫李雷，住在北京。",
+        "اسمي أحمد وأعيش في القاهرة.",
+        "Benim adım Mehmet, İstanbul'da yaşıyorum.",
+    ],
+)
+def test_other_languages_give_nothing_rather_than_garbage(text: str) -> None:
+    assert extract(text, role="user", trust="user", at=AT) == []
+
+
+def test_a_message_of_very_many_statements_is_read_up_to_a_bound() -> None:
+    assert len(clauses("I like tea and I use Vim. " * 700)) == MAX_CLAUSES
