@@ -353,7 +353,31 @@ def test_a_hot_store_that_is_away_is_told_and_forgets_when_it_is_back(start: Sta
         run_blocking(hot.close())
 
 
-# -- a full disk
+# -- a server out of memory, a full disk
+
+
+@pytest.mark.parametrize("product", products())
+def test_deleting_and_forgetting_work_on_a_server_that_is_out_of_memory(product: str, start: Start) -> None:
+    server = start(product=product, options={"maxmemory": "12mb", "maxmemory-policy": "noeviction"})
+    with Memory(server.url, embedder=None, worker=False) as memory:
+        for thread, ns in (("talk", "user:ada"), ("other", "user:bob"), ("rest", "global")):
+            memory.threads.create(ns, id=thread)
+        memory.threads.append("talk", SECRET)
+        memory.facts.set("global", "heard", SECRET, source="talk#1")
+        memory.facts.set("user:ada", "home", "Rome")
+        for size in (100_000, 100):
+            with pytest.raises(StoreError, match="out of memory"):
+                while True:
+                    memory.threads.append("rest", "x" * size)
+    # A client that has not yet seen this org registered.
+    with Memory(server.url, embedder=None, worker=False) as memory:
+        assert memory.facts.delete("user:ada", "home") is True
+        assert memory.threads.delete("other") is True
+        erasure = memory.forget(user="ada", physical=True)
+        assert erasure.verified is True and erasure.counts["facts"] == 1
+        assert memory.facts.get("global", "heard") is None and memory.threads.get("talk") is None
+        assert memory.threads.delete("rest") is True
+        memory.threads.create("global", id="again")
 
 
 @pytest.fixture(params=["mounted", "limited"])

@@ -41,6 +41,11 @@ def only_removes(changes: Sequence[Change]) -> bool:
     return all(isinstance(change, Delete | DeleteRange | Expect) for change in changes)
 
 
+def removes(changes: Sequence[Change]) -> bool:
+    """Whether something is taken away, with or without something written beside it."""
+    return any(isinstance(change, Delete | DeleteRange) for change in changes)
+
+
 def arguments(changes: Sequence[Change], now: int, slack_ms: int) -> list[Any]:
     """What apply.lua takes."""
     keyed: list[Any] = []

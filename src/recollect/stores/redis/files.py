@@ -23,6 +23,8 @@ from .snapshots import held
 
 _BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
 _MARK_SECONDS = 3600
+# Deleting first, as a server out of memory then takes the rest.
+_SET_MARK = b"redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])"
 _LOGS = ((b"SLOWLOG", b"RESET"), *((b"COMMANDLOG", b"RESET", kind) for kind in (b"large-request", b"large-reply")))
 
 
@@ -31,7 +33,7 @@ async def scrub(client: Client, runtime: Runtime) -> None:
     servers, _ = await servers_of(client)
     for server in servers:
         if server.address == server.primary:
-            await client.ask(server.address, b"SET", *_mark(client, server.address), b"EX", _MARK_SECONDS)
+            await client.ask(server.address, b"EVAL", _SET_MARK, 1, *_mark(client, server.address), _MARK_SECONDS)
     await _caught_up(client, runtime, servers)
     appending = await runtime.call(lambda: [server for server in servers if server.appends])
     saving = await runtime.call(lambda: [server for server in servers if server.saves])

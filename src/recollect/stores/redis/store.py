@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from ...errors import SchemaError, StoreUnavailable, UnknownOutcome, UsageError
+from ...errors import SchemaError, StoreError, StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import Filter, document_of, matches
 from ...records import Job, Key, Record
 from ...runtime import Runtime
@@ -159,7 +159,7 @@ class RedisStore:
         base = self._base(org)
         args = batches.arguments(changes, now, self._slack_ms)
         if not batches.only_removes(changes):
-            await self._register(org)
+            await self._register(org, removing=batches.removes(changes))
         keyed = any(isinstance(change, Append) and change.key is not None for change in changes)
         reply = await self._commit(base, args, repeatable=keyed)
         return batches.results(changes, reply)
@@ -277,11 +277,17 @@ class RedisStore:
             asked.append((base, [b"EXISTS", *[base + mark + table for table in tables]]))
         return [name for name, there in zip(names, await self._client.many(asked), strict=True) if there]
 
-    async def _register(self, org: str) -> None:
+    async def _register(self, org: str, *, removing: bool) -> None:
         then = self._registered.get(org)
-        if then is None or time.monotonic() - then > REGISTER_SECONDS:
+        if then is not None and time.monotonic() - then <= REGISTER_SECONDS:
+            return
+        try:
             await self._client.command(ORGS_KEY, b"SADD", ORGS_KEY, org)
             self._registered[org] = time.monotonic()
+        except StoreError as full:
+            # What takes away must go through on a full server; an org with something to take away is registered.
+            if not removing or full.facts.get("code") != "OOM":
+                raise
 
     async def _claim(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int) -> list[Job]:
         if limit < 1:

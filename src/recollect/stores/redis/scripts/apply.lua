@@ -2,7 +2,7 @@
 -- touches; a refusal returns from there, and only a batch that holds in full is written out at the end.
 -- ARGV: now, slack (ms), keyed appends (count, then place and receipt each), changes (count, then each with its own).
 local now, slack, at = ARGV[1], tonumber(ARGV[2]), 3
-local entries, touched = {}, {}
+local entries, touched, removes = {}, {}, false
 
 local function take()
   at = at + 1
@@ -122,13 +122,14 @@ local function delete(i)
   local t = take_table()
   local e = entry(t, take())
   local there = e.new and 1 or 0
-  e.new = false
+  e.new, removes = false, true
   return there
 end
 
 local function delete_range(i)
   local t = take_table()
   local low, high, gone = take(), take(), 0
+  removes = true
   for _, member in ipairs(call('ZRANGEBYLEX', t.order, '[' .. low, '(' .. high)) do
     local e = entry(t, member)
     if e.new then e.new, gone = false, gone + 1 end
@@ -199,6 +200,9 @@ for i = 1, tonumber(take()) do
   results[i + 1], refused = steps[take()](i)
   if refused then return refused end
 end
+-- A server out of memory refuses to begin writing and lets a script that has begun go on: so what takes away goes
+-- through, with the little that is written beside it.
+if removes then call('DEL', base .. 'scratch') end
 local gone = {}
 for _, e in ipairs(touched) do
   if e.new ~= e.old then
