@@ -59,11 +59,13 @@ def column_names(kind: type[Record]) -> tuple[str, ...]:
 
 
 @cache
-def many_sql(kind: type[Record]) -> str:
-    """The rows under a JSON list of keys, in any order."""
+def many_sql(kind: type[Record], shared: int) -> str:
+    """The rows under a JSON list of keys, each with its place there; `shared` leading columns are bound once for all."""
     columns = ", ".join(f"t.{name}" for name in column_names(kind))
-    match = " AND ".join(f"t.{name} = json_extract(k.value, '$[{i}]')" for i, name in enumerate(kind.table.key))
-    return f"SELECT {columns} FROM json_each(?) AS k CROSS JOIN {kind.table.name} AS t ON {match}"
+    key = kind.table.key
+    match = [f"t.{name} = ?" for name in key[:shared]]
+    match += [f"t.{name} = json_extract(k.value, '$[{i}]')" for i, name in enumerate(key[shared:])]
+    return f"SELECT {columns}, k.key FROM json_each(?) AS k CROSS JOIN {kind.table.name} AS t ON {' AND '.join(match)}"
 
 
 @cache

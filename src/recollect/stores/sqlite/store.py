@@ -154,13 +154,18 @@ class SqliteStore:
     def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
         if len(keys) <= FEW:
             return [self._get(kind, key, now) for key in keys]
-        # One statement for all: a look-up inside SQLite costs a tenth of a statement from Python.
-        listed = msgspec.json.encode(keys).decode()
-        rows: list[Row] = self._connections.read(lambda cursor: cursor.execute(many_sql(kind), (listed,)).fetchall())
-        place, expires = codec(kind).place, codec(kind).place.get("expires_at")
-        at = [place[name] for name in kind.table.key]
-        found = {tuple([row[i] for i in at]): row for row in rows if expires is None or live(row[expires], now)}
-        return [None if (row := found.get(tuple(key))) is None else _decode(kind, row) for key in keys]
+        # One statement for all: a look-up inside SQLite costs a tenth of a statement from Python, and what all keys
+        # begin with need not be taken out of each.
+        shared = _shared(keys)
+        sql, listed = many_sql(kind, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
+        bound = (listed, *keys[0][:shared])
+        rows: list[Row] = self._connections.read(lambda cursor: cursor.execute(sql, bound).fetchall())
+        expires = codec(kind).place.get("expires_at")
+        out: list[R | None] = [None] * len(keys)
+        for row in rows:
+            if expires is None or live(row[expires], now):
+                out[row[-1]] = _decode(kind, row[:-1])
+        return out
 
     def _scan(
         self,
