@@ -60,7 +60,7 @@ def column_names(kind: type[Record]) -> tuple[str, ...]:
 
 @cache
 def many_sql(kind: type[Record], shared: int) -> str:
-    """The rows under a JSON list of keys, each with its place there; `shared` leading columns are bound once for all."""
+    """The rows under a JSON list of keys, each with its place there; the first `shared` columns are bound once."""
     columns = ", ".join(f"t.{name}" for name in column_names(kind))
     key = kind.table.key
     match = [f"t.{name} = ?" for name in key[:shared]]
