@@ -44,7 +44,7 @@ NOTES = """SQLite; the tests spread broken models over all stores, blocking and 
 smaller numbers. Workers are `recollect worker --lease 3`, not the default of 60 s. The messages of idle processors
 really went through all eight, with an embedder of eight dimensions; one in twenty holds a fact. The slow model is the
 OpenAI client with a timeout of 30 ms against a local server that answers late, drips, or never; the other broken models
-are scripted objects."""
+are scripted objects. RECOLLECT_SOAK=1 runs each of their cases on every store, blocking and async: 3,000."""
 
 
 def _letters(texts: list[str]) -> list[list[float]]:
