@@ -57,6 +57,18 @@ async def test_the_same_again_makes_it_surer(memory: Any, run: Run) -> None:
     assert second.sources == (f"{thread}#1", f"{thread}#2")
 
 
+async def test_what_is_true_of_a_thing_is_kept_as_its_words_until_it_is_not(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I love black coffee. We use VS Code and postgresql.")
+    coffee = await fact(memory, "likes.black_coffee")
+    assert coffee.value == "black coffee"
+    assert (await fact(memory, "uses.tool.vs_code")).value == "VS Code"
+    assert (await fact(memory, "uses.tool.postgres")).value == "postgres"
+    await tell(memory, "I really love Black Coffee.", thread=thread)
+    assert (await fact(memory, "likes.black_coffee")).confidence > coffee.confidence
+    await tell(memory, "I can't stand black coffee.", thread=thread)
+    assert (await fact(memory, "likes.black_coffee")).value is False
+
+
 async def test_a_contradiction_takes_its_place_and_history_keeps_both(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
     await tell(memory, "I moved to Porto.", thread=thread)

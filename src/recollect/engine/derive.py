@@ -221,11 +221,14 @@ class Deriver:
         return await self._core.runtime.call(lambda: extract(message.text, previous=known, **asked))
 
     async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:
+        from ..extract.keys import spoken
+
         facts = Facts(self._core)
         changes: list[Change] = []
         now_known: dict[str, Fact | None] = {}
         for item, message in found:
-            made = facts._new(ns, item.key, item.value, None, item.confidence, message.id)
+            value = spoken(item.key, item.value, item.text)
+            made = facts._new(ns, item.key, value, None, item.confidence, message.id)
             reason = "correction" if item.correction else "inferred" if item.inferred else None
             made = msgspec.structs.replace(made, trust="user", reason=reason)
             if await facts._refused(made) is not None:
@@ -290,9 +293,16 @@ def _said_since(held: Fact, message: Message) -> bool:
     return held.actor == "processor" and thread == message.thread and seq.isdecimal() and int(seq) > message.seq
 
 
+def _same(old: Any, new: Any) -> bool:
+    """Whether two values say the same; people write a name with and without capitals."""
+    if isinstance(old, str) and isinstance(new, str):
+        return old.casefold() == new.casefold()
+    return fingerprint_json(old) == fingerprint_json(new)
+
+
 def _joined(old: Fact | None, new: Fact) -> Fact:
     """The same value again makes it surer; another one takes its place."""
-    if old is None or fingerprint_json(old.value) != fingerprint_json(new.value):
+    if old is None or not _same(old.value, new.value):
         return new
     sources = tuple(dict.fromkeys([*old.sources, *new.sources]))[-SOURCES:]
     surer = max(old.confidence, new.confidence)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 KEYS = {
     "name": "full or first name as given",
@@ -82,6 +83,8 @@ _ALIASES = {
     "children": "kids",
 }
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_THINGS = frozenset({"language", "learning", "likes", "allergy", "hobby", "condition", "uses.tool", "owns"})
+"""Whose keys name a thing, of which `true` is said."""
 
 
 def slug(text: str, *, words: int = 6) -> str:
@@ -90,3 +93,17 @@ def slug(text: str, *, words: int = 6) -> str:
     parts = _WORD.findall(folded.replace("c++", "cpp").replace("c#", "csharp"))[:words]
     joined = "_".join(parts)[:80]
     return _ALIASES.get(joined, joined)
+
+
+def spoken(key: str, value: Any, text: str) -> Any:
+    """A fact's value as it is stored: what is true of a thing is kept as the words for the thing, as `text` has them.
+
+    Whoever reads `likes.black_coffee` finds "black coffee", which can be shown, searched and told from `false`.
+    """
+    kind, _, thing = key.rpartition(".")
+    if value is not True or kind not in _THINGS:
+        return value
+    words = thing.split("_")
+    pattern = r"[\W_]+".join(re.escape(word) for word in words)
+    said = re.search(rf"(?<!\w){pattern}(?!\w)", text, re.I)
+    return said[0] if said else " ".join(words)
