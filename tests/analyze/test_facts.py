@@ -177,3 +177,15 @@ def test_a_name_in_a_table_of_lazy_imports_wires(tmp_path: Path) -> None:
     source = "class Base:\n    pass\n\nclass Trimmer(Base):\n    def trim(self):\n        pass\n"
     found = world(tmp_path, {"a.py": source, "__init__.py": "LAZY = {'Trimmer': 'a'}\n"})
     assert found.is_wired(function(found, "Trimmer.trim"))
+
+
+@pytest.mark.parametrize("callee", ["self.chat_generator.run", "prompt_driver.run", "_chat_complete", "self.llm.aask"])
+def test_parts_named_for_a_model_are_model_calls(callee: str) -> None:
+    assert words.is_model_call(callee)
+
+
+@pytest.mark.parametrize(
+    "callee", ["self.id_generator.run", "web_driver.run", "driver.execute", "report_generator.run"]
+)
+def test_other_generators_and_drivers_are_not_model_calls(callee: str) -> None:
+    assert not words.is_model_call(callee)

@@ -188,3 +188,104 @@ class Window:
         return [m.screenshot for m in messages[-self.size:]]
 """
     assert strategies(found(tmp_path, source)) == []
+
+
+FOLDING = "def summarize(llm, old):\n    return llm.chat(str(old))\n"
+
+
+def test_a_summary_made_under_an_imported_name_is_followed(tmp_path: Path) -> None:
+    source = """
+from .fold import summarize as shorten
+
+def compact(llm, messages, cut):
+    summary = shorten(llm, messages[:cut])
+    return [summary] + messages[cut:]
+"""
+    files = {"memory/fold.py": FOLDING, "memory/compact.py": source, "memory/use.py": "compact(llm, m, 2)"}
+    assert strategies(analyzed(tmp_path, files)) == ["summarization"]
+
+
+def test_a_list_given_a_last_touch_before_it_is_returned_still_counts(tmp_path: Path) -> None:
+    source = """
+def compact(llm, system, messages, cut):
+    summary = summarize(llm, messages[:cut])
+    combined = [summary] + messages[cut:]
+    result = merge_system(system, combined)
+    return result
+"""
+    files = {"memory/compact.py": FOLDING + source, "memory/use.py": "compact(llm, s, m, 2)"}
+    assert strategies(analyzed(tmp_path, files)) == ["summarization"]
+
+
+def test_a_list_returned_with_a_flag_still_counts(tmp_path: Path) -> None:
+    source = """
+def compact(llm, messages, cut):
+    summary = summarize(llm, messages[:cut])
+    kept = messages[cut:]
+    return [messages[0], summary, *kept], True
+"""
+    files = {"memory/compact.py": FOLDING + source, "memory/use.py": "compact(llm, m, 2)"}
+    assert strategies(analyzed(tmp_path, files)) == ["summarization"]
+
+
+def test_a_history_emptied_when_its_summary_is_stored_is_summarisation(tmp_path: Path) -> None:
+    source = """
+class Brain:
+    def keep(self, summary):
+        self.summary = summary
+        self.history = []
+
+    def fold(self, llm):
+        self.keep(summarize(llm, self.history))
+
+Brain().fold(llm)
+"""
+    found = analyzed(tmp_path, {"memory/brain.py": FOLDING + source}).eviction
+    assert [(f.strategy, f.symbol) for f in found] == [("summarization", "Brain.keep")]
+
+
+def test_a_cut_counted_from_the_end_is_a_window(tmp_path: Path) -> None:
+    source = """
+def recent(messages, keep):
+    start = max(0, len(messages) - keep)
+    return messages[start:]
+
+def since(messages, start):
+    return messages[start:]
+
+recent(m, 3)
+since(m, 3)
+"""
+    found = analyzed(tmp_path, {"memory/recent.py": source}).eviction
+    assert [(f.strategy, f.symbol) for f in found] == [("fifo_message_count", "recent")]
+
+
+def test_a_list_only_called_compressed_is_no_summary(tmp_path: Path) -> None:
+    source = """
+def compress(llm, messages, max_tokens):
+    compressed = []
+    total = 0
+    for message in reversed(messages):
+        tokens = count_tokens(message)
+        if total + tokens > max_tokens:
+            break
+        compressed.insert(0, message)
+        total += tokens
+    log(llm.chat("hello"))
+    return compressed
+
+compress(llm, m, 3)
+"""
+    assert strategies(analyzed(tmp_path, {"memory/compress.py": source})) == ["token_window"]
+
+
+def test_recalled_items_cut_to_fit_are_not_history(tmp_path: Path) -> None:
+    source = """
+def fit_memory(contexts, max_tokens):
+    while count_tokens(contexts) > max_tokens:
+        contexts.pop()
+    return contexts
+
+fit_memory(c, 3)
+"""
+    assert {f.subject for f in analyzed(tmp_path, {"memory/fit.py": source}).eviction} == {"memory_store"}

@@ -8,6 +8,7 @@ import pytest
 
 import recollect
 from recollect.analyze import Analysis, analyze
+from recollect.analyze.checks import failures
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +43,9 @@ def test_the_slots_of_a_context_are_found(own: Analysis) -> None:
 
 def test_nothing_in_the_analyser_itself_is_taken_for_eviction(own: Analysis) -> None:
     assert [f.id for f in own.eviction if f.path.startswith("analyze/")] == []
+
+
+def test_recalled_memory_cut_to_fit_is_not_taken_for_a_cut_of_tool_pairs(own: Analysis) -> None:
+    # The last turns of the working document are cut by number alone, so that one alarm is right.
+    found = {f.where.partition(":")[0] for f in failures(own, ("orphaned-tool-pairs",))}
+    assert found <= {"engine/working.py"}

@@ -15,8 +15,9 @@ from recollect.analyze.world import World
 
 from .reading import write
 from .snippets import SNIPPETS, TYPESCRIPT, Snippet
+from .snippets_windows import WINDOWS
 
-ALL = (*SNIPPETS, *TYPESCRIPT)
+ALL = (*SNIPPETS, *WINDOWS, *TYPESCRIPT)
 
 
 def fired(root: Path, name: str, source: str) -> set[str]:
@@ -38,7 +39,7 @@ def test_a_rule_is_silent_on_its_look_alike(snippet: Snippet, tmp_path: Path) ->
 
 
 def test_every_rule_has_snippets() -> None:
-    assert {r.id for r in RULES} == {s.rule for s in SNIPPETS}
+    assert {r.id for r in RULES} == {s.rule for s in (*SNIPPETS, *WINDOWS)}
 
 
 def test_every_rule_names_known_conditions_and_says_what_it_means() -> None:

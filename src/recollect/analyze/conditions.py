@@ -11,6 +11,7 @@ from recollect.analyze.records import Effect, Function
 from recollect.analyze.world import World
 
 _KEPT = ("stored", "returned", "model", "replaced")
+_CUT_WORDS = words.bag("keep kept retain cut cutoff start boundary split first")
 _SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrite|commit)", re.I)
 _STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|index|persist|flush)", re.I)
 
@@ -43,7 +44,11 @@ def message_list(case: Case) -> bool:
 @condition
 def strong_subject(case: Case) -> bool:
     """The subject's own name says messages or history."""
-    return any(words.name_likeness(part) == 2 for part in case.effect.subject.split("."))
+    parts = case.effect.subject.split(".")
+    if any(words.name_likeness(part) == 2 for part in parts):
+        return True
+    kept = {"memory", "conversation", "history", "chat"} & set(words.words(case.function.owner))
+    return bool(kept) and case.effect.likeness > 1 and words.plural_word(parts[-1]) in ("runs", "turns", "exchanges")
 
 
 @condition
@@ -110,6 +115,20 @@ def model_near(case: Case) -> bool:
 
 
 @condition
+def model_near_or_given(case: Case) -> bool:
+    """A model call is reachable, or the summary is handed in by a caller that made it with one."""
+    if model_near(case):
+        return True
+    if not any(words.SUMMARY.search(p.name) for p in case.function.params):
+        return False
+    return model_near_or_beside(case) or any(
+        above.model_calls
+        for _, caller in case.world.callers.get(case.function.key, [])
+        for _, above in case.world.callers.get(caller.key, [])
+    )
+
+
+@condition
 def model_near_or_beside(case: Case) -> bool:
     """A model call is reachable, or a caller makes the summary with one and hands it in."""
     if model_near(case):
@@ -158,8 +177,8 @@ def cuts_slice(case: Case) -> bool:
 
 @condition
 def stops_or_backwards(case: Case) -> bool:
-    """The loop goes from the newest back, or stops at the limit."""
-    return bool(case.effect.marks & {"backwards", "stops"})
+    """The loop goes from the newest back, stops at the limit, or is made for trimming."""
+    return bool(case.effect.marks & {"backwards", "stops"}) or named_for_trimming(case)
 
 
 @condition
@@ -201,6 +220,48 @@ def named_for_trimming(case: Case) -> bool:
     return bool(
         found & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"}
     )
+
+
+@condition
+def drops_old_part(case: Case) -> bool:
+    """The slice is the old part of the list, all but the newest, and the function gives messages back."""
+    return "old_part" in case.effect.marks and "gives_messages" in case.function.marks
+
+
+@condition
+def rewrites_content(case: Case) -> bool:
+    """The function replaces what messages say; it leaves none of them out."""
+    return any(e.kind in ("content", "condensed", "shortened") for e in case.function.effects)
+
+
+@condition
+def trimmer_from_elsewhere(case: Case) -> bool:
+    """The trimming function called is not part of the checkout."""
+    return not any(m.startswith("calls:") and case.world.by_name.get(m[6:]) for m in case.effect.marks)
+
+
+@condition
+def puts_summary(case: Case) -> bool:
+    """The function puts a summary into a message list."""
+    return any(e.kind in ("summary_put", "rebuild") and "summary_value" in e.marks for e in case.function.effects)
+
+
+@condition
+def counts_in_function(case: Case) -> bool:
+    """The function keeps a variable number of the newest, or compares a number of messages with a limit."""
+    return "variable_tail" in case.function.marks or any(kind == "message_count" for kind, _ in case.function.guards)
+
+
+@condition
+def measures_tokens(case: Case) -> bool:
+    """The function counts tokens or compares them with a limit."""
+    return token_guard_in_function(case) or any("tokens" in words.words(c.name) for c in case.function.calls)
+
+
+@condition
+def cuts_old(case: Case) -> bool:
+    """The function also takes the old part of a list."""
+    return any(e.kind == "slice" and e.marks & {"head", "middle", "old_part"} for e in case.function.effects)
 
 
 @condition
@@ -254,6 +315,35 @@ def token_guarded(case: Case) -> bool:
 def count_guarded(case: Case) -> bool:
     """The effect happens when there are too many messages."""
     return "message_count" in case.effect.guards
+
+
+@condition
+def makes_room(case: Case) -> bool:
+    """A method that adds a message takes others out when the list is full."""
+    adds = words.words(case.function.name)[:1] in (("add",), ("append",), ("push",), ("insert",), ("put",))
+    return (
+        adds
+        and "newest" not in case.effect.marks
+        and bool({"message_count", "overflow_error"} & set(case.effect.guards))
+    )
+
+
+@condition
+def finds_where_to_cut(case: Case) -> bool:
+    """The function goes back from the newest message, adding up tokens, and gives the index to keep from."""
+    found = set(words.words(case.function.name))
+    index = case.function.returns in ("int", "number") and "takes_messages" in case.function.marks
+    return index and {"backwards", "stops"} <= case.effect.marks and bool(found & _CUT_WORDS)
+
+
+@condition
+def no_model_about(case: Case) -> bool:
+    """Neither the file nor the callers reach a language model, so what is cut is not summarised."""
+    about = list(case.world.functions_of.get(case.function.path, []))
+    for _, caller in case.world.callers.get(case.function.key, []):
+        about.append(caller)
+        about.extend(above for _, above in case.world.callers.get(caller.key, []))
+    return not any(f.key in case.world.model_depth for f in about)
 
 
 @condition

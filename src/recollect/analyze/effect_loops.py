@@ -33,6 +33,9 @@ class LoopEffects(EffectBase):
             found = set(words.words(item.kids[0].text))
             if found & {"clear", "remove", "drop", "delete", "pop", "evict"} and found & words.STRONG:
                 return item.kids[0]
+            gone = [k for k in item.kids[1:] if k.kind == "name" and found & {"remove", "delete", "evict", "drop"}]
+            if gone and words.words(gone[0].text)[:1] in (("message",), ("msg",), ("oldest",), ("turn",)):
+                return Node("name", item.line, "messages")  # the store's own method takes one message out
             name = item.kids[0].text.lower()
             if name in ("pop", "popleft", "splice", "remove", "delete", "removemessage"):
                 owner = item.kids[0].kids[0]

@@ -26,6 +26,12 @@ _REFILLING = bag(
     "sethistory addmessage addhistory update aadd_messages aset put_messages"
 )
 
+_TRIMMER = re.compile(
+    r"^_?a?(trim|truncate|prune|fit)(_?(chat|conversation|llm))?(_?(messages|history|context))?$", re.I
+)
+_OUT = bag("excluded hidden evicted archived forgotten compacted pruned")
+_ONE = (("message",), ("msg",), ("m",), ("turn",), ("event",))
+
 
 class Reader(ContentEffects, LoopEffects):
     """Finds the effects of one function."""
@@ -75,6 +81,8 @@ class Reader(ContentEffects, LoopEffects):
             return
         flow = self.scope.flow(node)
         marks = [shape]
+        if shape == "head" and (_leading_minus(high) is not None or self._names_length(high)):
+            marks.append("old_part")
         if self.guards.loops.get(id(node)) is not None:
             marks.append("in_loop")
         if any(item.kind == "name" and item.text in self.scope.token_names for item in walk(low)):
@@ -104,12 +112,23 @@ class Reader(ContentEffects, LoopEffects):
                 return "tail"
             if low.kind == "num":
                 return "skip_const"
-            return "tail" if self._names_length(low) else "from"
+            return "tail" if self._names_length(low) or self._counts_from_end(low) else "from"
         if low.kind in ("none", "num"):
             if high.kind == "num" or (high.kind == "un" and high.kids[0].kind == "num"):
                 return "head_const"
             return "head"
         return "middle"
+
+    def _counts_from_end(self, low: Node) -> bool:
+        """`cut = max(1, len(messages) - keep)` and then `messages[cut:]`: a tail by another name."""
+        if low.kind != "name":
+            return False
+        return any(
+            k.kind == "bin" and k.text == "-" and self._names_length(k.kids[0]) and k.kids[1].kind != "num"
+            for n in self.scope.nodes
+            if n.kind == "assign" and n.text == "=" and n.kids[0].kind == "name" and n.kids[0].text == low.text
+            for k in walk(n.kids[1])
+        )
 
     def _names_length(self, node: Node) -> bool:
         return any(k.kind == "call" and last_name(k.kids[0]) == "len" for k in walk(node))
@@ -151,8 +170,30 @@ class Reader(ContentEffects, LoopEffects):
         keywords = [(k, v) for k, v in arguments(node) if k]
         self._removal(node, keywords)
         self._provider(node, keywords)
+        self._trimmer(node, name)
+        self._marked_out(node, name, keywords)
         if name == "RemoveMessage":
             self._add("removal", node, node, 2, "returned")
+
+    def _trimmer(self, node: Node, name: str) -> None:
+        """`trim(messages, max_tokens=…)`: whose body it is, the world knows."""
+        if not _TRIMMER.match(name) or len(node.kids) < 3:
+            return
+        values = [v for _, v in arguments(node)]
+        subject = next((v for v in values if self.scope.likeness(v) > 1), None)
+        limited = any("token" in key.lower() for key, _ in arguments(node)) or any(
+            self.scope.speaks_of_tokens(v) for v in values if v is not subject
+        )
+        if subject is not None and limited:
+            self._add("trim_call", node, subject, 2, self.scope.flow(node), f"calls:{name}")
+
+    def _marked_out(self, node: Node, name: str, keywords: list[tuple[str, Node]]) -> None:
+        """`set_excluded(message, excluded=True)`: the message stays stored and is no longer shown."""
+        out = set(words.words(name)) & _OUT and words.words(name)[:1] in (("set",), ("mark",))
+        told = out or any(key in _OUT and value.text.lower() == "true" for key, value in keywords)
+        one = [v for _, v in arguments(node) if v.kind == "name" and words.words(v.text)[-1:] in _ONE]
+        if told and one and self.guards.loops.get(id(node)) is not None:
+            self._add("marked_out", node, one[0], 2, "stored")
 
     def _carries_summary(self, value: Node) -> bool:
         """Does a message hold a summary, and not merely the words that ask for one?"""
@@ -220,6 +261,10 @@ class Reader(ContentEffects, LoopEffects):
         target, value = node.kids[0], node.kids[1]
         self._content(node, target, value)
         self._summary_field(node, target, value)
+        self._condensed_content(node, target, value)
+        field = target.text if target.kind == "attr" else target.kids[1].text if target.kind == "index" else ""
+        if field in _OUT and value.text.lower() == "true" and words.words(dotted(target.kids[0]))[-1:] in _ONE:
+            self._add("marked_out", node, target.kids[0], 2, "stored")
         if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self.marker(value) == "shortened":
             self._add("content", node, target.kids[0], 2, "stored", "shortened")
         if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self._tells(value):
@@ -246,6 +291,9 @@ class Reader(ContentEffects, LoopEffects):
             self._replacement(node, value, value, likeness, "returned")
             if value.kind == "list" and value.text == "tuple":
                 self._returned_pair(node, value.kids)
+                for part in value.kids:
+                    if part.kind in ("list", "bin") and self.scope.likeness(part) > 1:
+                        self._replacement(node, part, part, 2, "returned")
             elif value.kind == "call" and last_name(value.kids[0])[:1].isupper():
                 self._returned_pair(node, [v for _, v in arguments(value)])
             if value.kind == "dict":
@@ -264,6 +312,8 @@ class Reader(ContentEffects, LoopEffects):
         """A part of a message list, here or where a name was given its value."""
         if value.kind == "slice":
             return self.scope.likeness(value) > 1
+        if value.kind == "list" and value.text == "list":
+            return any(self._is_cut(k.kids[0]) for k in value.kids if k.kind == "spread")
         if value.kind != "name":
             return False
         return any(
@@ -282,6 +332,9 @@ class Reader(ContentEffects, LoopEffects):
         parts = _parts(value)
         kept = [p for p in parts if self._is_kept(p)]
         fresh = [p for p in parts if self._is_fresh(p)]
+        if value.kind == "name" and value.text not in self.model_names | self.summary_names:
+            # One list by name, `return compacted`: it is rebuilt only if a summary was put into it.
+            fresh = fresh if any(e.kind == "summary_put" for e in self.found) else []
         places = ("attr", "slice", "index") if node.kind == "assign" else ()
         persisted = target.kind in places and not any(_keeps(p) for p in fresh)
         if fresh and (kept or persisted):
@@ -362,6 +415,15 @@ class Reader(ContentEffects, LoopEffects):
         if fed and self._tells_summary(value, self.summary_names):
             self._add("summary_field", node, target, 2, "stored", "summary_value")
 
+    def _condensed_content(self, node: Node, target: Node, value: Node) -> None:
+        """`message.content = compressed` in a loop over messages: each is replaced by what a model made of it."""
+        if target.kind != "attr" or target.kids[0].kind != "name" or target.kids[0].text not in self.scope.elements:
+            return
+        if {"content", "text", "output", "result"} & set(words.words(target.text)):
+            told = self._tells_summary(value, self.summary_names) or self._from_model(value)
+            if told and value.kind in ("name", "call", "attr"):
+                self._add("condensed", node, target.kids[0], 2, "stored", "summary_value")
+
     def _summary_aside(self) -> None:
         """A model's summary kept in a field of its own, while the list it stands for is cut to what is kept."""
         told = [
@@ -377,7 +439,7 @@ class Reader(ContentEffects, LoopEffects):
             target, value = node.kids
             like = max(self.scope.likeness(target), self.scope.likeness(value))
             stands = like > 1 and target.kind == "attr" and not words.SUMMARY.search(target.text)
-            if stands and any(self._is_kept(p) for p in _parts(value)):
+            if stands and (self._empties(node) or any(self._is_kept(p) for p in _parts(value))):
                 self._add("rebuild", node, target, like, "replaced", "summary_value")
                 return
 

@@ -196,6 +196,10 @@ def subject(function: Function, effect: Effect) -> str:
         return "retrieved"
     if found & {"facts", "memories", "entities", "knowledge"}:
         return "memory_store"
+    if "memory" in words.words(function.name) and not any(
+        words.name_likeness(p) > 1 for p in effect.subject.split(".")
+    ):
+        return "memory_store"
     return "history"
 
 

@@ -16,6 +16,8 @@ _KEEPING = bag(
 _READING = bag("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip")
 _ADDING = bag("append extend insert unshift add push update set put")
 _SAYING = bag("content contents text message messages parts string str dict dump format render copy json body")
+# Last touches on a list that is given back: `return self._merge_system(system, kept)`.
+_FINISHING = bag("merge combine concat prepend ensure repair sanitize normalize finalize")
 _RENDERING = bag("format join render format_messages stringify dumps replace format_prompt get_buffer_string f")
 
 
@@ -275,7 +277,11 @@ class Scope:
             return "model"
         if low in _READING:
             return "read"
-        if low in _KEEPING or (name[:1].isupper() and low not in ("error", "exception")):
+        if (
+            low in _KEEPING
+            or _FINISHING & set(words.words(name))
+            or (name[:1].isupper() and low not in ("error", "exception"))
+        ):
             return None
         if low in _ADDING and callee.kind == "attr":
             owner = callee.kids[0]
@@ -306,6 +312,10 @@ class Scope:
                 if len(item.kids) > 1 and (_projects(item.kids[-1]) or not _mentions(item.kids[-1], carried)):
                     continue
                 target = item.kids[0].kids[0] if item.kids[0].kind == "attr" else None
+            elif item.kind == "call" and item.kids[0].kind == "attr" and _adds_message(item.kids[0].text):
+                if not any(_mentions(k, carried) for k in item.kids[1:]):
+                    continue
+                target = item.kids[0].kids[0]
             elif item.kind == "assign" and item.text == "+=":
                 target = item.kids[0]
             if target is None:
@@ -316,6 +326,12 @@ class Scope:
             elif target.kind == "attr":
                 best = better(best, "stored")
         return best
+
+
+def _adds_message(name: str) -> bool:
+    """`add_user_message`, `addAssistantMessage`: a message put on a prompt."""
+    found = words.words(name)
+    return found[:1] in (("add",), ("append",), ("push",)) and found[-1] in ("message", "messages")
 
 
 def _projects(element: Node) -> bool:

@@ -150,6 +150,8 @@ def _function(
             marks.add("chooses_summary")
         elif node.kind == "slice" and any(k.kind not in ("none", "num") for k in node.kids[1:]):
             marks.add("slices")
+            if any(k.kind == "un" and k.text == "-" and k.kids[0].kind != "num" for k in node.kids[1:]):
+                marks.add("variable_tail")
         elif (node.kind == "return" and node.kids and _gives_messages(node.kids[0], scope)) or (
             node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1
         ):

@@ -125,20 +125,24 @@ _MODEL_STRONG = bag(
     "ainvoke_llm invoke_llm call_llm acall_llm llm_call get_llm_response ask_llm query_llm generate_response "
     "chat_completion_stream stream_completion astream_completion streamcompletion streamchat llm_completion "
     "generate_structured_output get_chat_completion run_llm generatejson generate_json send_completion "
-    "request_model_response"
+    "request_model_response chat_complete achat_complete"
 )
 _MODEL_VERBS = bag(
     "chat complete invoke ainvoke call acall generate agenerate predict apredict stream astream run arun run_sync step "
     "astep ask response aresponse respond query prompt send reply areply generate_reply a_generate_reply create "
-    "acreate parse request chat_stream complete_chat get_response get_completion"
+    "acreate parse request chat_stream complete_chat get_response get_completion aask request_async"
 )
 _MODEL_RECEIVERS = bag("llm llms model models lm chatmodel predictor summarizer summariser gateway")
 _CLIENT_RECEIVERS = bag("client provider api handler backend chain runnable completions responses messages")
 _AGENT_VERBS = bag("run arun run_sync step astep invoke ainvoke chat generate prompt ask reply stream")
 _CLIENT_VERBS = bag(
     "chat complete invoke ainvoke generate agenerate predict create acreate stream chat_completion create_stream parse "
-    "createmessage"
+    "createmessage get_response"
 )
+# Pipeline parts named for what they drive: `chat_generator.run(messages)`, `prompt_driver.run(stack)`.
+_PART_RECEIVERS = bag("generator driver")
+_PART_KINDS = bag("chat prompt llm text summary language message completion")
+_PART_VERBS = bag("run arun run_async run_stream generate call invoke stream")
 
 
 _MODEL_SHAPE = re.compile(
@@ -164,7 +168,7 @@ def _is_model_name(name: str) -> bool:
 def is_model_call(callee: str) -> bool:
     """Does a dotted callee look like a call of a language model, or of an agent that wraps one?"""
     parts = callee.split(".")
-    name = parts[-1].lower()
+    name = parts[-1].lower().lstrip("_")
     if name in _MODEL_STRONG or (len(parts) > 1 and _MODEL_SHAPE.match(name)):
         return True
     owner: tuple[str, ...] = words(parts[-2]) if len(parts) > 1 else ()
@@ -181,4 +185,6 @@ def is_model_call(callee: str) -> bool:
         return name in _MODEL_VERBS
     if last in _CLIENT_RECEIVERS:
         return name in _CLIENT_VERBS and (last != "api" or name != "create")
+    if last in _PART_RECEIVERS and _PART_KINDS & set(owner):
+        return name in _PART_VERBS
     return last == "agent" and name in _AGENT_VERBS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 from recollect.analyze import words
@@ -16,6 +17,7 @@ _GENERIC = bag(
     "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error"
 )
 MODEL_REACH = 3
+_ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 
 
 class World:
@@ -30,6 +32,7 @@ class World:
         self.classes: dict[str, list[Class]] = defaultdict(list)
         self.subclasses: dict[str, list[Class]] = defaultdict(list)
         self.imports: dict[str, set[str]] = {}
+        self.aliases: dict[str, dict[str, str]] = {}
         self._index()
         self.callees: dict[str, list[tuple[Call, Function]]] = {}
         self.callers: dict[str, list[tuple[Call, Function]]] = defaultdict(list)
@@ -52,6 +55,9 @@ class World:
                 if names == "*":
                     self.starred.add(module.rpartition("/")[2].split(".")[0 if "/" in module else -1])
             self.imports[file.path] = {n for _, names, _ in file.imports for n in _names(names)}
+            self.aliases[file.path] = {
+                new: old for _, names, _ in file.imports for old, new in _ALIAS.findall(names) if old != new
+            }
         for function in self.functions:
             self.by_name[function.name].append(function)
             if function.owner:
@@ -76,6 +82,8 @@ class World:
     def resolve(self, call: Call, caller: Function) -> list[Function]:
         """The definitions a call may mean, best guess first; empty when the name says too little."""
         name, owner = call.name, call.owner
+        if not owner:
+            name = self.aliases.get(caller.path, {}).get(name, name)
         candidates = self.by_name.get(name)
         if not candidates:
             return []
