@@ -7,6 +7,9 @@ import pytest
 
 from recollect.errors import ModelError
 from recollect.models import remote
+from recollect.models.anthropic import open_anthropic
+from recollect.models.openai import open_openai
+from recollect.runtime import run_blocking
 
 from .conftest import Bench
 from .wire_server import Reply, anthropic_answer, anthropic_stream, openai_answer
@@ -239,3 +242,18 @@ def test_the_sdk_s_own_log_is_silent_only_during_our_calls(bench: Bench, caplog:
 def test_a_credential_is_in_no_error(bench: Bench) -> None:
     bench.server.say(Reply({}, status=401))
     assert "key-1" not in f"{failing(bench)!r}"
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "expected"), [(None, None, 60), (5, None, 5), (None, 120, 120), (5, 20, 5), (5, 2, 2)]
+)
+def test_a_model_has_a_time_limit_of_its_own_and_a_caller_may_ask_for_less(
+    own: float | None, asked: float | None, expected: float
+) -> None:
+
+    for made in (
+        open_openai("m", blocking=True, base_url="http://localhost:1", timeout=own),
+        open_anthropic("m", blocking=True, api_key="k", timeout=own),
+    ):
+        assert made._seconds(asked) == expected
+        run_blocking(made.close())

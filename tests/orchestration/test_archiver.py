@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Archiver
+from recollect import Archiver, Summarizer
 from recollect.engine.core import Core
 from recollect.engine.folding import Folding, old_units
 from recollect.records import Entry, Job, Link, Summary
@@ -280,6 +280,23 @@ async def test_what_is_forgotten_while_a_model_summarises_is_not_in_the_summary(
     assert await memory._core.scan(Summary) == [] and forgets == []
 
 
+async def test_what_is_forgotten_while_a_thread_is_folded_for_its_size_is_not_in_the_summary(
+    open_memory: OpenMemory, runtime: Runtime, run: Run, clock: FakeClock
+) -> None:
+    memory = open_memory(extract=None)
+    thread = await talked(memory, clock, days=1, each=30)
+
+    class Slow(Scripted):
+        async def complete(self, *args: Any, **options: Any) -> Any:
+            await do(memory.forget(message=f"{thread}#3"))
+            return await super().complete(*args, **options)
+
+    model = Slow(runtime.blocking, "The crew mended nets near the pier at noon.")
+    (report,) = await do(memory.process(Summarizer(model, max_tokens=400)))
+    assert report.changed == 0 and model.asked
+    assert await do(memory.threads.summaries(thread)) == []
+
+
 async def test_an_append_while_a_model_summarises_does_not_cost_the_summary(
     open_memory: OpenMemory, runtime: Runtime, clock: FakeClock, run: Run
 ) -> None:
@@ -308,6 +325,24 @@ async def test_a_deleted_thread_ends_its_job(memory: Any, clock: FakeClock, run:
     core = Core(memory._core.shared, Scope(memory.org, None, "processor"))
     assert await Folding(core).archive(job, memory._core.now()) is False
     assert await memory._core.scan(Summary) == []
+
+
+async def test_a_message_with_a_result_and_a_turn_of_its_own_is_not_halved(
+    memory: Any, clock: FakeClock, run: Run
+) -> None:
+    from recollect.context.units import group
+
+    calls = [{"type": "tool_use", "id": id, "name": "weather", "input": {}} for id in ("c1", "lost")]
+    asked = {"role": "assistant", "content": calls}
+    told = [{"type": "tool_result", "tool_use_id": "c1", "content": "sunny"}, {"type": "text", "text": "And now?"}]
+    thread: str = (await do(memory.threads.create("user:ada"))).id
+    border = clock()
+    await do(memory.threads.append(thread, "Weather?", asked, {"role": "user", "content": told}))
+    clock.advance(DAY)
+    await do(memory.threads.append(thread, NOTED))
+    units, _ = group(await do(memory.threads.messages(thread)), memory._core.shared.counter)
+    assert [(unit.position, unit.last) for unit in units] == [(1, 1), (2, 3), (3, 3), (4, 4)]
+    assert old_units(units, border) < 2
 
 
 async def test_a_result_far_behind_its_call_holds_both_together(memory: Any, clock: FakeClock, run: Run) -> None:

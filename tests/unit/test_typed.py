@@ -1,0 +1,48 @@
+"""Struct types that several threads meet for the first time at once: each is made ready by one of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from recollect import typed
+from recollect.extract import model as extraction
+from recollect.models import openai, remote
+from recollect.models.base import Completion
+from recollect.typed import ready
+
+AT = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def all_at_once(work: Callable[[], Any], threads: int = 8) -> list[Any]:
+    start = threading.Barrier(threads)
+
+    def wait_and_work(_: int) -> Any:
+        start.wait()
+        return work()
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(wait_and_work, range(threads)))
+
+
+def test_a_type_is_made_ready_once_and_usable_by_all() -> None:
+    for number in range(50):
+        fields = [(f"f{place}", int | None, None) for place in range(20)]
+        kind = msgspec.defstruct(f"Fresh{number}", fields)
+        found = all_at_once(lambda kind=kind: (ready(kind), msgspec.json.decode(b'{"f3": 7}', type=kind))[1])  # type: ignore[misc]
+        assert [one.f3 for one in found] == [7] * 8
+
+
+def test_answers_of_models_are_read_by_types_made_ready_before() -> None:
+    typed._ready.clear()
+    body = b'{"choices": [{"message": {"content": "hi"}}]}'
+    assert len(all_at_once(lambda: remote.decode("m", body, openai._Answer))) == 8
+    assert openai._Answer in typed._ready
+    answer = Completion("", {"items": []})
+    assert all_at_once(lambda: extraction._check(answer, "hi", AT)) == [([], [])] * 8
+    assert extraction._Answer in typed._ready
