@@ -29,6 +29,8 @@ from .samples import NOW, SECOND
 PROGRAMS = 4000 if os.environ.get("RECOLLECT_SOAK") else 150
 LENGTH = 40
 FAR = NOW + 10**6 * SECOND
+ORG = f"p{uuid.uuid4().hex[:10]}"
+"""Of this process alone: several may work on one server."""
 
 
 class StoreProperties:
@@ -50,13 +52,12 @@ class StoreProperties:
 
 def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
     """Where the answers part, in words; None where they never do. Only the kept operations are run."""
-    org = f"p{uuid.uuid4().hex[:10]}"
     try:
-        return _parting(store, reference, run, seed, org, kept)
+        return _parting(store, reference, run, seed, ORG, kept)
     finally:
-        # Each program begins on an empty store, so that the last of many is as quick as the first.
+        # Each program begins on an empty org, so that the last of many is as quick as the first.
         for each, way in ((store, run), (reference, run_blocking)):
-            way(each.apply([DeleteRange(kind, (org,)) for kind in kinds()], now=NOW))
+            way(each.apply([DeleteRange(kind, (ORG,)) for kind in kinds()], now=NOW))
             while any(way(each.purge(now=FAR)).values()):
                 pass
 
