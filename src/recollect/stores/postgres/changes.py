@@ -48,14 +48,15 @@ class Plan(NamedTuple):
 def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Plan:
     """Statements for the changes; `enter` names the org of those that follow."""
     made = _Planner(now, enter)
-    for place, change in enumerate(changes):
-        if isinstance(change, Append) and change.key is not None and place:
-            # What stands before an append may fail for the very reason that it is done: ask for its receipt first.
+    keyed = [(n, change) for n, change in enumerate(changes) if isinstance(change, Append) and change.key is not None]
+    if [n for n, _ in keyed] != [0]:
+        # What stands before an append may fail for the very reason that it is done: ask for its receipt first. Of
+        # several that are done, the first answers.
+        for place, change in keyed:
             made.ask_receipt(place, change)
     for place in _lock_order(changes):
         made.add(place, changes[place])
-    repeatable = any(isinstance(change, Append) and change.key is not None for change in changes)
-    return Plan(made.steps, made.owners, made.answers, repeatable)
+    return Plan(made.steps, made.owners, made.answers, bool(keyed))
 
 
 class _Planner:

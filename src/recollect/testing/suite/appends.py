@@ -82,6 +82,12 @@ class Appends:
         await store.apply([Put(thread(org, "t")), Put(thread(org, "u")), append(org, "a", key="once")], now=NOW)
         assert await store.apply([append(org, "b", thread="u", key="once")], now=NOW) == [Appended(1, 1)]
 
+    async def test_of_several_keys_that_were_seen_the_first_in_the_batch_answers(self, store: Store, org: str) -> None:
+        await store.apply([Put(thread(org)), append(org, "a", key="one")], now=NOW)
+        await store.apply([append(org, "b", key="two")], now=NOW)
+        done = await store.apply([append(org, "b", key="two"), append(org, "a", key="one")], now=NOW)
+        assert done == [Appended(2, 1, replayed=True), None]
+
     async def test_an_odd_key_replays_only_itself(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org))], now=NOW)
         for number, key in enumerate(ADVERSARIAL, 1):
