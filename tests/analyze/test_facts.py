@@ -189,3 +189,14 @@ def test_parts_named_for_a_model_are_model_calls(callee: str) -> None:
 )
 def test_other_generators_and_drivers_are_not_model_calls(callee: str) -> None:
     assert not words.is_model_call(callee)
+
+
+def test_a_call_that_takes_messages_and_a_system_prompt_is_a_model_call() -> None:
+    assert words.is_asked_like_a_model("engine.step", ("system_prompt", "history"))
+    assert not words.is_asked_like_a_model("engine.step", ("history",))
+    assert not words.is_asked_like_a_model("engine.log", ("system_prompt", "history"))
+
+
+def test_what_is_drawn_is_set_aside() -> None:
+    assert words.is_aside_place("web/src/components/thread/Viewport.tsx")
+    assert not words.is_aside_place("src/components/memory/window.py")

@@ -122,7 +122,7 @@ def model_near_or_given(case: Case) -> bool:
     if not any(words.SUMMARY.search(p.name) for p in case.function.params):
         return False
     return model_near_or_beside(case) or any(
-        above.model_calls
+        above.key in case.world.model_depth
         for _, caller in case.world.callers.get(case.function.key, [])
         for _, above in case.world.callers.get(caller.key, [])
     )

@@ -195,7 +195,8 @@ def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: 
         keywords += tuple(p.text for p in node.kids[-1].kids if p.kind == "pair")
     call = Call(callee, node.line, args, keywords, guards.of.get(id(node), ()))
     record.calls.append(call)
-    if words.is_model_call(callee) and not callee.endswith(".create.bind"):
+    asked = words.is_model_call(callee) or words.is_asked_like_a_model(callee, keywords)
+    if asked and not callee.endswith(".create.bind"):
         record.model_calls.append(call)
     low = call.name.lower()
     removing = low.startswith(("remove", "delete", "drop", "prune", "evict", "archive"))

@@ -41,6 +41,7 @@ PLACES = bag(
 ASIDE_PLACES = bag(
     "telemetry tracing trace logging logger metrics analytics instrumentation callbacks callback tracer otel "
     "observability monitor monitoring dashboard tui screen display widget widgets renderer theme "
+    "observer observers webui audio triggers "
     "detection detector detect stuck replay email gmail imap slack discord telegram whatsapp sms cron scheduler"
 )
 SUMMARY = re.compile(r"summar|condens|compact|compress|distil|digest|recap|abridg|synops|consolidat", re.I)
@@ -114,7 +115,8 @@ def place_likeness(path: str) -> int:
 def is_aside_place(path: str) -> bool:
     """Telemetry, logging and user interface: they read messages and evict nothing."""
     parts = path.rsplit(".", 1)[0].split("/")[-4:]
-    return bool({w for part in parts for w in words(part)} & ASIDE_PLACES)
+    drawn = path.endswith(("sx",)) and "components" in parts  # .tsx and .jsx: what is drawn, not what is sent
+    return drawn or bool({w for part in parts for w in words(part)} & ASIDE_PLACES)
 
 
 _MODEL_STRONG = bag(
@@ -162,6 +164,16 @@ def _is_model_name(name: str) -> bool:
     if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]):
         return False
     return own[-1:] in (("llm",), ("model",), ("agent",))
+
+
+_ASKED_WITH = bag("system_prompt systemprompt chat_provider temperature max_tokens maxtokens")
+
+
+def is_asked_like_a_model(callee: str, keywords: tuple[str, ...]) -> bool:
+    """A call that says so by what goes in: messages, and a system prompt or a temperature beside them."""
+    given = {k.lower() for k in keywords}
+    said = bool(given & {"messages", "history", "prompt"}) and bool(given & _ASKED_WITH)
+    return said and "." in callee and callee.rpartition(".")[2].lower().lstrip("_") in _MODEL_VERBS
 
 
 @lru_cache(maxsize=65536)
