@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from ..errors import InvalidValue, UsageError
+from ..messages import Message
 from ..records import WorkingDocument
 from ..stores.base import Delete, Expect, Put
 from ..typed import ready
@@ -137,11 +138,11 @@ class WorkingMemory(Generic[W]):
         return msgspec.convert(undone[0], Action) if undone else None
 
     async def add_turn(self, *messages: Mapping[str, Any], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the last turns; the oldest beyond the newest 20 go."""
+        """Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it."""
         turns = self._checked({"history": [dict(message) for message in messages]})["history"]
 
         def change(old: dict[str, Any]) -> dict[str, Any]:
-            return {**old, "history": [*old.get("history", ()), *turns][-MAX_TURNS:]}
+            return {**old, "history": _newest([*old.get("history", ()), *turns])}
 
         return self._typed(await self._write(user, session, change))
 
@@ -217,6 +218,20 @@ class WorkingMemory(Generic[W]):
             return msgspec.convert(doc, self._template)
         except msgspec.ValidationError as cause:
             raise InvalidValue(f"the stored working memory does not fit this template: {cause}") from cause
+
+
+def _newest(history: list[Any]) -> list[Any]:
+    """The last turns; where they were cut they do not begin with the results of a call that is gone."""
+    from ..context.units import carries_results
+
+    kept = history[-MAX_TURNS:]
+    while len(kept) < len(history) and kept and carries_results(Message(**_said(kept[0]))):
+        kept = kept[1:]
+    return kept
+
+
+def _said(turn: Mapping[str, Any]) -> dict[str, Any]:
+    return {"role": str(turn.get("role")), "content": turn.get("content")}
 
 
 def _fields(doc: Any) -> dict[str, Any]:

@@ -92,6 +92,22 @@ async def test_the_last_turns_are_bounded(ada: Core) -> None:
     assert doc is not None and [turn["content"] for turn in doc.history] == [str(n) for n in range(10, 30)]
 
 
+async def test_the_last_turns_do_not_begin_with_results_whose_call_is_gone(ada: Core) -> None:
+    working = WorkingMemory(ada)
+    call = {"role": "assistant", "tool_calls": [{"id": "a"}, {"id": "b"}]}
+    results = [
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "2"}]},
+    ]
+    await working.add_turn(call, *results)
+    for number in range(18):
+        doc = await working.add_turn({"role": "user", "content": str(number)})
+    assert [turn["content"] for turn in doc.history] == [str(n) for n in range(18)]
+    await working.clear()
+    doc = await working.add_turn(*results, *({"role": "user", "content": "x"} for _ in range(18)))
+    assert len(doc.history) == 20  # nothing was cut here
+
+
 async def test_a_subclass_adds_fields_and_checks_them(ada: Core) -> None:
     shop = WorkingMemory(ada).template(Shop)
     await shop.set(Shop(cart=["tea"], total=3))
