@@ -147,6 +147,7 @@ def main() -> None:
     a = ap.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = a.keep or Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
         for size in a.sizes:
             one(size, folder, a.rounds)
         if a.scopes:

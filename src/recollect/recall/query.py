@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -68,11 +69,14 @@ def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: 
     for start, end in sorted(spans, reverse=True):
         core = core[:start] + " " + core[end:]
     core = " ".join(core.split())
-    kept = next((t for t in (core, bare, text) if query_terms(t, language)), text)
+    for kept in (core, bare, text):
+        terms = query_terms(kept, language)
+        if terms:
+            break
     ordered = tokens(kept, language)[: 2 * MAX_TERMS]
     return Query(
         text=text,
-        terms=tuple(query_terms(kept, language)[:MAX_TERMS]),
+        terms=tuple(terms[:MAX_TERMS]),
         pairs=frozenset(pairwise(ordered)),
         embed_text=kept,
         content_text=content(kept),
@@ -99,7 +103,7 @@ def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str
     found: dict[str, int] = {}
     aliases: set[str] = set()
     for speaker in speakers:
-        parts = words(speaker)
+        parts = _names(speaker)
         if not parts or parts[0] in ASSISTANT_NAMES or parts[0] in ("user", "human"):
             continue
         for word in place:
@@ -108,6 +112,12 @@ def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str
                 found[speaker] = min(found.get(speaker, len(spoken)), place[word])
                 aliases.add(word)
     return sorted(found, key=lambda name: found[name]), aliases
+
+
+@lru_cache(4096)
+def _names(speaker: str) -> tuple[str, ...]:
+    """The words of a speaker's name; the same few people are asked about again and again."""
+    return tuple(words(speaker))
 
 
 def _without(text: str, names: Iterable[str]) -> str:

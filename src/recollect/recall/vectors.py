@@ -21,9 +21,9 @@ Floats = NDArray[np.float32]
 
 EXACT = 4_096
 SKETCH = 64
-RESCORE = 400
+RESCORE = 200
 """The fewest sketch hits that are compared in full; more where there are more to choose from."""
-RESCORE_SHARE = 500
+RESCORE_SHARE = 250
 _BLOCK = 2_048
 _SPREAD = 32_768
 """From about so many scores, evenly taken, mean and deviation are told."""
