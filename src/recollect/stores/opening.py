@@ -12,6 +12,9 @@ from ..errors import UsageError
 from ..runtime import Runtime
 from .base import Store
 
+IN_RAM = ("memory://", ":memory:")
+"""The second is what people write who know SQLite; a file of that name is what nobody means."""
+
 
 class NothingLasts(UserWarning):
     """Memory was opened with no URL: it lives in RAM and ends with the process."""
@@ -33,7 +36,7 @@ def open_store(url: Any, hot: Any, runtime: Runtime, durability: str) -> Store:
 
 
 def _one(url: Any, runtime: Runtime, durability: str) -> Store:
-    if url is None or url == "memory://":
+    if url is None or url in IN_RAM:
         from .memory import MemoryStore
 
         # Inside open_store, the facade's constructor, then the user's line.
