@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.engine.indexing import BATCH
+from recollect.records import Job
+from recollect.runtime import run_blocking
+from recollect.stores.base import Put
 from recollect.testing import FakeClock
 
 ADA = "user:ada"
@@ -95,3 +99,21 @@ async def test_two_handles_see_what_the_other_writes_and_deletes(memory: Any, op
     await other.threads.delete(id)
     assert await found(memory, "walnut") == ["A walnut chair"]
     assert await found(other, "walnut") == ["A walnut chair"]
+
+
+async def test_however_many_jobs_are_dead_what_is_new_is_found(memory: Any, clock: FakeClock) -> None:
+    core = getattr(memory, "_twin", memory)._core
+    dead = [
+        Job(
+            org=core.org, queue="index", ns=ADA, item=f"fact:{n:04}", status="dead", run_at=clock(), created_at=clock(),
+            updated_at=clock(),
+        )
+        for n in range(BATCH + 1)
+    ]  # fmt: skip
+    applied = core.apply(*(Put(job) for job in dead))
+    if core.runtime.blocking:
+        run_blocking(applied)
+    else:
+        await applied
+    await thread(memory, "The lighthouse stands on the point")
+    assert await found(memory, "lighthouse") == ["The lighthouse stands on the point"]

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ..errors import Conflict, ModelError
+from ..filters import parse_filter
 from ..messages import Message, message_id
 from ..ports import to_micros
 from ..records import Chunk, Document, Entry, Fact, Job, Key, Learning, Mark, Summary, Thread
@@ -25,6 +26,7 @@ BATCH = 500
 SPEAKERS = 64
 STANDING = 16
 FOLDABLE_TOKENS = 500
+_ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -53,8 +55,7 @@ class Indexer:
         total = 0
         for ns in namespaces:
             while True:
-                jobs = await self._core.scan(Job, "index", ns, limit=BATCH)
-                jobs = [job for job in jobs if job.status != "dead"]
+                jobs = await self._core.scan(Job, "index", ns, where=_ALIVE, limit=BATCH)
                 if not jobs:
                     break
                 total += await self.run(ns, jobs)
