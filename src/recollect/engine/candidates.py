@@ -9,15 +9,11 @@ import msgspec
 
 from ..filters import Filter, matches, parse_filter
 from ..ports import to_datetime, to_micros
+from ..recall.reach import DATED, NEAR, NEIGHBOURS_OF
 from ..records import Entry, Key, Mark
 from .core import Core
 
 KINDS = ("message", "fact", "learning", "summary", "document")
-NEIGHBOURS_OF = 4
-"""Turns around the best so many of each arm are looked at too: what follows a mention is often the answer."""
-NEAR = (-2, -1, 1, 2, 3)
-DATED = 40
-"""The nearest of what was said at a time that the question names."""
 READABLE = 5_000
 """Up to so many entries a namespace is read from end to end for a date."""
 PAGE = 2_000

@@ -13,6 +13,7 @@ from ..errors import ModelError, UsageError
 from ..filters import parse_filter
 from ..messages import Message, message_id
 from ..ports import to_micros
+from ..recall.reach import CANDIDATES
 from ..records import Chunk, Entry, Fact, Job, Learning, Mark, Summary
 from ..scope import Namespace
 from .candidates import KINDS, Asked, Candidates, Found
@@ -20,7 +21,6 @@ from .core import Core
 from .indexing import Indexer, fact_text
 
 Spaces = Sequence[str | Namespace] | str | Namespace | None
-CANDIDATES = 40
 MOST_CANDIDATES = 5_000
 _USERS, _PAST_USERS = "user:", "user;"
 """The namespaces of users lie between these two."""

@@ -12,17 +12,11 @@ from recollect.recall.features import Similarity
 from recollect.recall.lexical import LexicalIndex
 from recollect.recall.query import Query
 from recollect.recall.rank import Scored, Weights, rank
+from recollect.recall.reach import CANDIDATES, DATED, NEAR, NEIGHBOURS_OF
 from recollect.recall.signals import NAMES
 from recollect.recall.vectors import VectorIndex
 from recollect.recall.weights import TABLE
 
-CANDIDATES = 64
-"""From each arm; more are taken when more hits are wanted."""
-NEIGHBOURS_OF = 8
-NEAR = (-2, -1, 1, 2, 3)
-"""Turns around the best of each arm are looked at too: what follows a mention is often the answer."""
-DATED = 40
-"""The nearest of what was said at a time that the question names."""
 STANDING = 16
 """Newest standing instructions that are always looked at."""
 _STANDING_BYTE = NAMES.index("standing")
