@@ -132,6 +132,35 @@ def test_a_damaged_file_never_gives_a_wrong_answer(sound: bytes, ram_path: Path)
     assert sum(bool(answers.missing) for answers in asked.values()) <= TIMES // 20
 
 
+def _cell(data: bytes, seq: int) -> tuple[int, int]:
+    """The page of the index where a message's entry is, and its place there."""
+    entry = b"defaultt" + bytes([seq, seq])  # org, thread, number, and the row, which has the same number here
+    assert data.count(entry) == 1
+    page, place = divmod(data.index(entry) - 6, 8192)  # a size and five bytes of types stand before it
+    return page * 8192, place
+
+
+def _led_astray(sound: bytes) -> bytes:
+    """The index of the messages, searched for one number, finds the entry of another."""
+    (page, mine), (same, other) = _cell(sound, 25), _cell(sound, 31)
+    assert page == same
+    start, end = page + 8, page + 8 + 2 * int.from_bytes(sound[page + 3 : page + 5])  # as many places as entries
+    places = sound[start:end]
+    at = next(i for i in range(0, len(places), 2) if places[i : i + 2] == mine.to_bytes(2))
+    return sound[: start + at] + other.to_bytes(2) + sound[start + at + 2 :]
+
+
+def test_an_index_that_leads_to_another_row_is_an_error(
+    sound: bytes, ram_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ram_path / "astray.db"
+    path.write_bytes(_led_astray(sound))
+    assert _questioned(path).wrong == []
+    monkeypatch.setattr("recollect.stores.sqlite.store._misplaced", lambda kind, key: None)
+    path.write_bytes(_led_astray(sound))
+    assert _questioned(path).wrong, "without the check it answers with another message"
+
+
 def test_the_harness_sees_a_store_without_checksums(
     sound: bytes, ram_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

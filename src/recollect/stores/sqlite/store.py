@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, NoReturn
 from zlib import crc32
 
 import apsw
 import msgspec
 
-from ...errors import StoreUnavailable, UsageError
+from ...errors import CorruptRecord, StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
 from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Mark, Record, Tombstone
@@ -144,10 +144,12 @@ class SqliteStore:
     # -- reads
 
     def _get(self, kind: type[R], key: Key, now: int) -> R | None:
-        sql, expires, decode = _getting(kind)
+        sql, expires, decode, width = _getting(kind)
         row = self._connections.read_row(sql, key)
         if row is None or (expires is not None and row[expires] is not None and row[expires] <= now):
             return None
+        if row[:width] != key[:width]:
+            _misplaced(kind, key)
         record: R = decode(row)
         return record
 
@@ -160,11 +162,14 @@ class SqliteStore:
         sql, listed = many_sql(kind, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
         bound = (listed, *keys[0][:shared])
         rows: list[Row] = self._connections.read(lambda cursor: cursor.execute(sql, bound).fetchall())
-        expires = codec(kind).place.get("expires_at")
+        _, expires, decode, width = _getting(kind)
         out: list[R | None] = [None] * len(keys)
         for row in rows:
             if expires is None or live(row[expires], now):
-                out[row[-1]] = _decode(kind, row[:-1])
+                at = row[-1]
+                if row[:width] != keys[at][:width]:
+                    _misplaced(kind, keys[at])
+                out[at] = decode(row[:-1])
         return out
 
     def _scan(
@@ -276,9 +281,20 @@ class SqliteStore:
 
 
 @cache
-def _getting(kind: type[Record]) -> tuple[str, int | None, Callable[[Row], Any]]:
-    """The statement that gets a row, where its expiry is, and what makes a record of it."""
-    return statements(kind).get, codec(kind).place.get("expires_at"), _decoder(kind)
+def _getting(kind: type[Record]) -> tuple[str, int | None, Callable[[Row], Any], int]:
+    """The statement that gets a row, where its expiry is, what makes a record of it, and how long its key is."""
+    key, columns = kind.table.key, column_names(kind)
+    width = len(key) if columns[: len(key)] == key else 0
+    return statements(kind).get, codec(kind).place.get("expires_at"), _decoder(kind), width
+
+
+def _misplaced(kind: type[Record], key: Key) -> NoReturn:
+    """A damaged index leads to a row of another key, whose own checksum is right."""
+    raise CorruptRecord(
+        f"an index of {kind.table.name} leads to another row than the one asked for; restore the file from a backup",
+        table=kind.table.name,
+        key=key,
+    )
 
 
 def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
