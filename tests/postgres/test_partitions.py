@@ -9,9 +9,9 @@ from recollect.messages import Message
 from recollect.records import Fact, FactVersion
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.base import Put
+from recollect.stores.codec import kinds
 from recollect.stores.memory import MemoryStore
 from recollect.stores.postgres import PostgresStore
-from recollect.stores.sqlite.store import all_records
 from recollect.testing.properties import difference
 from recollect.testing.samples import NOW, append, fact, thread
 
@@ -62,7 +62,7 @@ def test_the_fence_stands_around_the_whole_and_each_part(split: tuple[str, Postg
             "SELECT relname::text, relkind::text FROM pg_class WHERE relnamespace = 'recollect'::regnamespace "
             "AND relkind IN ('r', 'p') AND relrowsecurity AND relforcerowsecurity"
         ).fetchall()
-        names = {kind.table.name for kind in all_records()}
+        names = {kind.table.name for kind in kinds()}
         parts = {(f"{name}_{n}", "r") for name in names for n in range(PARTS)}
         assert set(found) == {(name, "p") for name in names} | parts
         connection.execute("SET ROLE recollect_app")
@@ -84,6 +84,6 @@ def test_a_read_of_one_org_touches_one_part(split: tuple[str, PostgresStore]) ->
 def test_doctor_names_the_split_tables(split: tuple[str, PostgresStore]) -> None:
     _, store = split
     found = run_blocking(store.diagnose(deep=True))
-    assert set(found["partitioned"]) == {kind.table.name for kind in all_records()}
+    assert set(found["partitioned"]) == {kind.table.name for kind in kinds()}
     assert found["damaged"] == {} and [text.split()[0] for text in found["problems"]] == ["fsync"]
     run_blocking(store.scrub())

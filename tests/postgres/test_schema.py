@@ -10,17 +10,16 @@ import pytest
 from recollect.errors import SchemaError
 from recollect.records import Record
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.codec import codec
+from recollect.stores.codec import codec, kinds
 from recollect.stores.postgres import PostgresStore
 from recollect.stores.postgres.schema import migrations
-from recollect.stores.sqlite.store import all_records
 
 TYPES = {
     "text": "text", "json": "text", "int": "bigint", "time": "bigint", "real": "double precision",
     "bool": "boolean", "bytes": "bytea",
 }  # fmt: skip
 OURS = {"checksum", "lexemes", "embedding"}
-KINDS = all_records()
+KINDS = kinds()
 
 
 def rows(url: str, text: str, *args: Any) -> list[Any]:

@@ -11,14 +11,14 @@ from recollect.errors import SchemaError
 from recollect.records import Fact, Job, Record, StateEntry
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.base import Delete, DeleteRange, Increment, Put
+from recollect.stores.codec import kinds
 from recollect.stores.postgres import PostgresStore
-from recollect.stores.sqlite.store import all_records
 from recollect.testing.samples import ADVERSARIAL as HARD
 from recollect.testing.samples import NOW, WHEN, entry, fact
 from tests.redis_store.test_tenants import OPERATIONS, work
 from tests.servers.postgres import Postgres
 
-TABLES = [kind.table.name for kind in all_records()]
+TABLES = [kind.table.name for kind in kinds()]
 ADVERSARIAL = [
     "a", "a ", " a", "A", "a:b", "a:b:c", "a%", "a_", "%", "_", "*", "?", "{a}", "{", "}", "[a]", "a'", "a''", '"a"',
     "a\\", "\\", "a;b", "a--", "/*a*/", "$1", "$$", "'; DROP TABLE recollect.facts; --", "a\tb", "a\nb", "é", "e\u0301",

@@ -12,9 +12,10 @@ from recollect import Memory
 from recollect.records import Record
 from recollect.runtime import run_blocking
 from recollect.stores.base import Change, Load, Put
+from recollect.stores.codec import kinds
 from recollect.stores.memory import MemoryStore
 from recollect.testing import FakeClock
-from recollect.testing.samples import bare, full, kinds
+from recollect.testing.samples import bare, full
 from tests.stores import program
 from tests.stores.conftest import STORES, OpenOn
 

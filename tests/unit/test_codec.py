@@ -11,8 +11,8 @@ from recollect.errors import CorruptRecord, InvalidValue
 from recollect.messages import Message
 from recollect.ports import to_datetime, to_micros
 from recollect.records import Fact, Record
-from recollect.stores.codec import checksum, codec, decoded, verify
-from recollect.testing.samples import bare, fact, full, kinds, message
+from recollect.stores.codec import checksum, codec, decoded, kinds, verify
+from recollect.testing.samples import bare, fact, full, message
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)

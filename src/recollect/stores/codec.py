@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 import typing
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from math import isfinite
@@ -79,8 +79,8 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
     return f"kind({', '.join(brief)}) if {' and '.join(empty)} else {full}" if empty else full
 
 
-def kinds() -> Iterator[type[Record]]:
-    """Every kind of record there is, in a fixed order."""
+def kinds() -> list[type[Record]]:
+    """Every kind of record there is, by the name of its table."""
     from ..messages import Message  # noqa: F401  # defined by being imported
 
     found: dict[str, type[Record]] = {}
@@ -88,9 +88,9 @@ def kinds() -> Iterator[type[Record]]:
     while queue:
         kind = queue.pop(0)
         queue.extend(kind.__subclasses__())
-        if "table" in vars(kind):
+        if "table" in vars(kind) and kind.__module__.startswith("recollect."):
             found.setdefault(kind.table.name, kind)
-    yield from found.values()
+    return [found[name] for name in sorted(found)]
 
 
 def checksum(row: Sequence[Any]) -> int:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import typing
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from .. import records
 from ..messages import Message
 from ..ports import to_micros
 from ..records import Fact, Job, Record, StateEntry, Thread
@@ -70,16 +68,6 @@ def job(org: str, item: str = "i", *, queue: str, run_at: datetime = WHEN, **mor
     """A job that is ready at a time."""
     fields: dict[str, Any] = {"ns": "global", "created_at": WHEN, "updated_at": WHEN, **more}
     return Job(org=org, queue=queue, item=item, run_at=run_at, **fields)
-
-
-def kinds() -> list[type[Record]]:
-    """Every kind of record there is."""
-    found = {
-        kind
-        for _, kind in inspect.getmembers(records, inspect.isclass)
-        if issubclass(kind, Record) and kind is not Record and hasattr(kind, "table")
-    }
-    return sorted(found | {Message}, key=lambda kind: kind.table.name)
 
 
 def full(kind: type[Record], org: str) -> Record:

@@ -16,7 +16,7 @@ from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Mark, Record, Tombstone
 from ...runtime import Runtime
 from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, live
-from ..codec import Row, checksum, codec, decoded, pack, verify
+from ..codec import Row, checksum, codec, decoded, kinds, pack, verify
 from .changes import encode_changes, run_changes
 from .changes import lease as give
 from .connection import Connections
@@ -270,7 +270,7 @@ class SqliteStore:
         def work(cursor: apsw.Cursor) -> list[str]:
             # Walks from org to org over the key: the cost follows the orgs, not the rows.
             found: set[str] = set()
-            for name in (kind.table.name for kind in all_records() if kind.table.name != "marks"):
+            for name in (kind.table.name for kind in kinds() if kind.table.name != "marks"):
                 row = cursor.execute(f"SELECT min(org) FROM {name}").fetchone()
                 while row is not None and row[0] is not None:
                     found.add(row[0])
@@ -316,18 +316,7 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
 
 def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
     """Tables whose rows may expire, with their keys."""
-    return [(kind.table.name, kind.table.key) for kind in all_records() if "expires_at" in codec(kind).place]
-
-
-def all_records() -> list[type[Record]]:
-    """Every record that has a table."""
-    found, left = [], [Record]
-    while left:
-        for kind in left.pop().__subclasses__():
-            left.append(kind)
-            if kind.__module__.startswith("recollect."):
-                found.append(kind)
-    return sorted(set(found), key=lambda kind: kind.table.name)
+    return [(kind.table.name, kind.table.key) for kind in kinds() if "expires_at" in codec(kind).place]
 
 
 def _shared(keys: Sequence[Key]) -> int:

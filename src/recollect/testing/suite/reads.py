@@ -8,7 +8,8 @@ import pytest
 from ...filters import parse_filter
 from ...records import Fact, Link, Record, StateEntry, Summary, Thread, WorkingDocument
 from ...stores.base import Delete, Put, Store
-from ..samples import ADVERSARIAL, NOW, WHEN, bare, entry, fact, full, kinds, thread
+from ...stores.codec import kinds
+from ..samples import ADVERSARIAL, NOW, WHEN, bare, entry, fact, full, thread
 
 FILTERS: tuple[tuple[dict[str, object], str], ...] = (
     ({"v": 9}, "a"), ({"v": "9"}, "c"), ({"v": {"$gt": 9}}, "b"), ({"v": {"$gt": "10"}}, "ch"),
