@@ -13,7 +13,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from recollect.recall.stopwords import STOPWORDS
+from recollect.languages import STOP_WORDS
 
 MAX_TERM = 64
 """Longer words (hashes, base64) are cut: the head is enough to find them."""
@@ -36,7 +36,7 @@ _SCRIPTS = (
     (re.compile("[\u0900-\u097f]"), "hindi"),
 )
 _LOCK = Lock()
-_LATIN = tuple(name for name in STOPWORDS if name not in ("english", "russian"))
+_LATIN = tuple(name for name in STOP_WORDS if name not in ("english", "russian"))
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "sv": "swedish", "ru": "russian", "el": "greek", "ar": "arabic", "hi": "hindi", "da": "danish",
@@ -59,12 +59,12 @@ def words(text: str) -> list[str]:
 
 def language_of(found: list[str]) -> str:
     """The Snowball language of some normalised words; English when nothing says otherwise."""
-    english = STOPWORDS["english"]
+    english = STOP_WORDS["english"]
     score = {"english": sum(w in english for w in found)}
     if score["english"] * 5 >= len(found):
         return "english"
     for name in _LATIN:
-        listed = STOPWORDS[name]
+        listed = STOP_WORDS[name]
         score[name] = sum(w in listed for w in found)
     best = max(score, key=lambda name: score[name])
     return best if score[best] >= 2 and score[best] > 2 * score["english"] else "english"
@@ -74,7 +74,7 @@ def tokens(text: str, language: str | None = None) -> list[str]:
     """The index terms of a text, in order, with repeats; `language` is an ISO code or a Snowball name, else guessed."""
     found = words(text)
     chosen = _CODES.get(language, language) if language else language_of(found)
-    stop = STOPWORDS.get(chosen, STOPWORDS["english"])
+    stop = STOP_WORDS.get(chosen, STOP_WORDS["english"])
     out: list[str] = []
     for word in found:
         if word in stop:

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import msgspec
 
+from recollect.languages import STOP_WORDS
 from recollect.recall.analyze import normalise, query_terms, tokens, words
 from recollect.recall.dates import Interval, find_dates
 from recollect.recall.entry import ASSISTANT_NAMES
-from recollect.recall.stopwords import STOPWORDS
 
 _FLAGS = re.IGNORECASE
 _KINDS = (
@@ -90,7 +90,7 @@ def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: 
 
 def content(text: str) -> str:
     """A text without English stop words, or as it is where nothing else is left."""
-    listed = STOPWORDS["english"]
+    listed = STOP_WORDS["english"]
     found = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
     return " ".join(word for word in found if normalise(word) not in listed) or text
 

@@ -1,0 +1,32 @@
+"""Reading the TOML files of a language."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOM = Path(__file__).parent
+_FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "ru")
+"""Where a text fits two languages, the one that stands first is taken; all others follow by their code."""
+_NOT_TOPICS = ("words", "stop", "reading")
+
+
+@cache
+def codes() -> tuple[str, ...]:
+    """The codes of all languages that have a folder."""
+    found = {path.parent.name for path in ROOM.glob("*/stop.toml")}
+    return (*(code for code in _FIRST if code in found), *sorted(found.difference(_FIRST)))
+
+
+@cache
+def read(code: str, name: str) -> dict[str, Any]:
+    """One file of a language; empty where the language has no such file."""
+    path = ROOM / code / f"{name}.toml"
+    return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def topic_files(code: str) -> list[str]:
+    """The names of the files that hold topics."""
+    return sorted(path.stem for path in (ROOM / code).glob("*.toml") if path.stem not in _NOT_TOPICS)

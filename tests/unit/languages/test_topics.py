@@ -1,0 +1,78 @@
+"""The room of languages: topics of keys, how they are told, which language a sentence is in."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import recollect.languages
+from recollect.extract.keys import KEYS
+from recollect.languages import language_of, languages, topic_of, topics
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_key_has_a_topic(key: str) -> None:
+    topic = topic_of(key.replace("<x>", "thing").replace("<category>", "editor"))
+    assert topic is not None
+    assert topic.ask and topic.tell and topic.about
+
+
+def test_the_longest_known_beginning_of_a_key_is_its_topic() -> None:
+    found = {key: topic_of(key) for key in ("allergy.peanuts", "uses.tool.git", "uses.editor", "my.religion")}
+    assert {key: topic and topic.name for key, topic in found.items()} == {
+        "allergy.peanuts": "allergy",
+        "uses.tool.git": "tool",
+        "uses.editor": "uses",
+        "my.religion": "religion",
+    }
+    assert topic_of("nothing.of.the.sort") is None
+
+
+def test_a_language_without_the_topic_falls_back_to_english() -> None:
+    topic = topic_of("allergy.peanuts", "xx")
+    assert topic is not None and topic.lang == "en" and topic.lane == "safety" and topic.importance == 1.0
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("location", "Porto", "lives in Porto"),
+        ("likes.black_coffee", "black coffee", "likes black coffee"),
+        ("likes.black_coffee", False, "dislikes black coffee"),
+        ("allergy.peanuts", True, "allergic to peanuts"),
+        ("number.budget", {"amount": 2500, "unit": "EUR"}, "budget: 2500 EUR"),
+        ("pet.dog", ["Rex", "Bo"], "dog: Rex, Bo"),
+    ],
+)
+def test_a_fact_is_told_without_its_subject(key: str, value: object, told: str) -> None:
+    topic = topic_of(key)
+    assert topic is not None
+    assert topic.tell_value(value, key) == told
+
+
+def test_facts_of_things_are_not_single() -> None:
+    assert {topic.name for topic in topics() if topic.single} >= {"name", "location", "diet"}
+    assert not {topic.name for topic in topics() if topic.single} & {"likes", "allergy", "relation"}
+    assert languages()[0] == "en"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "code"),
+    [
+        ("I live in Porto.", "en"),
+        ("Ich wohne in Porto.", "de"),
+        ("我住在北京", "zh"),
+        ("私は東京に住んでいます", "ja"),
+        ("Mieszkam w Krakowie.", None),
+        ("", None),
+    ],
+)
+def test_the_language_of_a_sentence(sentence: str, code: str | None) -> None:
+    assert language_of(sentence) == code
+
+
+def test_the_room_imports_nothing_of_the_rest() -> None:
+    for path in Path(recollect.languages.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            assert not (isinstance(node, ast.ImportFrom) and node.level > 1), path
+            assert not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recollect")), path
