@@ -28,9 +28,10 @@ def learnings(text: str) -> list[tuple[str | None, Any]]:
 
 
 def test_every_batch_has_sentences_with_and_without_facts() -> None:
-    assert Counter(row["batch"] for row in rows()).keys() == FIRST_LOOK.keys()
-    for batch in FIRST_LOOK:
-        empty = sum(not row["expected"] for row in rows(batch))
+    batches = Counter(row["batch"] for row in rows()).keys()
+    assert batches >= FIRST_LOOK.keys()
+    for batch in batches:
+        empty = sum(not row["expected"] and not row.get("retracts") for row in rows(batch))
         assert empty >= 38
         assert len(list(rows(batch))) - empty >= 78
     texts = [row["text"] for row in rows()]
