@@ -19,8 +19,8 @@ from typing import Any
 
 from recollect.context import Assembly, Context, SlidingWindow, TokenBudget, compress, count_tools, open_counter
 from recollect.context.cache import cached_tokens
-from recollect.context.extract import extract
 from recollect.context.fold import write_fold
+from recollect.context.summarise import extract
 from recollect.messages import Message, as_message
 
 COUNTER = open_counter("o200k_base")

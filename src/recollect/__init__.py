@@ -30,11 +30,11 @@ _HOMES = {
         "TokenBudget", "PromptBuilder", "Context", "compress", "maybe_compress", "Fifo", "SlidingWindow", "Summarize",
         "VectorSwap", "Importance", "ElideToolResults", "Chain", "MemoryItem", "open_counter",
     ),
-    "engine.tasks": ("Checkpoint",),
+    "engine.tasks.tasks": ("Checkpoint",),
     "engine.working": ("Working", "WorkingUser", "Page", "Action", "PlanStep"),
     "engine.profile": ("UserProfile",),
-    "engine.forget": ("Erasure",),
-    "engine.provenance": ("Why",),
+    "engine.forgetting.forget": ("Erasure",),
+    "engine.forgetting.provenance": ("Why",),
     "errors": (
         "RecollectError", "UsageError", "InvalidNamespace", "InvalidFilter", "InvalidValue", "TooLarge", "Unsupported",
         "NotFound", "Conflict", "BudgetError", "StoreError", "StoreUnavailable", "StoreTimeout", "CorruptRecord",
@@ -77,7 +77,8 @@ if TYPE_CHECKING:
     from .context import open_counter as open_counter
     from .engine.assembling import Recall as Recall
     from .engine.events import Event as Event
-    from .engine.forget import Erasure as Erasure
+    from .engine.forgetting.forget import Erasure as Erasure
+    from .engine.forgetting.provenance import Why as Why
     from .engine.inject import Remember as Remember
     from .engine.outbox import Backlog as Backlog
     from .engine.processors import Archiver as Archiver
@@ -91,11 +92,10 @@ if TYPE_CHECKING:
     from .engine.processors import TokenLimiter as TokenLimiter
     from .engine.processors import TtlGarbageCollector as TtlGarbageCollector
     from .engine.profile import UserProfile as UserProfile
-    from .engine.provenance import Why as Why
     from .engine.session import Session as Session
     from .engine.session import SessionState as SessionState
     from .engine.session import Turn as Turn
-    from .engine.tasks import Checkpoint as Checkpoint
+    from .engine.tasks.tasks import Checkpoint as Checkpoint
     from .engine.threads import MessageReceipt as MessageReceipt
     from .engine.working import Action as Action
     from .engine.working import Page as Page

@@ -195,3 +195,8 @@ def document_of(record: Any) -> Mapping[str, Any]:
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     inner = fields.get("metadata", fields.get("value"))
     return {**fields, **inner} if isinstance(inner, dict) else fields
+
+
+def same(field: str, value: str) -> Filter:
+    """A filter for rows whose field has this value."""
+    return Test((field,), "$eq", value)

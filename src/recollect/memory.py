@@ -16,7 +16,8 @@ from .engine.documents import Documents
 from .engine.entities import Entities
 from .engine.events import Listens
 from .engine.facts import Facts
-from .engine.forget import Erasure, Forgetting
+from .engine.forgetting.forget import Erasure, Forgetting
+from .engine.forgetting.provenance import Provenance, Why
 from .engine.health import Health
 from .engine.inject import Injection, Remember, stepped
 from .engine.learnings import Learnings
@@ -25,11 +26,10 @@ from .engine.portable import Portable, Progress, Transfer
 from .engine.processors import Progress as ProcessProgress
 from .engine.processors import Report, run_all
 from .engine.profile import Profile
-from .engine.provenance import Provenance, Why
-from .engine.recall import Recalling, Spaces
+from .engine.recall.recalling import Recalling, Spaces
 from .engine.session import Ended, Session, Turn
 from .engine.state import State
-from .engine.tasks import Tasks
+from .engine.tasks.tasks import Tasks
 from .engine.threads import MessageReceipt, Threads
 from .engine.working import Working, WorkingMemory
 from .records import Fact

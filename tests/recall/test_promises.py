@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.engine.indexing import BATCH
+from recollect.engine.recall.indexing import BATCH
 from recollect.records import Job
 from recollect.runtime import run_blocking
 from recollect.stores.base import Put

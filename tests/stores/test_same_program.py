@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from recollect.engine import audit, taskrun
+from recollect.engine import audit
+from recollect.engine.tasks import run as taskrun
 from recollect.filters import matches
 from recollect.testing import FakeClock
 from tests.stores import program

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.recall import Recalling
+from recollect.engine.recall.recalling import Recalling
 from recollect.records import Job
 from recollect.scope import Scope
 from recollect.testing import FakeClock

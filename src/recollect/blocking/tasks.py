@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..engine import taskrun
-from ..engine import tasks as engine
-from ..engine.steps import NOTHING
-from ..engine.tasks import Checkpoint
+from ..engine.tasks import run as taskrun
+from ..engine.tasks import tasks as engine
+from ..engine.tasks.steps import NOTHING
+from ..engine.tasks.tasks import Checkpoint
 from ..records import Task
 from ..runtime import run_blocking
 from ..scope import Namespace

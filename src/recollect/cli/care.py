@@ -8,7 +8,7 @@ import time
 import click
 import msgspec
 
-from ..engine.forget import Erasure
+from ..engine.forgetting.forget import Erasure
 from ..errors import StoreError, UsageError
 from .session import Session, cell, plain, progress, session_of
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from ..messages import Message
-from .extract import extract
 from .fence import clean, fence, render_summary
 from .measure import text_message
 from .plan import Aid, Digest
 from .render import transcript
+from .summarise import extract
 from .tokens import Counter, open_counter
 from .units import Unit, said
 

@@ -12,7 +12,7 @@ from ..messages import Message
 from ..records import Mark, Summary
 from .core import Core
 from .learnings import Learnings
-from .recall import Recalling, Spaces
+from .recall.recalling import Recalling, Spaces
 from .threads import Threads
 
 if TYPE_CHECKING:

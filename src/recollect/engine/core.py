@@ -14,8 +14,9 @@ from ..ports import Clock, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Key, Record
 from ..runtime import Runtime
 from ..scope import Scope
-from ..stores.base import Append, Appended, Change, Put, Store, Stored
+from ..stores.base import Append, Appended, Change, Delete, Put, Store, Stored
 from .events import Events
+from .locks import KeyedLocks
 
 R = TypeVar("R", bound=Record)
 RETRIES = 40
@@ -42,6 +43,8 @@ class Shared:
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
+        self.entity_locks = KeyedLocks(runtime)
+        self.working_locks = KeyedLocks(runtime)
         self.worker: Any = None
         """The in-process worker, where there is one."""
         self._counter: Any = None
@@ -86,7 +89,7 @@ class Shared:
         """The embedder as a coroutine surface, made on first use; None where recall is lexical only."""
         spec = self.parts.get("embedder", "default")
         if self._embedder is None and spec is not None:
-            from .embedding import Embedding
+            from .recall.embedding import Embedding
 
             self._embedder = Embedding(spec, self.runtime)
         return self._embedder
@@ -231,6 +234,15 @@ class Core:
             self.shared.emit("forget", org=event.org, kind=event.kind, fingerprint=event.subject, rows=rows)
         elif event.kind in ("fact", "learning"):
             self.shared.emit(event.kind, org=event.org, id=event.subject, action=event.action)
+
+    def pending(self, kind: type[R], key: Key) -> tuple[bool, R | None]:
+        """Whether the open batch has written this row already, and as what: a batch reads its own writes."""
+        for change in reversed(self.batch or ()):
+            if isinstance(change, Put) and type(change.record) is kind and change.record.row_key == key:
+                return True, change.record
+            if isinstance(change, Delete) and change.kind is kind and change.key == key:
+                return True, None
+        return False, None
 
     async def commit(self, batch: Core) -> list[Any]:
         """Apply what a batch collected."""

@@ -21,7 +21,6 @@ from ..records import CachedEntity, Key
 from ..stores.base import Delete, DeleteRange, Expect, Put
 from ..values import check_name, encode_json
 from .core import Core
-from .keyed import locks_of
 
 Loader = Callable[..., Any | Awaitable[Any]]
 Seconds = float | timedelta
@@ -132,7 +131,7 @@ class Entities:
 
     async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> Any:
         arrived = self._office.finished
-        async with locks_of(self._core, "entity").hold(key):
+        async with self._core.shared.entity_locks.hold(key):
             failed = self._office.failed.get(key)
             if failed is not None and failed[0] > arrived:
                 # The load this caller waited for has failed: it shares the failure as it would have shared the value.

@@ -16,7 +16,7 @@ from .assembling import Assembling, Recall, _spec
 from .core import Core
 from .facts import Facts
 from .learnings import Learnings
-from .recall import Recalling
+from .recall.recalling import Recalling
 from .state import State
 from .threads import Threads
 from .working import Working, WorkingMemory

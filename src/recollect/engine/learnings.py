@@ -24,7 +24,6 @@ from ..values import check_name, check_text
 from .audit import audit
 from .core import Core
 from .facts import checked_limit, index_job
-from .keyed import pending
 
 TYPES = ("preference", "pattern", "correction")
 MAX_CONTENT = 10_000
@@ -183,7 +182,7 @@ class Learnings:
 
     async def _read(self, ns: str, id: str) -> tuple[bool, Learning | None]:
         """Whether this batch wrote it already, and the learning."""
-        known, row = pending(self._core, Learning, (self._core.org, ns, id))
+        known, row = self._core.pending(Learning, (self._core.org, ns, id))
         return (True, row) if known else (False, await self._core.get(Learning, ns, id))
 
     async def _refused(self, new: Learning) -> bool:

@@ -25,7 +25,7 @@ from ..scope import Scope
 from ..stores.base import Change, Expect, Put
 from .core import Core, Shared
 from .derive import REREAD, Deriver, permanent
-from .indexing import Indexer
+from .recall.indexing import Indexer
 from .threads import MessageReceipt, receipt_states
 
 QUEUES = ("index", "derive", REREAD)

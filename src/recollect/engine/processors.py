@@ -20,8 +20,8 @@ from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
 from .derive import REREAD
 from .folding import Folding
-from .indexing import texts_of
 from .outbox import Jobs, Outbox
+from .recall.indexing import texts_of
 
 PAGE = 500
 CLAIMED = 16

@@ -21,7 +21,7 @@ from .core import Core
 from .derive import PASSING
 from .folding import Folding
 from .outbox import Outbox
-from .retrievals import CachedAssembling
+from .recall.retrievals import CachedAssembling
 from .state import State
 from .threads import MessageReceipt, Threads
 

@@ -19,7 +19,6 @@ from ..stores.base import Delete, Expect, Put
 from ..typed import ready
 from ..values import check_name, encode_json
 from .core import Core
-from .keyed import locks_of, pending
 
 WORKING_TTL = timedelta(hours=24)
 MAX_ACTIONS = 20
@@ -91,7 +90,7 @@ class WorkingMemory(Generic[W]):
     async def get(self, user: str | None = None, session: str | None = None) -> W | None:
         """The document, or None where there is none (any more)."""
         key = self._key(user, session)
-        written, found = pending(self._core, WorkingDocument, key)
+        written, found = self._core.pending(WorkingDocument, key)
         if not written:
             found = await self._core.get(WorkingDocument, *key[1:])
         return None if found is None else self._typed(found.doc)
@@ -166,7 +165,7 @@ class WorkingMemory(Generic[W]):
         key = self._key(user, session)
 
         async def attempt() -> dict[str, Any]:
-            written, old = pending(self._core, WorkingDocument, key)
+            written, old = self._core.pending(WorkingDocument, key)
             if not written:
                 old = await self._core.get(WorkingDocument, *key[1:])
             doc = change(dict(old.doc) if old else {})
@@ -178,7 +177,7 @@ class WorkingMemory(Generic[W]):
 
         if self._core.batch is not None:
             return await attempt()
-        async with locks_of(self._core, "working").hold(key):
+        async with self._core.shared.working_locks.hold(key):
             done: dict[str, Any] = await self._core.retry(attempt)
             return done
 

@@ -17,8 +17,8 @@ from recollect.context import (
     open_counter,
     summarize,
 )
-from recollect.context.extract import extract, subject_of
 from recollect.context.summaries import SYSTEM_PROMPT, invented_share, parse, prompt
+from recollect.context.summarise import extract, subject_of
 from recollect.errors import BudgetError
 from recollect.messages import Message
 

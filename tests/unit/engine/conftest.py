@@ -12,7 +12,7 @@ from recollect.engine.entities import Entities
 from recollect.engine.facts import Facts
 from recollect.engine.learnings import Learnings
 from recollect.engine.state import State
-from recollect.engine.tasks import Tasks
+from recollect.engine.tasks.tasks import Tasks
 from recollect.engine.threads import Threads
 from recollect.engine.working import WorkingMemory
 from recollect.records import Entry, Mark, Summary

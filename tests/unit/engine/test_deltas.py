@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.engine import image as image_module
-from recollect.engine.deltas import decode_edits, diff, encode_edits, patch
-from recollect.engine.image import Image
+from recollect.engine.tasks import segments as image_module
+from recollect.engine.tasks.deltas import decode_edits, diff, encode_edits, patch
+from recollect.engine.tasks.segments import Image
 from recollect.errors import InvalidValue, TooLarge
 
 texts = st.text(alphabet='ab{}[],":é\u0000', max_size=120)

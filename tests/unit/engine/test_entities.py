@@ -150,8 +150,7 @@ async def _at_once(core: Core, entities: Entities, load: Any, gate: threading.Ev
             return error
 
     def waiting() -> int:
-        locks = core.shared.parts.get("entity locks")
-        return sum(users for _, users in locks._held.values()) if locks else 0
+        return sum(users for _, users in core.shared.entity_locks._held.values())
 
     if core.runtime.blocking:
         results: list[Any] = []

@@ -10,7 +10,7 @@ from recollect.engine.core import Core
 from recollect.engine.documents import Documents
 from recollect.engine.entities import Entities
 from recollect.engine.facts import Facts
-from recollect.engine.forget import Forgetting
+from recollect.engine.forgetting.forget import Forgetting
 from recollect.engine.learnings import Learnings
 from recollect.engine.portable import KINDS
 from recollect.engine.state import State

@@ -4,8 +4,8 @@ import pytest
 
 from recollect.engine.core import Core
 from recollect.engine.facts import Facts
+from recollect.engine.forgetting.provenance import Provenance
 from recollect.engine.learnings import Learnings
-from recollect.engine.provenance import Provenance
 from recollect.engine.threads import Threads
 from recollect.errors import NotFound, UsageError
 from recollect.records import Summary

@@ -8,7 +8,7 @@ import pytest
 from recollect.engine.audit import Audit
 from recollect.engine.core import Core
 from recollect.engine.facts import Facts
-from recollect.engine.tasks import Checkpoint, Tasks
+from recollect.engine.tasks.tasks import Checkpoint, Tasks
 from recollect.engine.threads import Threads
 from recollect.errors import Conflict, CorruptRecord, InvalidValue, LeaseLost, NotFound, TooLarge, UsageError
 from recollect.records import CheckpointStep, Task

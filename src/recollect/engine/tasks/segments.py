@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InvalidValue, TooLarge
-from ..values import MAX_VALUE_BYTES, encode_json
+from ...errors import InvalidValue, TooLarge
+from ...values import MAX_VALUE_BYTES, encode_json
 from .deltas import Edits, add_copy, add_diff, add_insert
 from .packed import Packed
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from ..errors import NotFound, StoreError, Unsupported, UsageError
-from ..messages import message_id
-from ..records import Fact, Job, Key
-from ..stores.base import Absence, Delete, Put, Scrubs, Verifies
-from ..values import check_name, decode_json, encode_json
-from .audit import audit
-from .core import Core
+from ...errors import NotFound, StoreError, Unsupported, UsageError
+from ...messages import message_id
+from ...records import Fact, Job, Key
+from ...stores.base import Absence, Delete, Put, Scrubs, Verifies
+from ...values import check_name, decode_json, encode_json
+from ..audit import audit
+from ..core import Core
 from .erase import Eraser, fingerprint, thread_of, thread_row
 from .lineage import namespaced
 
@@ -98,7 +98,7 @@ class Forgetting:
 
     async def forgotten(self, *sources: str) -> bool:
         """Whether one of these sources (messages, threads, documents) was forgotten: nothing may be derived from it."""
-        from ..records import Tombstone
+        from ...records import Tombstone
 
         ids = [id for source in sources for id in (source, source.rpartition("#")[0]) if id]
         return any(await self._core.get_many(Tombstone, [("source", fingerprint(id)) for id in ids]))

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ..messages import Message
-from ..records import (
+from ...messages import Message
+from ...records import (
     CachedEntity,
     CheckpointStep,
     Document,
@@ -19,7 +19,7 @@ from ..records import (
     Summary,
     WorkingDocument,
 )
-from ..values import decode_json, encode_json
+from ...values import decode_json, encode_json
 
 LONG = 16
 SHORT = 8

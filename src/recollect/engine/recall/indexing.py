@@ -12,15 +12,15 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Conflict, ModelError
-from ..filters import parse_filter
-from ..messages import Message, message_id
-from ..ports import to_micros
-from ..records import Chunk, Document, Entry, Fact, Job, Key, Learning, Mark, Summary, Thread
-from ..stores.base import Change, Delete, Expect, Put
-from ..values import encode_json
-from .core import Core
-from .facts import index_job
+from ...errors import Conflict, ModelError
+from ...filters import parse_filter
+from ...messages import Message, message_id
+from ...ports import to_micros
+from ...records import Chunk, Document, Entry, Fact, Job, Key, Learning, Mark, Summary, Thread
+from ...stores.base import Change, Delete, Expect, Put
+from ...values import encode_json
+from ..core import Core
+from ..facts import index_job
 
 BATCH = 500
 SPEAKERS = 64
@@ -231,7 +231,7 @@ class Indexer:
         return await self._core.runtime.call(_analysed, drafts, vectors, name, stamp)
 
     async def _vectors(self, texts: Sequence[str]) -> tuple[Any, str | None]:
-        from ..recall.vectors import encode_many
+        from ...recall.vectors import encode_many
 
         embedder = self._core.shared.embedder
         if embedder is None:
@@ -245,9 +245,9 @@ class Indexer:
 
 
 def _analysed(drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int) -> list[Entry]:
-    from ..recall.analyze import token_string
-    from ..recall.entry import MAX_CONTEXT_TERMS
-    from ..recall.signals import signals
+    from ...recall.analyze import token_string
+    from ...recall.entry import MAX_CONTEXT_TERMS
+    from ...recall.signals import signals
 
     out = []
     for i, draft in enumerate(drafts):
@@ -308,8 +308,8 @@ def _entry(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Entry
 
 def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
     """The statistics of a namespace with these entries added."""
-    from ..recall.entry import is_assistant
-    from ..recall.signals import NAMES
+    from ...recall.entry import is_assistant
+    from ...recall.signals import NAMES
 
     standing_at = NAMES.index("standing")
     old: dict[str, Any] = detail or {}

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InvalidValue
+from ...errors import InvalidValue
 
 _pack_into = msgspec.msgpack.Encoder().encode_into
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Conflict, InvalidValue, LeaseLost, NotFound
-from ..ports import to_micros
-from ..records import CheckpointStep, Task
-from ..scope import Namespace
-from ..stores.base import Delete, DeleteRange
-from ..values import check_name, decode_json
-from .audit import audit
-from .core import Core
+from ...errors import Conflict, InvalidValue, LeaseLost, NotFound
+from ...ports import to_micros
+from ...records import CheckpointStep, Task
+from ...scope import Namespace
+from ...stores.base import Delete, DeleteRange
+from ...values import check_name, decode_json
+from ..audit import audit
+from ..core import Core
+from .run import TaskRun
 from .steps import Saved, load, refuse_taken, restore, save_changes
-from .taskrun import TaskRun
 
 KEPT_TEXTS = 16
 """How many tasks a handle remembers the last saved text of, so that `save` need not read it back."""

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ModelError, UsageError
-from ..filters import parse_filter
-from ..messages import Message, message_id
-from ..ports import to_micros
-from ..recall.reach import CANDIDATES
-from ..records import Chunk, Entry, Fact, Job, Learning, Mark, Summary
-from ..scope import Namespace
+from ...errors import ModelError, UsageError
+from ...filters import parse_filter
+from ...messages import Message, message_id
+from ...ports import to_micros
+from ...recall.reach import CANDIDATES
+from ...records import Chunk, Entry, Fact, Job, Learning, Mark, Summary
+from ...scope import Namespace
+from ..core import Core
 from .candidates import KINDS, Asked, Candidates, Found
-from .core import Core
 from .indexing import Indexer, fact_text
 
 Spaces = Sequence[str | Namespace] | str | Namespace | None
@@ -47,7 +47,7 @@ class Recalling:
         min_score: float | None = None,
     ) -> list[Any]:
         """The hits that matter most, best first; everything written before the call can be found."""
-        from ..recall.query import analyse
+        from ...recall.query import analyse
 
         if not isinstance(query, str):
             raise UsageError("a query is text")
@@ -126,7 +126,7 @@ class Recalling:
     async def _answers(
         self, entries: Sequence[Entry], ranking: Any, top_k: int, max_tokens: int | None, min_score: float | None
     ) -> list[Any]:
-        from ..recall.select import distinct, fill, merge_chunks
+        from ...recall.select import distinct, fill, merge_chunks
 
         if not entries:
             return []
@@ -189,9 +189,9 @@ def _rank(
     contextual: bool,
 ) -> Any:
     """All candidates in one ranking: statistics are those of the namespaces together."""
-    from ..recall.entry import ScopeStats
-    from ..recall.features import Similarity
-    from ..recall.rank import ranking
+    from ...recall.entry import ScopeStats
+    from ...recall.features import Similarity
+    from ...recall.rank import ranking
 
     details = [mark.detail for _, mark in scopes]
     total = sum(detail.get("entries", 0) for detail in details)
@@ -212,7 +212,7 @@ def _rank(
 
 def _columns(entries: Sequence[Entry]) -> Any:
     """Stored entries as ranking sees them; making an object of each would cost as much as ranking them."""
-    from ..recall.features import table
+    from ...recall.features import table
 
     return table(
         kind=[e.kind for e in entries],
@@ -231,7 +231,7 @@ def _columns(entries: Sequence[Entry]) -> Any:
 
 def _in_order(entries: Sequence[Entry], ranking: Any, min_score: float | None) -> Iterator[Any]:
     """The candidates best first, made only as far as they are looked at."""
-    from ..recall.rank import Scored
+    from ...recall.rank import Scored
 
     for place in ranking.order:
         score = float(ranking.score[place])
@@ -278,14 +278,14 @@ def _seen(entry: Entry) -> Any:
 
 @cache
 def _seen_type() -> Any:
-    from ..recall.entry import Entry as Seen
+    from ...recall.entry import Entry as Seen
 
     return Seen
 
 
 def _hit(scored: Any, reasons: Any) -> Any:
-    from ..ports import to_datetime
-    from ..recall.hit import Hit
+    from ...ports import to_datetime
+    from ...recall.hit import Hit
 
     entry = scored.entry
     kind = "document" if entry.kind == "chunk" else entry.kind

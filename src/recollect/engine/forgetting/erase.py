@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from ..messages import Message, message_id
-from ..ports import to_datetime
-from ..records import (
+from ...filters import same
+from ...messages import Message, message_id
+from ...ports import to_datetime
+from ...records import (
     AuditEvent,
     CachedEntity,
     CheckpointStep,
@@ -38,12 +39,11 @@ from ..records import (
     Tombstone,
     WorkingDocument,
 )
-from ..stores.base import Change, Delete, DeleteRange, Expect, Load, Put
-from .core import Core, R
-from .documents import removal
-from .facts import Facts, index_job
-from .filtered import same
-from .indexing import statistics
+from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put
+from ..core import Core, R
+from ..documents import removal
+from ..facts import Facts, index_job
+from ..recall.indexing import statistics
 from .lineage import namespaced
 from .needles import Needles
 

@@ -8,13 +8,13 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..errors import Conflict, LeaseLost, UsageError
-from ..ports import to_micros, ttl_micros
-from ..records import Task
-from ..stores.base import Appended, Change
-from ..values import check_name
-from .audit import audit
-from .core import Core
+from ...errors import Conflict, LeaseLost, UsageError
+from ...ports import to_micros, ttl_micros
+from ...records import Task
+from ...stores.base import Appended, Change
+from ...values import check_name
+from ..audit import audit
+from ..core import Core
 from .steps import NOTHING, Saved, load, moved, refuse_taken, save_changes, written
 
 T = TypeVar("T")

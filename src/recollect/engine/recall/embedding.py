@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ModelError, RecollectError, UsageError
-from ..runtime import Runtime
+from ...errors import ModelError, RecollectError, UsageError
+from ...runtime import Runtime
 
 
 class Embedding:
     """Turns texts into unit vectors; local work goes where it does not stall a loop."""
 
     def __init__(self, spec: Any, runtime: Runtime) -> None:
-        from ..embed import open_embedder
+        from ...embed import open_embedder
 
         inner = open_embedder(spec, blocking=runtime.blocking)
         if inner is None:

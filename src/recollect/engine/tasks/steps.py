@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Conflict, CorruptRecord
-from ..records import CheckpointStep, Task
-from ..stores.base import Change, DeleteRange, Expect, Load
-from ..values import check_name, decode_json
-from .core import Core
+from ...errors import Conflict, CorruptRecord
+from ...records import CheckpointStep, Task
+from ...stores.base import Change, DeleteRange, Expect, Load
+from ...values import check_name, decode_json
+from ..core import Core
 from .deltas import Edits, decode_edits, encode_edits, patch
-from .image import Image
+from .segments import Image
 
 MAX_DELTAS = 512
 """Deltas between two snapshots at most: bounds what a resume must read."""

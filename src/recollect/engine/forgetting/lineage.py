@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from ..errors import InvalidNamespace, UsageError
-from ..messages import Message, message_id
-from ..records import Chunk, Document, Fact, FactVersion, Learning, Link, Record, Summary, Thread
-from ..scope import Namespace
-from ..values import check_name
-from .core import Core
+from ...errors import InvalidNamespace, UsageError
+from ...messages import Message, message_id
+from ...records import Chunk, Document, Fact, FactVersion, Learning, Link, Record, Summary, Thread
+from ...scope import Namespace
+from ...values import check_name
+from ..core import Core
 
 
 async def find(core: Core, item: Any) -> Record | None:

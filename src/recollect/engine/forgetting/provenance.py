@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from ..errors import NotFound
-from ..messages import Message
-from ..records import Record, Summary
-from .core import Core
+from ...errors import NotFound
+from ...messages import Message
+from ...records import Record, Summary
+from ..core import Core
 from .lineage import find, reference, sources_of
 
 MAX_STEPS = 1000

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from ..filters import Filter, matches, parse_filter
-from ..ports import to_datetime, to_micros
-from ..recall.reach import DATED, NEAR, NEIGHBOURS_OF
-from ..records import Entry, Key, Mark
-from .core import Core
+from ...filters import Filter, matches, parse_filter
+from ...ports import to_datetime, to_micros
+from ...recall.reach import DATED, NEAR, NEIGHBOURS_OF
+from ...records import Entry, Key, Mark
+from ..core import Core
 
 KINDS = ("message", "fact", "learning", "summary", "document")
 READABLE = 5_000
@@ -134,7 +134,7 @@ class Candidates:
 
     async def _by_words(self, scoped: Scoped, mark: Mark, count: int, found: Found) -> list[Key]:
         """Entries that share words with the question, best first; the key of each."""
-        from ..recall.lexical import select_terms
+        from ...recall.lexical import select_terms
 
         entries = mark.detail.get("entries", 0)
         frequency = await self._frequency(scoped, self._query.terms, entries)
@@ -213,9 +213,9 @@ class Candidates:
         return scoped
 
     def _fresh(self, ns: str, name: str | None) -> Scoped:
-        from ..recall.lexical import LexicalIndex
-        from ..recall.vectors import VectorIndex
-        from ..stores.base import SearchesText, SearchesVectors
+        from ...recall.lexical import LexicalIndex
+        from ...recall.vectors import VectorIndex
+        from ...stores.base import SearchesText, SearchesVectors
 
         store = self._core.store
         scoped = Scoped(self._core.org, ns, embedder=name)
@@ -300,7 +300,7 @@ def _sampled(sample: Any, vector: Any) -> tuple[int, float, float]:
     """How cosines lie over a namespace, from some of its vectors."""
     import numpy as np
 
-    from ..recall.vectors import decode
+    from ...recall.vectors import decode
 
     if not sample:
         return 0, 0.0, 0.0

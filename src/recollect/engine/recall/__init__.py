@@ -1,0 +1,1 @@
+"""Recall over a store: indexing, candidates, and the ranking of what was found."""

@@ -1,0 +1,1 @@
+"""Tasks: checkpoints, leases, and the saved steps a state is rebuilt from."""
