@@ -14,7 +14,7 @@ SOURCE = Path(recollect.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 HEAVY = ("numpy", "apsw", "psycopg", "redis", "click", "rich", "wordllama", "splintr", "httpx", "asyncio",
          "tree_sitter", "openai", "anthropic",
-         "simsimd", "pytest", "opentelemetry", "snowballstemmer", "tokenizers")  # fmt: skip
+         "simsimd", "safetensors", "pytest", "opentelemetry", "snowballstemmer", "tokenizers")  # fmt: skip
 # Lower may not import higher: facades -> engine -> context, recall, stores -> records.
 LAYERS = {
     "records.py": 0,

@@ -17,6 +17,7 @@ DEFAULT_COUNTER = "o200k_base"
 ENCODINGS = ("o200k_base", "cl100k_base")
 CHARACTERS_PER_TOKEN = 4
 _MEMO_ENTRIES = 1 << 16
+_CACHED_WORDS = 1 << 14
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
 
 
@@ -139,23 +140,27 @@ class Encoding(Counter):
     """An exact encoding; its ranks are loaded when something is first counted, not when the counter is made."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, self._load)
+        super().__init__(name, self._exact)
+        self._tokenizer: Any = None
 
-    def _load(self, text: str) -> int:
-        # Not splintr: it is as exact, but 24 µs on a fresh 300-character text against 3.4, and keeps the texts.
-        import quicktok
+    @property
+    def cached_words(self) -> int:
+        """How many words the tokenizer remembers, those that are not one token."""
+        return 0 if self._tokenizer is None else int(self._tokenizer.cache_len)
 
-        exact: Callable[[str], int] = quicktok.get_encoding(self._name).count
+    def _exact(self, text: str) -> int:
+        if self._tokenizer is None:
+            import splintr
 
-        def count(text: str) -> int:
-            try:
-                return exact(text)
-            except (UnicodeEncodeError, TypeError):
-                # Lone surrogates cannot be sent either; what is sent in their place is a question mark.
-                return exact(text.encode("utf-8", "replace").decode())
-
-        self._encode = count
-        return count(text)
+            self._tokenizer = splintr.Tokenizer.from_pretrained(self._name)
+        elif self._tokenizer.cache_len > _CACHED_WORDS:
+            # In a long-lived process the tokenizer's cache would come to hold most rare words ever said.
+            self._tokenizer.clear_cache()
+        try:
+            return len(self._tokenizer.encode_ordinary(text))
+        except UnicodeEncodeError:
+            # Lone surrogates cannot be sent either; what is sent in their place is a question mark.
+            return len(self._tokenizer.encode_ordinary(text.encode("utf-8", "replace").decode()))
 
 
 def _hugging_face(tokenizer: Any) -> Counter:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from recollect.context.measure import (
     measure_openai,
     stored_tokens,
 )
+from recollect.context.tokens import Encoding
 from recollect.errors import UsageError
 from recollect.messages import Message, as_message
 
@@ -40,6 +42,23 @@ def test_known_counts_of_both_encodings() -> None:
     assert open_counter("cl100k_base").count("tiktoken is great!") == 6
     assert open_counter().count("hello world") == 2
     assert open_counter().name == "o200k_base"
+
+
+@pytest.mark.parametrize(("column", "encoding"), [(1, "o200k_base"), (2, "cl100k_base")])
+def test_counts_of_many_texts_are_those_of_another_tokenizer(column: int, encoding: str) -> None:
+    # Counted by quicktok, which is not a dependency: languages, code, numbers, emoji, odd spaces, noise.
+    rows = json.loads((Path(__file__).parents[2] / "data" / "token_counts.json").read_text("utf-8"))
+    counter = open_counter(encoding)
+    assert len(rows) == 300
+    assert [row[0] for row in rows if counter.count(row[0]) != row[column]] == []
+
+
+def test_the_tokenizer_does_not_keep_every_word_ever_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.context.tokens._CACHED_WORDS", 10)
+    counter = Encoding("o200k_base")
+    counts = [counter.count(f"zqxw{number}vkjh is no word") for number in range(50)]
+    assert counts == [open_counter().count(f"zqxw{number}vkjh is no word") for number in range(50)]
+    assert counter.cached_words <= 10 + 8
 
 
 def test_lone_surrogates_are_counted_and_not_refused() -> None:

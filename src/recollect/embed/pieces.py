@@ -1,0 +1,100 @@
+"""The tokenizer of the default embedder: byte-pair encoding over the vocabulary of Llama 2, in plain Python.
+
+It gives the ids that Hugging Face's `tokenizers` gives for the same vocabulary (a test compares them), without that
+package, which pulls in an HTTP client and twenty others. Text is cut before each run of spaces, which no token spans,
+so most of the work is one lookup per word in a cache.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+_SPACE = "▁"
+_FIRST_WORD = 259
+"""Smaller ids are <unk>, <s>, </s> and the 256 single bytes; text never merges into them."""
+_FIRST_BYTE = 3
+_SPACES_LAST = 1 << 16
+"""Added to the rank of runs of spaces, which are merged after everything else."""
+_SPECIAL = re.compile("(<unk>|<s>|</s>)")
+_WORDS = re.compile(f"{_SPACE}*[^{_SPACE}]+|{_SPACE}+")
+_CACHED_WORDS = 1 << 16
+_CACHED_LENGTH = 32
+
+_Merge = tuple[int, int, int, int, str, str]
+
+
+class Pieces:
+    """From text to token ids."""
+
+    def __init__(self, vocabulary: list[str]) -> None:
+        self._ids = {token: at for at, token in enumerate(vocabulary)}
+        self._cache: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; a special token written out in it is that token."""
+        found: list[int] = []
+        for part in _SPECIAL.split(text) if "<" in text else (text,):
+            if part in ("<unk>", "<s>", "</s>"):
+                found.append(self._ids[part])
+            elif part:
+                for word in _WORDS.findall(_SPACE + part.replace(" ", _SPACE)):
+                    found += self._cache.get(word) or self._word(word)
+        return found
+
+    def _word(self, word: str) -> tuple[int, ...]:
+        """The ids of a word that is not cached; long ones are not worth keeping."""
+        ids = self._merged(word)
+        if len(word) <= _CACHED_LENGTH:
+            if len(self._cache) >= _CACHED_WORDS:
+                self._cache.clear()
+            self._cache[word] = ids
+        return ids
+
+    def _merged(self, word: str) -> tuple[int, ...]:
+        """Merge the neighbours that make the token of lowest rank until none is left; n log n in the word's length."""
+        parts: list[str | None] = list(word)
+        after = [*range(1, len(parts)), -1]
+        before = list(range(-1, len(parts) - 1))
+        heap = [merge for at in range(len(parts) - 1) if (merge := self._merge(at, word[at], word[at + 1]))]
+        heapify(heap)
+        while heap:
+            _, _, _, at, left, right = heappop(heap)
+            following = after[at]
+            if following < 0 or parts[at] != left or parts[following] != right:
+                continue
+            parts[at], parts[following] = left + right, None
+            after[at] = following = after[following]
+            if following >= 0:
+                before[following] = at
+                self._push(heap, at, parts[at], parts[following])
+            if before[at] >= 0:
+                self._push(heap, before[at], parts[before[at]], parts[at])
+        return tuple(self._looked_up(parts))
+
+    def _push(self, heap: list[_Merge], at: int, left: str | None, right: str | None) -> None:
+        if left is not None and right is not None and (merge := self._merge(at, left, right)):
+            heappush(heap, merge)
+
+    def _merge(self, at: int, left: str, right: str) -> _Merge | None:
+        """How soon two neighbours are merged, where their union is a token: by its id, then as it is split."""
+        ids = self._ids
+        rank = ids.get(left + right, 0)
+        if rank < _FIRST_WORD or left not in ids or right not in ids:
+            return None
+        if right[-1] == _SPACE:
+            # Only runs of spaces end in a space.
+            rank += _SPACES_LAST
+        return rank, ids[left], ids[right], at, left, right
+
+    def _looked_up(self, parts: list[str | None]) -> Iterator[int]:
+        """Ids of the parts; a character without a token is its bytes."""
+        for part in parts:
+            if part is None:
+                continue
+            found = self._ids.get(part)
+            if found is not None:
+                yield found
+            else:
+                yield from (_FIRST_BYTE + byte for byte in part.encode("utf-8", "replace"))
