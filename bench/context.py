@@ -98,7 +98,10 @@ def count_langchain(messages: Any) -> int:
 def speed() -> None:
     rng = random.Random(1)
     raw = [{"role": ("user", "assistant")[place % 2], "content": prose(rng, 5)} for place in range(10_001)]
-    stored = [Message(**m, tokens=4 + COUNTER.count(m["content"]), counter="o200k_base") for m in raw]
+    stored = [
+        Message(**m, thread="t", seq=place, tokens=4 + COUNTER.count(m["content"]), counter="o200k_base")
+        for place, m in enumerate(raw, 1)
+    ]
 
     def cold() -> Context:
         COUNTER._memo.clear()

@@ -15,9 +15,12 @@ import msgspec
 from .errors import InvalidValue, UsageError
 from .ports import to_micros
 from .records import Record, Table
+from .shapes import mended
 from .values import check_name
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+INSTRUCTIONS = ("system", "developer")
+"""The roles whose text instructs the model."""
 TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
 _OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust")
 _ANTHROPIC_BLOCKS = frozenset(
@@ -158,7 +161,8 @@ def as_message(given: Message | Mapping[str, Any] | str) -> Message:
     """A checked Message from any accepted shape; text alone is a user's message."""
     if isinstance(given, Message):
         _check(given)
-        return given
+        # A count is believed where the message comes out of a store; anyone can write a number beside a text.
+        return given if given.tokens is None or given.thread else msgspec.structs.replace(given, tokens=None)
     if isinstance(given, str):
         return Message(role="user", content=given)
     if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
@@ -211,6 +215,10 @@ def _check(message: Message) -> None:
         raise InvalidValue("importance must be a number")
     if not isinstance(message.metadata, dict):
         raise InvalidValue("metadata must be a dict")
+    if type(content) is not str or message.extra:
+        _, flaws = mended(message)
+        if flaws:
+            raise InvalidValue(f"no provider would take this message: {flaws[0]}")
     if message.created_at is not None:
         if not isinstance(message.created_at, datetime):
             raise InvalidValue("created_at must be a datetime")

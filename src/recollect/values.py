@@ -5,6 +5,7 @@ The check runs before anything is written, so all stores refuse the same inputs 
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
+_encode_any = msgspec.json.Encoder(enc_hook=str).encode
 _decode = msgspec.json.Decoder().decode
 # Lone surrogates cannot be written as UTF-8; NUL cannot be kept in a Postgres text column.
 _BAD_NAME = re.compile("[\x00\ud800-\udfff]")
@@ -71,6 +73,26 @@ def encode_json(value: Any, what: str = "value") -> str:
 def decode_json(text: str | bytes) -> Any:
     """The value of JSON text that `encode_json` wrote."""
     return _decode(text)
+
+
+def compact_json(value: Any) -> str:
+    """JSON without spaces for sending and counting; what JSON has no word for is written as text."""
+    try:
+        return _encode_any(value).decode()
+    except RecursionError as cause:
+        raise TooLarge("a value to send is nested too deep") from cause
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError):
+        return _any_json(value)
+
+
+def _any_json(value: Any) -> str:
+    """The slow way, which also takes lone surrogates (escaped), huge integers and keys that are not text."""
+    try:
+        return json.dumps(value, separators=(",", ":"), default=str)
+    except RecursionError as cause:
+        raise TooLarge("a value to send is nested too deep") from cause
+    except (TypeError, ValueError) as cause:
+        raise InvalidValue(f"a value to send cannot be written as JSON: {type(cause).__name__}") from cause
 
 
 def fingerprint_json(value: Any) -> bytes:

@@ -1,15 +1,21 @@
-"""Between the OpenAI chat shape and the Anthropic messages shape, block by block."""
+"""Between the OpenAI chat shape and the Anthropic messages shape, message by message.
+
+`to_openai` and `to_anthropic` give a message back as it came, or converted with nothing dropped. `sent_openai` and
+`sent_anthropic` give what a request really carries: parts the provider has no place for become a word in brackets.
+Counting goes through these two as well, so that what is counted is what is sent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
+from .messages import INSTRUCTIONS, Message, parse_arguments, text_of
+from .values import compact_json
 
-from .messages import Message, parse_arguments, text_of
-
-_LIST_CONTENT = (list, tuple)
+SYSTEM_NOTE = "System note:"
+"""Stands before a system message in the middle of a conversation where the provider has no place for one."""
+_LISTED = (list, tuple)
 
 
 def to_openai(message: Message) -> list[dict[str, Any]]:
@@ -52,39 +58,112 @@ def _with_name(name: str, content: Any) -> Any:
     return [{"type": "text", "text": f"{name}:"}, *content]
 
 
+# What a request carries
+
+
+def sent_openai(message: Message) -> list[dict[str, Any]]:
+    """The chat messages that stand for a message in a request."""
+    made = to_openai(message)
+    for one in made:
+        if one.get("role") != "assistant" or not one.get("tool_calls"):
+            one.pop("tool_calls", None)
+        else:
+            one["tool_calls"] = [_written_call(call) for call in one["tool_calls"]]
+        if isinstance(one.get("content"), _LISTED):
+            one["content"] = [_part_to_openai(part) for part in one["content"]]
+        if one.get("role") == "tool":
+            one["content"] = _tool_content(one.get("content"))
+    return made
+
+
+def _written_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call whose arguments are text, as the API wants them; some servers give an object."""
+    inner = call.get("function")
+    if not isinstance(inner, Mapping) or isinstance(inner.get("arguments"), str):
+        return dict(call)
+    return {**call, "function": {**inner, "arguments": compact_json(inner.get("arguments") or {})}}
+
+
+def _tool_content(content: Any) -> str | list[Any]:
+    """A tool message holds text alone; other parts become their type in brackets."""
+    if not isinstance(content, _LISTED):
+        return "" if content is None else str(content)
+    return [part if part.get("type") == "text" else _word(part) for part in content]
+
+
+def _word(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "text", "text": f"[{part.get('type') or 'part'}]"}
+
+
+def sent_anthropic(message: Message) -> tuple[str, list[dict[str, Any]]]:
+    """Role and content blocks that stand for a message in a request; no block where there is nothing to read."""
+    if message.role in INSTRUCTIONS:
+        return "user", [{"type": "text", "text": SYSTEM_NOTE}, {"type": "text", "text": message.text}]
+    made = to_anthropic(message)
+    content = made.get("content", "")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    blocks = [block for block in map(_block, content or ()) if not _is_blank(block)]
+    refusal = message.extra.get("refusal")
+    if isinstance(refusal, str) and refusal.strip() and not blocks:
+        blocks = [{"type": "text", "text": refusal}]
+    return made["role"], blocks
+
+
+def _block(block: Any) -> dict[str, Any]:
+    """A typed block without the cache marker it may have come with: markers are placed anew."""
+    if not isinstance(block, Mapping):
+        return {"type": "text", "text": str(block)}
+    made = {name: value for name, value in block.items() if name != "cache_control"}
+    kind = made.get("type")
+    if kind in ("input_text", "output_text"):
+        return {"type": "text", "text": made.get("text", "")}
+    if kind in (None, "input_audio", "file"):
+        return _word(made)
+    if kind == "tool_result" and isinstance(made.get("content"), _LISTED):
+        inner = [part for part in map(_block, made["content"]) if not _is_blank(part)]
+        if inner:
+            made["content"] = inner
+        else:
+            del made["content"]
+    return made
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    return block["type"] == "text" and not str(block.get("text") or "").strip()
+
+
+# From Anthropic to OpenAI
+
+
 def _assistant_to_openai(message: Message) -> dict[str, Any]:
     texts: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
-    other: list[Any] = []
+    thoughts: list[str] = []
     for block in message.content:
         kind = block.get("type") if isinstance(block, Mapping) else None
         if kind == "text":
             texts.append({"type": "text", "text": block.get("text", "")})
         elif kind == "tool_use":
             calls.append(_tool_use_to_call(block))
-        else:
-            other.append(block)
+        elif kind == "thinking":
+            thoughts.append(str(block.get("thinking", "")))
     content: Any = texts[0]["text"] if len(texts) == 1 else (texts or None)
     out: dict[str, Any] = {"role": "assistant", "content": content}
     if message.name is not None:
         out["name"] = message.name
     if calls:
         out["tool_calls"] = calls
-    thinking = "\n".join(str(b["thinking"]) for b in other if isinstance(b, Mapping) and b.get("type") == "thinking")
-    if thinking:
+    if any(thoughts):
         # The field OpenAI-compatible servers use for reasoning; plain OpenAI ignores it in history.
-        out["reasoning_content"] = thinking
+        out["reasoning_content"] = "\n".join(thoughts)
     out.update(message.extra)
     return out
 
 
 def _tool_use_to_call(block: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = msgspec.json.encode(block.get("input", {})).decode()
-    return {
-        "id": block.get("id", ""),
-        "type": "function",
-        "function": {"name": block.get("name", ""), "arguments": arguments},
-    }
+    function = {"name": block.get("name", ""), "arguments": compact_json(block.get("input", {}))}
+    return {"id": block.get("id", ""), "type": "function", "function": function}
 
 
 def _user_to_openai(message: Message) -> list[dict[str, Any]]:
@@ -92,13 +171,11 @@ def _user_to_openai(message: Message) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for block in message.content:
         if isinstance(block, Mapping) and block.get("type") == "tool_result":
-            content = block.get("content")
-            if isinstance(content, _LIST_CONTENT):
-                content = text_of(content) or msgspec.json.encode(content).decode()
-            result = {"role": "tool", "tool_call_id": block.get("tool_use_id", ""), "content": content or ""}
-            out.append(result)
+            written = _result_text(block.get("content"))
+            out.append({"role": "tool", "tool_call_id": block.get("tool_use_id", ""), "content": written})
         else:
             parts.append(_part_to_openai(block))
+    parts = [part for part in parts if not _is_blank(part)] if out else parts
     if parts or not out:
         content = parts[0]["text"] if len(parts) == 1 and parts[0].get("type") == "text" else parts
         plain: dict[str, Any] = {"role": message.role, "content": content}
@@ -109,19 +186,49 @@ def _user_to_openai(message: Message) -> list[dict[str, Any]]:
     return out
 
 
+def _result_text(content: Any) -> str:
+    """A result as text; parts that are not text are named in brackets, since a tool message takes text alone."""
+    if not isinstance(content, _LISTED):
+        return content or ""
+    return "\n".join(text_of([part]) or f"[{_kind(part)}]" for part in content)
+
+
+def _kind(part: Any) -> str:
+    return str(part.get("type", "part")) if isinstance(part, Mapping) else "part"
+
+
 def _part_to_openai(block: Any) -> dict[str, Any]:
     if not isinstance(block, Mapping):
         return {"type": "text", "text": str(block)}
-    if block.get("type") == "text":
+    kind, source = block.get("type"), block.get("source")
+    if kind in ("text", "input_text", "output_text"):
         return {"type": "text", "text": block.get("text", "")}
-    source = block.get("source")
-    if block.get("type") == "image" and isinstance(source, Mapping):
-        if source.get("type") == "base64":
-            url = f"data:{source.get('media_type', 'image/png')};base64,{source.get('data', '')}"
-        else:
-            url = str(source.get("url", ""))
-        return {"type": "image_url", "image_url": {"url": url}}
+    if kind == "image" and isinstance(source, Mapping):
+        return {"type": "image_url", "image_url": {"url": _url_of(source, "image/png")}}
+    if kind == "document" and isinstance(source, Mapping):
+        return _document_to_openai(block, source)
     return dict(block)
+
+
+def _document_to_openai(block: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
+    """A document as what the chat API takes: text, or a file sent along; one behind a URL is only named."""
+    name = str(block.get("title") or "document")
+    if source.get("type") == "text":
+        return {"type": "text", "text": f"[document: {name}]\n{source.get('data', '')}"}
+    if source.get("type") == "content":
+        return {"type": "text", "text": f"[document: {name}]\n{text_of(source.get('content'))}"}
+    if source.get("type") == "base64":
+        return {"type": "file", "file": {"filename": name, "file_data": _url_of(source, "application/pdf")}}
+    return {"type": "text", "text": f"[document: {name}, left out: {source.get('url') or source.get('type')}]"}
+
+
+def _url_of(source: Mapping[str, Any], media: str) -> str:
+    if source.get("type") == "base64":
+        return f"data:{source.get('media_type', media)};base64,{source.get('data', '')}"
+    return str(source.get("url", ""))
+
+
+# From OpenAI to Anthropic
 
 
 def _tool_to_anthropic(message: Message) -> dict[str, Any]:
@@ -138,13 +245,16 @@ def _assistant_to_anthropic(message: Message) -> dict[str, Any]:
     blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
     if isinstance(content, list):
         blocks.extend(content)
-    for call in calls:
-        inner = call.get("function") or call.get("custom") or {}
-        given = parse_arguments(inner.get("arguments") or inner.get("input") or "{}")
-        if not isinstance(given, dict):
-            given = {"arguments": given}
-        blocks.append({"type": "tool_use", "id": call.get("id", ""), "name": inner.get("name", ""), "input": given})
+    blocks.extend(_call_to_tool_use(call) for call in calls)
     return {"role": "assistant", "content": blocks}
+
+
+def _call_to_tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
+    inner = call.get("function") or call.get("custom") or {}
+    given = parse_arguments(inner.get("arguments") or inner.get("input") or "{}")
+    if not isinstance(given, dict):
+        given = {"arguments": given}
+    return {"type": "tool_use", "id": call.get("id") or "", "name": inner.get("name", ""), "input": given}
 
 
 def _parts_to_anthropic(content: Any) -> Any:
@@ -160,11 +270,57 @@ def _part_to_anthropic(part: Any) -> dict[str, Any]:
         return {"type": "text", "text": str(part)}
     if part.get("type") == "refusal":
         return {"type": "text", "text": str(part.get("refusal", ""))}
+    file = part.get("file")
+    if part.get("type") == "file" and isinstance(file, Mapping) and isinstance(file.get("file_data"), str):
+        return _file_to_anthropic(file)
     image = part.get("image_url")
+    if isinstance(image, str):
+        image = {"url": image}
     if part.get("type") != "image_url" or not isinstance(image, Mapping):
         return dict(part)
-    url = str(image.get("url", ""))
+    return {"type": "image", "source": _source(str(image.get("url", "")))}
+
+
+def _file_to_anthropic(file: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": "document", "source": _source(file["file_data"])}
+    return {**made, "title": file["filename"]} if file.get("filename") else made
+
+
+def _source(url: str) -> dict[str, Any]:
     head, mark, data = url.partition(";base64,")
     if mark and head.startswith("data:"):
-        return {"type": "image", "source": {"type": "base64", "media_type": head[5:], "data": data}}
-    return {"type": "image", "source": {"type": "url", "url": url}}
+        return {"type": "base64", "media_type": head[5:], "data": data}
+    return {"type": "url", "url": url}
+
+
+# Tool definitions
+
+
+def openai_tools(tools: Sequence[Any]) -> list[Any]:
+    """Tool definitions in the OpenAI shape."""
+    return [_openai_tool(tool) for tool in tools]
+
+
+def _openai_tool(tool: Any) -> Any:
+    if not isinstance(tool, Mapping) or "input_schema" not in tool:
+        return tool
+    function = {"name": tool.get("name", "")}
+    if tool.get("description"):
+        function["description"] = tool["description"]
+    return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
+
+
+def anthropic_tools(tools: Sequence[Any]) -> list[Any]:
+    """Tool definitions in the Anthropic shape."""
+    return [_anthropic_tool(tool) for tool in tools]
+
+
+def _anthropic_tool(tool: Any) -> Any:
+    inner = tool.get("function") if isinstance(tool, Mapping) else None
+    if not isinstance(inner, Mapping):
+        return tool
+    made: dict[str, Any] = {"name": inner.get("name", "")}
+    if inner.get("description"):
+        made["description"] = inner["description"]
+    made["input_schema"] = inner.get("parameters") or {"type": "object", "properties": {}}
+    return made

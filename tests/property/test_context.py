@@ -32,12 +32,20 @@ from recollect.context.validate import anthropic_problems, openai_problems
 from recollect.errors import BudgetError, RecollectError
 from recollect.messages import Message, as_message
 
+from . import recount
+
 replace = msgspec.structs.replace
 EXAMPLES = int(os.environ.get("RECOLLECT_CONTEXT_EXAMPLES", "1200"))
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SENTENCE = "The invoice of Ada was 42 euros, so we decided to use Postgres. 数据库连接失败 [1, 2] <b>x</b> naïve 🙂 "
 WORDS = SENTENCE.split(" ")
 GIANT = " ".join(WORDS * 120)
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string", "description": "What to look for, as ünïcode"}}}
+ANTHROPIC_TOOLS = [
+    {"name": "look", "description": "Looks", "input_schema": SCHEMA},
+    {"type": "web_search_20250305", "name": "web_search", "max_uses": 3},
+    {"name": "bare", "input_schema": {"type": "object"}},
+]
 TOOLS = [{"type": "function", "function": {"name": "look", "description": "Looks", "parameters": {"type": "object"}}}]
 
 
@@ -86,6 +94,11 @@ def text_block(number: int) -> dict[str, Any]:
     return {"type": "text", "text": words(number)}
 
 
+def document(source: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "document", "title": "Lease", "source": source}
+
+
+BLANK = {"type": "text", "text": " "}
 THOUGHT = {"type": "thinking", "thinking": "Let me think about this.", "signature": "c2ln"}
 # Each kind is a function from a number to the messages it stands for.
 KINDS: dict[str, Any] = {
@@ -160,6 +173,31 @@ KINDS: dict[str, Any] = {
     "pinned empty": lambda n: [user("", pinned=True)],
     "important": lambda n: [user(words(n), importance=0.9)],
     "plain text": lambda n: [f"just text {n}"],
+    "low detail": lambda n: [
+        user([text_block(n), {"type": "image_url", "image_url": {"url": "https://x/y.png", "detail": "low"}}])
+    ],
+    "pdf": lambda n: [
+        user([document({"type": "base64", "media_type": "application/pdf", "data": PNG}), text_block(n)])
+    ],
+    "text document": lambda n: [user([document({"type": "text", "media_type": "text/plain", "data": words(n)})])],
+    "linked document": lambda n: [user([document({"type": "url", "url": "https://x/y.pdf"}), text_block(n)])],
+    "file": lambda n: [
+        user([{"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PNG}"}}])
+    ],
+    "ends in thinking": lambda n: [assistant([text_block(n), THOUGHT]), user(words(n))],
+    "blank after result": lambda n: [
+        assistant([use(f"u{n}")]),
+        user([used(f"u{n}", [text_block(n), BLANK]), BLANK]),
+    ],
+    "blank result": lambda n: [assistant([use(f"u{n}")]), user([used(f"u{n}", [BLANK])])],
+    "object arguments": lambda n: [
+        assistant(None, tool_calls=[{"id": f"c{n}", "function": {"name": "f", "arguments": {"q": "ü", "n": [1]}}}]),
+        result(f"c{n}", [text_block(n), image()]),
+    ],
+    "surrogate input": lambda n: [
+        assistant([{"type": "tool_use", "id": f"u{n}", "name": "look", "input": {"q": "a\ud83d"}}]),
+        user([used(f"u{n}")]),
+    ],
 }
 POLICIES: dict[str, Any] = {
     "default": None,
@@ -212,6 +250,8 @@ def check(thread: list[Any], budget: TokenBudget, policy: Any, counter: Any, **o
     assert context.tokens <= budget.request_tokens
     assert measure_openai(messages, context.openai().get("tools"), counter) <= context.tokens
     assert measure_anthropic(request, counter) <= context.tokens
+    assert recount.openai_tokens(context.openai(), counter.count) <= context.tokens
+    assert recount.anthropic_tokens(request, counter.count) <= context.tokens
     assert orphans(messages) == []
     assert openai_problems(messages) == []
     assert anthropic_problems(request) == []
@@ -251,7 +291,7 @@ def test_every_request_fits_and_is_valid_or_says_what_does_not_fit(
         options |= {
             "system": "Be brief.",
             "memory": ["Ada likes tea.", words(3)],
-            "tools": TOOLS,
+            "tools": TOOLS if total % 2 else ANTHROPIC_TOOLS,
             "scratchpad": "step 2",
         }
         budget = TokenBudget(total, memory=total // 3, history=total // 2 + 1, output_reserve=total // 5)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from ..errors import BudgetError, UsageError
-from ..messages import Message, as_message
+from ..messages import INSTRUCTIONS, Message, as_message
 from .budget import SECTIONS, TokenBudget, as_budget
 from .context import Account, Context
 from .fence import MemoryItem, as_items, render_memory, render_scratchpad
@@ -29,7 +29,7 @@ from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, 
 from .policies import SlidingWindow, model_of
 from .summaries import awaitable_model, summarize, summary_message
 from .tokens import Counter, open_counter
-from .units import EMPTY_MESSAGE, INSTRUCTIONS, Grouper, Unit, group
+from .units import EMPTY_MESSAGE, Grouper, Unit, group
 from .validate import check_view
 
 LAYOUTS = ("standard", "cached")

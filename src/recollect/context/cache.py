@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .measure import MESSAGE_TOKENS, compact_json, count_content, count_tools
+from ..values import compact_json
+from .measure import MESSAGE_TOKENS, count_content, count_tools
 from .tokens import Counter
 
 if TYPE_CHECKING:

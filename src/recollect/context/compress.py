@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import BudgetError
-from ..messages import Message, as_message
+from ..messages import INSTRUCTIONS, Message, as_message
 from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
@@ -18,7 +18,7 @@ from .plan import Aid, Policy, Searcher, Summarizer, fit
 from .policies import Summarize
 from .summaries import summary_tokens
 from .tokens import open_counter
-from .units import INSTRUCTIONS, Unit, group
+from .units import Unit, group
 
 _PINNED = attrgetter("pinned")
 _ACKNOWLEDGED = "Understood. I will go on from there."

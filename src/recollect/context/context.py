@@ -10,18 +10,17 @@ from typing import Any
 import msgspec
 
 from ..messages import Message
+from ..values import compact_json
+from ..wire import anthropic_tools, openai_tools
 from .cache import mark
 from .fence import MemoryItem
 from .manifest import Entry, Manifest, SectionReport, runs
-from .measure import compact_json
 from .plan import Left
 from .render import (
     DEFAULT_TEMPLATE,
     anthropic_messages,
-    anthropic_tools,
     fill,
     openai_messages,
-    openai_tools,
     transcript,
 )
 from .units import ATTACHED, Repair, Unit

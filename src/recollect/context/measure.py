@@ -2,22 +2,25 @@
 
 The rule, for every provider: 4 tokens around a message, 2 and its text for a speaker's name, 8 around a tool call
 (with its id, name and arguments), 4 around a tool result (with its id), 8 around a tool definition (as compact JSON),
-3 for a request. Text parts are counted one by one, so a request costs exactly the sum of its parts: counts are made
-when a message is stored and only added later. Images follow the larger of OpenAI's tile rule and Anthropic's area rule.
+3 for a request. Text parts are counted one by one, so a request costs at most the sum of its parts: counts are made
+when a message is stored and only added later. A message or a tool that differs between the OpenAI and the Anthropic
+shape is counted in both as it would be sent, and the larger count holds: a context may be rendered either way.
+Images follow the larger of OpenAI's tile rule and Anthropic's area rule.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from ..messages import Message, as_message
+from ..messages import INSTRUCTIONS, Message, as_message
+from ..values import compact_json
+from ..wire import anthropic_tools, openai_tools, sent_anthropic, sent_openai
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
 MESSAGE_TOKENS = 4
@@ -33,16 +36,6 @@ _BYTES_PER_DOCUMENT_TOKEN = 20
 _BYTES_PER_AUDIO_TOKEN = 400
 _OWN_FIELDS = frozenset(("role", "content", "name"))
 
-_encode = msgspec.json.Encoder(enc_hook=str).encode
-
-
-def compact_json(value: Any) -> str:
-    """JSON without spaces; what JSON has no word for is written as text."""
-    try:
-        return _encode(value).decode()
-    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError):
-        return json.dumps(value, separators=(",", ":"), default=str, ensure_ascii=False)
-
 
 def stored_tokens(message: Message, counter: Counter) -> int:
     """The count stored with a message where this counter made it, else a fresh one."""
@@ -52,15 +45,23 @@ def stored_tokens(message: Message, counter: Counter) -> int:
 
 
 def count_message(message: Message, counter: Counter | None = None) -> int:
-    """What one message costs in a request, whichever shape it is sent in."""
+    """What one message costs in a request, in the shape that costs more."""
     counter = counter or open_counter()
     content = message.content
-    tokens = MESSAGE_TOKENS + counter.count(content) if type(content) is str else _count_parts(content, counter)
-    if message.name is not None:
-        tokens += NAME_TOKENS + counter.count(message.name)
-    if message.extra:
-        tokens += _count_extra(message.extra, counter)
-    return tokens
+    if type(content) is str and not message.extra:
+        name = 0 if message.name is None else NAME_TOKENS + counter.count(message.name)
+        return MESSAGE_TOKENS + counter.count(content) + name
+    as_openai = sum(_count_openai(one, counter) for one in sent_openai(message))
+    if message.role in INSTRUCTIONS:
+        return as_openai
+    _, blocks = sent_anthropic(message)
+    return max(as_openai, _count_parts(blocks, counter) if blocks else 0)
+
+
+def _count_openai(message: Mapping[str, Any], counter: Counter) -> int:
+    extra = {name: value for name, value in message.items() if name not in _OWN_FIELDS}
+    tokens = _count_parts(message.get("content"), counter) + _count_extra(extra, counter)
+    return tokens if message.get("name") is None else tokens + NAME_TOKENS + counter.count(message["name"])
 
 
 def _count_parts(content: Any, counter: Counter) -> int:
@@ -208,27 +209,27 @@ def _inline_size(block: Mapping[str, Any], image: Any) -> tuple[int, int] | None
 
 
 def count_tools(tools: Iterable[Any] | None, counter: Counter | None = None) -> int:
-    """Tool definitions, each as compact JSON and 8 tokens."""
+    """Tool definitions, each as compact JSON and 8 tokens, in the shape that costs more."""
     counter = counter or open_counter()
-    return sum(TOOL_TOKENS + counter.count(compact_json(tool)) for tool in tools or ())
+    listed = [*(tools or ())]
+    return max(_sum_tools(openai_tools(listed), counter), _sum_tools(anthropic_tools(listed), counter))
+
+
+def _sum_tools(tools: Iterable[Any], counter: Counter) -> int:
+    return sum(TOOL_TOKENS + counter.count(compact_json(tool)) for tool in tools)
 
 
 def measure_openai(messages: Sequence[Mapping[str, Any]], tools: Any = None, counter: Counter | None = None) -> int:
     """Count a rendered OpenAI request from scratch, by the rule above."""
     counter = counter or open_counter()
-    tokens = REQUEST_TOKENS + count_tools(tools, counter)
-    for message in messages:
-        extra = {name: value for name, value in message.items() if name not in _OWN_FIELDS}
-        tokens += _count_parts(message.get("content"), counter) + _count_extra(extra, counter)
-        if message.get("name") is not None:
-            tokens += NAME_TOKENS + counter.count(message["name"])
-    return tokens
+    tokens = REQUEST_TOKENS + _sum_tools(tools or (), counter)
+    return tokens + sum(_count_openai(message, counter) for message in messages)
 
 
 def measure_anthropic(request: Mapping[str, Any], counter: Counter | None = None) -> int:
     """Count a rendered Anthropic request from scratch, by the rule above."""
     counter = counter or open_counter()
-    tokens = REQUEST_TOKENS + count_tools(_unmarked(request.get("tools")), counter)
+    tokens = REQUEST_TOKENS + _sum_tools(_unmarked(request.get("tools")), counter)
     if request.get("system"):
         tokens += MESSAGE_TOKENS + count_content(request["system"], counter)
     return tokens + sum(_count_parts(message["content"], counter) for message in request["messages"])

@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
-from ..messages import Message, ToolCall, as_message
+from ..messages import INSTRUCTIONS, Message, ToolCall, as_message
+from ..shapes import mended
+from ..wire import SYSTEM_NOTE
 from .measure import count_message, stored_tokens
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
@@ -20,12 +22,9 @@ NO_RESULT = "(no result: the call was interrupted)"
 EMPTY = "(empty message)"
 EMPTY_MESSAGE = "empty message"
 """The reason of the repair that leaves one out."""
-SYSTEM_NOTE = "System note:"
-"""Stands before a system message in the middle of a conversation where the provider has no place for one."""
 SYNTHETIC = "recollect.synthetic"
 ATTACHED = "recollect.context"
 """Key in a message's metadata: what was recalled for it, as it was sent."""
-INSTRUCTIONS = ("system", "developer")
 
 
 class Repair(msgspec.Struct, frozen=True):
@@ -98,7 +97,15 @@ class Grouper:
     def push(self, message: Message, position: int) -> list[Unit]:
         """The units completed by the next older message, newest first."""
         unit = self.plain(message, position)
-        return [unit] if unit is not None else self._push_any(_modern(message), position)
+        return [unit] if unit is not None else self._push_any(_modern(self._sound(message, position)), position)
+
+    def _sound(self, message: Message, position: int) -> Message:
+        """A stored message as a provider takes it: what was accepted once, or imported, may have flaws."""
+        if type(message.content) is str and not message.extra:
+            return message
+        sound, flaws = mended(message)
+        self.repairs += [Repair(position, flaw, message=_id(message)) for flaw in flaws]
+        return sound
 
     def close(self) -> list[Unit]:
         """No older messages: what waits for a call will not find one."""

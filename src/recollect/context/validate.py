@@ -151,12 +151,21 @@ def _anthropic_blocks(content: Sequence[Any], place: int, seen: set[str], proble
             problems.append(f"message {place}: a block without a type")
         elif block["type"] == "text" and not str(block.get("text", "")).strip():
             problems.append(f"message {place}: a blank text block")
+        elif block["type"] == "tool_result" and _has_blank(block.get("content")):
+            problems.append(f"message {place}: a blank text in a result")
         elif block["type"] == "tool_use":
             if block.get("id") in seen:
                 problems.append(f"message {place}: tool_use ids must be unique")
             seen.add(str(block.get("id")))
             uses.add(str(block.get("id")))
+    if content and isinstance(content[-1], Mapping) and content[-1].get("type") in ("thinking", "redacted_thinking"):
+        problems.append(f"message {place}: a message that ends in thinking")
     return uses
+
+
+def _has_blank(content: Any) -> bool:
+    parts = content if isinstance(content, list) else ()
+    return any(part.get("type") == "text" and not str(part.get("text", "")).strip() for part in parts)
 
 
 def cache_markers(request: Mapping[str, Any]) -> int:
