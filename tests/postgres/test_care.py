@@ -9,7 +9,8 @@ import pytest
 
 from recollect.errors import Unsupported
 from recollect.messages import Message
-from recollect.records import Fact, Thread
+from recollect.ports import to_datetime
+from recollect.records import CheckpointStep, Fact, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.base import Delete, DeleteRange, Put
 from recollect.stores.postgres import PostgresStore
@@ -59,6 +60,14 @@ def test_damage_is_counted(database: str, store: PostgresStore) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("UPDATE recollect.messages SET content = '\"x\"' WHERE seq > 1")
     assert diagnosis(store, deep=True)["damaged"] == {"messages": 2}
+
+
+def test_damage_is_counted_in_every_table_of_evidence(database: str, store: PostgresStore) -> None:
+    step = CheckpointStep(org="o", task_id="t", number=1, snapshot=True, body="{}", created_at=to_datetime(NOW))
+    run_blocking(store.apply([Put(step)], now=NOW))
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("UPDATE recollect.checkpoint_steps SET body = '[]'")
+    assert diagnosis(store, deep=True)["damaged"] == {"checkpoint_steps": 1}
 
 
 def test_a_long_table_is_looked_through_to_its_end(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import RecollectError
-from ..records import Document, Entry, Fact, Learning, Mark, StateEntry, Summary, Task, Thread
+from ..kinds import KINDS
+from ..records import Entry, Mark, Record, StateEntry
 from ..stores.base import Diagnoses
 from .core import Core
 from .outbox import Jobs
@@ -23,42 +24,36 @@ class Health:
     async def stats(self) -> dict[str, Any]:
         """What is remembered in this org, by kind and by namespace, and how far it is indexed."""
         core = self._core
-        threads = await self._all(Thread)
-        visible = [thread for thread in threads if core.scope.may_touch(thread.ns)]
+        held = {kind.record.table.name: await self._visible(kind.record) for kind in KINDS if kind.counted}
         scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_touch(mark.item)]
-        facts = [fact for fact in await self._all(Fact) if core.scope.may_touch(fact.ns)]
-        learnings = [one for one in await self._all(Learning) if core.scope.may_touch(one.ns)]
-        documents = [one for one in await self._all(Document) if core.scope.may_touch(one.ns)]
         queues = await Jobs(core).backlog()
+        named = {row.ns for table in ("threads", "facts") for row in held[table]}
         return {
             "org": core.org,
-            "threads": len(visible),
-            "messages": sum(thread.length for thread in visible),
-            "message_tokens": sum(thread.tokens for thread in visible),
-            "summaries": len([one for one in await self._all(Summary) if core.scope.may_touch(one.ns)]),
-            "facts": len(facts),
-            "learnings": len(learnings),
-            "documents": len(documents),
-            "tasks": len([one for one in await self._all(Task) if core.scope.may_touch(one.ns)]),
+            **{table: len(rows) for table, rows in held.items()},
+            "messages": sum(thread.length for thread in held["threads"]),
+            "message_tokens": sum(thread.tokens for thread in held["threads"]),
             "turns": await self._turns(),
             "indexed": sum(mark.detail.get("entries", 0) for mark in scopes if mark.detail),
             "waiting": {one.queue: one.waiting for one in queues},
             "dead_letters": sum(one.dead for one in queues),
-            "namespaces": sorted({*(t.ns for t in visible), *(f.ns for f in facts), *(m.item for m in scopes)}),
+            "namespaces": sorted(named | {mark.item for mark in scopes}),
         }
 
     async def _turns(self) -> dict[str, int]:
         """Turns of ended sessions: those that feed facts and learnings, and those kept out of them."""
         from .session import PASSED, PERSISTED
 
-        entries = [one for one in await self._all(StateEntry) if self._core.scope.may_touch(one.ns)]
+        entries = await self._visible(StateEntry)
         return {
             name: sum(one.value for one in entries if one.key == key and isinstance(one.value, int))
             for name, key in (("persisted", PERSISTED), ("passing", PASSED))
         }
 
-    async def _all(self, kind: Any) -> list[Any]:
-        return await self._core.scan(kind)
+    async def _visible(self, kind: type[Record]) -> list[Any]:
+        """The rows of a kind with a namespace that this handle may see."""
+        rows: list[Any] = await self._core.scan(kind)
+        return [row for row in rows if self._core.scope.may_touch(row.ns)]
 
     async def doctor(self, *, deep: bool = False) -> dict[str, Any]:
         """The store under us, the queues, the parts that failed, and every problem in one list."""

@@ -19,29 +19,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from ..errors import CorruptRecord, SchemaError, UsageError
-from ..messages import Message
-from ..records import (
-    AuditEvent,
-    CachedEntity,
-    CheckpointStep,
-    Chunk,
-    Document,
-    Entry,
-    Fact,
-    FactVersion,
-    Job,
-    Learning,
-    Link,
-    Mark,
-    Receipt,
-    Record,
-    StateEntry,
-    Summary,
-    Task,
-    Thread,
-    Tombstone,
-    WorkingDocument,
-)
+from ..kinds import RECORDS, kind_of_table
+from ..records import Mark, Record
 from ..stores.base import Change, Delete, Load, Put
 from ..stores.codec import codec
 from ..typed import ready
@@ -50,33 +29,6 @@ from .core import Core
 FORMAT = 1
 PAGE = 500
 IMPORT_MARK = "import"
-KINDS: tuple[type[Record], ...] = (
-    # Messages before the threads that count them: what is appended during an export may be missing from it, but never
-    # lies beyond its thread's length, where the next append would overwrite it.
-    Message,
-    Receipt,
-    Summary,
-    Thread,
-    Fact,
-    FactVersion,
-    StateEntry,
-    Learning,
-    WorkingDocument,
-    CachedEntity,
-    Document,
-    Chunk,
-    Task,
-    CheckpointStep,
-    Link,
-    Tombstone,
-    AuditEvent,
-    Mark,
-    Job,
-    Entry,
-)
-"""Every kind of row, in the order they are written."""
-_BY_TABLE = {kind.table.name: kind for kind in KINDS}
-
 Progress = Callable[[int, int | None], None]
 """Called with the rows done and, where it is known, how many there are."""
 
@@ -124,7 +76,7 @@ class Portable:
         file: BinaryIO = await offload(_create, part)
         try:
             await offload(file.write, _encode(_Header("export", FORMAT)) + b"\n")
-            for kind in KINDS:
+            for kind in RECORDS:
                 async for rows in self._pages(kind):
                     await offload(file.write, b"".join(map(_line, rows)))
                     counts[kind.table.name] += len(rows)
@@ -245,9 +197,10 @@ def _rows(path: Path, skip: int) -> Iterator[Record]:
 
 def _record(number: int, line: bytes) -> Record:
     wrapped = _decoded(number, line, _Line)
-    kind = _BY_TABLE.get(wrapped.table)
-    if kind is None:
+    known = kind_of_table(wrapped.table)
+    if known is None:
         raise _damaged(number, "its table is unknown")
+    kind = known.record
     row = bytes(wrapped.row)
     if zlib.crc32(row) != wrapped.crc:
         raise _damaged(number, "it does not match its checksum")

@@ -81,16 +81,9 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
 
 def kinds() -> list[type[Record]]:
     """Every kind of record there is, by the name of its table."""
-    from ..messages import Message  # noqa: F401  # defined by being imported
+    from ..kinds import RECORDS
 
-    found: dict[str, type[Record]] = {}
-    queue = list(Record.__subclasses__())
-    while queue:
-        kind = queue.pop(0)
-        queue.extend(kind.__subclasses__())
-        if "table" in vars(kind) and kind.__module__.startswith("recollect."):
-            found.setdefault(kind.table.name, kind)
-    return [found[name] for name in sorted(found)]
+    return sorted(RECORDS, key=lambda kind: kind.table.name)
 
 
 def checksum(row: Sequence[Any]) -> int:

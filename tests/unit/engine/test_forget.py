@@ -12,10 +12,10 @@ from recollect.engine.entities import Entities
 from recollect.engine.facts import Facts
 from recollect.engine.forgetting.forget import Forgetting
 from recollect.engine.learnings import Learnings
-from recollect.engine.portable import KINDS
 from recollect.engine.state import State
 from recollect.engine.threads import Threads
 from recollect.errors import InvalidNamespace, NotFound, UsageError
+from recollect.kinds import RECORDS as KINDS
 from recollect.records import Chunk, Entry, Fact, Job, Learning, Link, Mark, Summary, Tombstone
 from recollect.stores.base import Put
 from recollect.testing import FakeClock

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from recollect.engine.core import Core, Shared
-from recollect.engine.portable import KINDS, Portable
+from recollect.engine.portable import Portable
 from recollect.errors import CorruptRecord, SchemaError, UsageError
+from recollect.kinds import RECORDS as KINDS
 from recollect.messages import Message
 from recollect.records import Fact, Link, Mark, Record, Thread
 from recollect.runtime import Runtime

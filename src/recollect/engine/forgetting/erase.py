@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 
 from ...filters import same
+from ...kinds import namespaced, owned_by
 from ...messages import Message, message_id
 from ...ports import to_datetime
 from ...records import (
     AuditEvent,
     CachedEntity,
     CheckpointStep,
-    Chunk,
     Document,
     Entry,
     Fact,
@@ -31,7 +31,6 @@ from ...records import (
     Link,
     Mark,
     Receipt,
-    Record,
     StateEntry,
     Summary,
     Task,
@@ -44,7 +43,6 @@ from ..core import Core, R
 from ..documents import removal
 from ..facts import Facts, index_job
 from ..recall.indexing import statistics
-from .lineage import namespaced
 from .needles import Needles
 
 ATTACHED = "recollect.context"
@@ -294,12 +292,11 @@ class Eraser:
 
     async def _namespace(self, ns: str, user: str) -> None:
         """What is left under the namespace itself, of kinds that nothing points to."""
-        kinds: tuple[type[Record], ...] = (FactVersion, Fact, Learning, StateEntry, Chunk, Document, Entry)
         jobs = [job for job in await self._scan(Job, where=same("ns", ns)) if job.queue != "forget"]
         self.needles.remember(await self._scan(StateEntry, ns, limit=PAGE))
         self.needles.remember(await self._scan(WorkingDocument, user, limit=PAGE))
         await self._apply(
-            *(DeleteRange(kind, (self._org, ns)) for kind in kinds),
+            *(DeleteRange(kind, (self._org, ns)) for kind in owned_by("ns")),
             DeleteRange(WorkingDocument, (self._org, user)),
             *(Delete(Job, job.row_key) for job in jobs),
         )

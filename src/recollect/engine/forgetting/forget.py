@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ...errors import NotFound, StoreError, Unsupported, UsageError
+from ...kinds import namespaced
 from ...messages import message_id
 from ...records import Fact, Job, Key
 from ...stores.base import Absence, Delete, Put, Scrubs, Verifies
@@ -19,7 +20,6 @@ from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
 from .erase import Eraser, fingerprint, thread_of, thread_row
-from .lineage import namespaced
 
 _log = logging.getLogger("recollect")
 QUEUE = "forget"

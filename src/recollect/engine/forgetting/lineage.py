@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
-from ...errors import InvalidNamespace, UsageError
-from ...messages import Message, message_id
-from ...records import Chunk, Document, Fact, FactVersion, Learning, Link, Record, Summary, Thread
-from ...scope import Namespace
+from ...errors import UsageError
+from ...kinds import FINDABLE, LINKED, kind_of
+from ...messages import Message
+from ...records import FactVersion, Link, Record, Thread
 from ...values import check_name
 from ..core import Core
 
@@ -37,27 +35,23 @@ async def _find(core: Core, item: Any) -> Record | None:
     if not isinstance(id, str):
         raise UsageError("pass a fact, a learning, a summary, a hit, or an id like 'thread#12' or 'user:ada/name'")
     check_name(id, "id")
-    found = await _message_or_summary(core, id)
-    if found is None and ns is not None and kind in (None, "fact", "learning", "document"):
-        found = await _in_namespace(core, str(ns), id)
-    return found or await _by_path(core, id)
+    space = None if ns is None or not core.scope.may_touch(str(ns)) else str(ns)
+    wanted = FINDABLE.get(kind) if isinstance(kind, str) else None
+    for one in [*([wanted] if wanted is not None else ()), *LINKED]:
+        assert one.read is not None
+        for key in one.read(id, space):
+            found: Record | None = await core.get(one.record, *key)
+            if found is not None:
+                return found
+    return None
 
 
 def reference(record: Record) -> tuple[str, str]:
     """The kind of a record and the id that links use for it."""
-    if isinstance(record, Fact):
-        return "fact", record.id
-    if isinstance(record, Learning):
-        return "learning", f"{record.ns}/{record.id}"
-    if isinstance(record, Summary):
-        return "summary", record.id
-    if isinstance(record, Message):
-        return "message", record.id
-    if isinstance(record, Document):
-        return "document", f"{record.ns}/{record.id}"
-    if isinstance(record, Chunk):
-        return "chunk", record.id
-    raise UsageError(f"a {type(record).__name__} has no lineage")
+    kind = kind_of(record)
+    if kind.link is None:
+        raise UsageError(f"a {type(record).__name__} has no lineage")
+    return kind.name, kind.link(record)
 
 
 async def sources_of(core: Core, record: Record) -> list[str]:
@@ -67,49 +61,7 @@ async def sources_of(core: Core, record: Record) -> list[str]:
     return list(dict.fromkeys([*own, *(link.source for link in links)]))
 
 
-def namespaced(id: str) -> Iterator[tuple[str, str]]:
-    """Ways to read `namespace/key`; both parts may hold slashes."""
-    at = id.find("/")
-    while at >= 0:
-        # A slash that is not the border leaves no namespace before it.
-        with suppress(InvalidNamespace):
-            yield str(Namespace.parse(id[:at])), id[at + 1 :]
-        at = id.find("/", at + 1)
-
-
 async def _again(core: Core, item: Record) -> Record | None:
     if isinstance(item, FactVersion):
         return item
     return await core.get(type(item), *item.row_key[1:])
-
-
-async def _message_or_summary(core: Core, id: str) -> Record | None:
-    thread, mark, rest = id.rpartition("#")
-    if not mark:
-        return None
-    first, dash, last = rest.partition("-")
-    if dash and first.isdecimal() and last.isdecimal():
-        return await core.get(Summary, thread, int(last))
-    if rest.isdecimal():
-        return await core.get(Message, *message_id(id))
-    return None
-
-
-async def _in_namespace(core: Core, ns: str, id: str) -> Record | None:
-    if not core.scope.may_touch(ns):
-        return None
-    document, _, part = id.partition("#")
-    return (
-        await core.get(Fact, ns, id)
-        or await core.get(Learning, ns, id)
-        or await core.get(Document, ns, id)
-        or (await core.get(Chunk, ns, document, part) if part else None)
-    )
-
-
-async def _by_path(core: Core, id: str) -> Record | None:
-    for ns, key in namespaced(id):
-        found = await _in_namespace(core, ns, key) if key else None
-        if found is not None:
-            return found
-    return None

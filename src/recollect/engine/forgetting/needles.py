@@ -7,37 +7,15 @@ from typing import Any
 
 import msgspec
 
-from ...messages import Message
-from ...records import (
-    CachedEntity,
-    CheckpointStep,
-    Document,
-    Fact,
-    Learning,
-    Record,
-    StateEntry,
-    Summary,
-    WorkingDocument,
-)
-from ...values import decode_json, encode_json
+from ...kinds import kind_of
+from ...records import Record
+from ...values import encode_json
 
 LONG = 16
 SHORT = 8
 LENGTH = 64
 AT_MOST = 64
 AT_ONCE = 16
-
-_FIELDS: dict[type[Record], str] = {
-    Message: "content",
-    Document: "text",
-    Summary: "text",
-    Learning: "content",
-    Fact: "value",
-    StateEntry: "value",
-    CachedEntity: "value",
-    WorkingDocument: "doc",
-    CheckpointStep: "body",
-}
 
 
 class Needles:
@@ -56,12 +34,8 @@ class Needles:
 
 
 def _piece(row: Record) -> str | None:
-    name = next((name for kind, name in _FIELDS.items() if isinstance(row, kind)), None)
-    if name is None:
-        return None
-    value = getattr(row, name)
-    if isinstance(row, CheckpointStep):
-        value = decode_json(value) if row.snapshot else None
+    says = kind_of(row).says
+    value = None if says is None else says(row)
     longest = max((text for text in _texts(value) if _telling(text)), key=len, default=None)
     return None if longest is None else longest[:LENGTH]
 

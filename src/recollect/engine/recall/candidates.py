@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from ...filters import Filter, matches, parse_filter
+from ...kinds import FINDABLE
 from ...ports import to_datetime, to_micros
 from ...recall.reach import DATED, NEAR, NEIGHBOURS_OF
 from ...records import Entry, Key, Mark
 from ..core import Core
 
-KINDS = ("message", "fact", "learning", "summary", "document")
+KINDS = tuple(FINDABLE)
 READABLE = 5_000
 """Up to so many entries a namespace is read from end to end for a date."""
 PAGE = 2_000

@@ -14,11 +14,11 @@ import msgspec
 
 from ...errors import Conflict, ModelError
 from ...filters import parse_filter
-from ...messages import Message, message_id
+from ...kinds import FINDABLE, Kind, chunk_text, entry_of
+from ...messages import Message
 from ...ports import to_micros
-from ...records import Chunk, Document, Entry, Fact, Job, Key, Learning, Mark, Summary, Thread
+from ...records import Chunk, Document, Entry, Fact, Job, Key, Mark, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Put
-from ...values import encode_json
 from ..core import Core
 from ..facts import index_job
 
@@ -84,10 +84,9 @@ class Indexer:
         kind, _, item = job.item.partition(":")
         if kind == "thread":
             return await self._thread(job, item, plan)
-        if kind == "fact":
-            await self._fact(job, item, plan)
-        elif kind == "learning":
-            await self._learning(job, item, plan)
+        found = FINDABLE.get(kind)
+        if found is not None and found.found is not None and found.found.made is not None:
+            await self._row(job, found, item, plan)
         elif kind == "document":
             await self._document(job, item, plan)
         elif kind == "summary":
@@ -150,28 +149,17 @@ class Indexer:
             Put(msgspec.structs.replace(derive, detail=detail or None, updated_at=at)),
         ]
 
-    async def _fact(self, job: Job, key: str, plan: Plan) -> None:
-        fact = await self._core.get(Fact, job.ns, key)
-        if fact is None:
-            plan.changes.append(Delete(Entry, (job.org, job.ns, "fact", "", f"{job.ns}/{key}")))
+    async def _row(self, job: Job, kind: Kind, id: str, plan: Plan) -> None:
+        """A record that is one entry by itself."""
+        found = kind.found
+        assert found is not None
+        assert found.made is not None
+        record = await self._core.get(kind.record, job.ns, id)
+        if record is None or not found.live(record):
+            name = f"{job.ns}/{id}" if kind.record is Fact else id
+            plan.changes.append(Delete(Entry, (job.org, job.ns, found.entry, "", name)))
             return
-        made = _entry(
-            fact, "fact", "", fact.id, role=None, trust=fact.trust, confidence=fact.confidence, source=fact.source,
-            created_at=fact.updated_at, metadata=fact.value if isinstance(fact.value, dict) else {},
-        )  # fmt: skip
-        plan.drafts.append(Draft(made, fact_text(fact)))
-
-    async def _learning(self, job: Job, id: str, plan: Plan) -> None:
-        learning = await self._core.get(Learning, job.ns, id)
-        if learning is None or learning.status != "active":
-            plan.changes.append(Delete(Entry, (job.org, job.ns, "learning", "", id)))
-            return
-        made = _entry(
-            learning, "learning", "", id, role=None, trust=learning.trust, confidence=learning.confidence,
-            uses=learning.usage_count, created_at=learning.updated_at,
-            source=learning.sources[-1] if learning.sources else None,
-        )  # fmt: skip
-        plan.drafts.append(Draft(made, learning.content))
+        plan.drafts.append(Draft(found.made(record), found.text(record)))
 
     async def _document(self, job: Job, id: str, plan: Plan) -> None:
         core = self._core
@@ -183,7 +171,7 @@ class Indexer:
             old = known.pop(chunk.id, None)
             if old is not None and old.seq == chunk.position:
                 continue
-            made = _entry(
+            made = entry_of(
                 document, "document", id, chunk.id, seq=chunk.position, role="document", trust=document.trust,
                 source=document.source, created_at=document.updated_at, metadata=document.metadata,
             )  # fmt: skip
@@ -197,7 +185,7 @@ class Indexer:
         known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
         for id, summary in found.items():
             if id not in known:
-                made = _entry(
+                made = entry_of(
                     summary, "summary", thread, id, seq=summary.last, role="summary", trust="assistant",
                     created_at=summary.created_at, source=f"{thread}#{summary.last}",
                 )  # fmt: skip
@@ -291,19 +279,13 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
     text = message.text
     if not text.strip() or message.role in ("system", "developer"):
         return None
-    made = _entry(
+    made = entry_of(
         message, "message", thread.id, message.id, seq=message.seq, role=message.role, speaker=message.name,
         trust=message.trust_level, metadata=message.metadata, created_at=message.created_at or thread.created_at,
         ns=thread.ns, expires_at=message.expires_at,
     )  # fmt: skip
     # Carried as plain text until the batch is analysed.
     return Draft(msgspec.structs.replace(made, context_terms=before.text if before else ""), text)
-
-
-def _entry(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Entry:
-    fields.setdefault("ns", record.ns if hasattr(record, "ns") else "")
-    fields.setdefault("expires_at", getattr(record, "expires_at", None))
-    return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)
 
 
 def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
@@ -345,35 +327,17 @@ async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
 
 
 async def _texts(core: Core, kind: str, entries: Sequence[Entry]) -> list[str | None]:
-    if kind == "message":
-        messages = await core.get_many(Message, [message_id(entry.id) for entry in entries])
-        return [None if message is None else message.text for message in messages]
-    if kind == "fact":
-        facts = await core.get_many(Fact, [(entry.ns, entry.id[len(entry.ns) + 1 :]) for entry in entries])
-        return [None if fact is None else fact_text(fact) for fact in facts]
-    if kind == "learning":
-        learnings = await core.get_many(Learning, [(entry.ns, entry.id) for entry in entries])
-        return [None if learning is None else learning.content for learning in learnings]
-    if kind == "summary":
-        summaries = await core.get_many(Summary, [(entry.parent, entry.seq) for entry in entries])
-        return [None if summary is None else summary.text for summary in summaries]
-    chunks = await core.get_many(Chunk, [(e.ns, e.parent, e.id[len(e.parent) + 1 :]) for e in entries])
+    known = FINDABLE[kind]
+    assert known.found is not None
+    place, text = known.found.key, known.found.text
+    records = await core.get_many(known.record, [place(e.ns, e.parent, e.seq, e.id) for e in entries])
+    if known.record is not Chunk:
+        return [None if record is None else text(record) for record in records]
     keys = list(dict.fromkeys((entry.ns, entry.parent) for entry in entries))
     documents = dict(zip(keys, await core.get_many(Document, keys), strict=True))
-    whole = [documents[entry.ns, entry.parent] for entry in entries]
     return [
-        None if chunk is None or document is None else chunk_text(document, chunk)
-        for chunk, document in zip(chunks, whole, strict=True)
+        chunk_text(document, record)
+        if isinstance(record, Chunk) and (document := documents[entry.ns, entry.parent]) is not None
+        else None
+        for entry, record in zip(entries, records, strict=True)
     ]
-
-
-def chunk_text(document: Document, chunk: Chunk) -> str:
-    """A chunk as it is found: under the title of its document and its own heading."""
-    heading = f"{document.title or ''} {chunk.heading or ''}".strip()
-    return f"{heading}\n{chunk.text}" if heading else chunk.text
-
-
-def fact_text(fact: Fact) -> str:
-    """A fact as a reader would say it: its key in words, then its value."""
-    name = fact.key.replace("_", " ").replace(".", " ").replace("-", " ")
-    return f"{name}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"

@@ -11,14 +11,14 @@ import msgspec
 
 from ...errors import ModelError, UsageError
 from ...filters import parse_filter
-from ...messages import Message, message_id
+from ...kinds import FINDABLE
 from ...ports import to_micros
 from ...recall.reach import CANDIDATES
-from ...records import Chunk, Entry, Fact, Job, Learning, Mark, Summary
+from ...records import Entry, Job, Mark
 from ...scope import Namespace
 from ..core import Core
 from .candidates import KINDS, Asked, Candidates, Found
-from .indexing import Indexer, fact_text
+from .indexing import Indexer
 
 Spaces = Sequence[str | Namespace] | str | Namespace | None
 MOST_CANDIDATES = 5_000
@@ -155,24 +155,13 @@ class Recalling:
         ]
 
     async def _texts(self, kind: str, entries: Sequence[Any]) -> dict[tuple[str, str, str], str]:
-        core = self._core
-        got: list[Any]
-        if kind == "message":
-            got = await core.get_many(Message, [message_id(entry.id) for entry in entries])
-            texts = [None if message is None else message.text for message in got]
-        elif kind == "fact":
-            got = await core.get_many(Fact, [(e.namespace, e.id[len(e.namespace) + 1 :]) for e in entries])
-            texts = [None if fact is None else fact_text(fact) for fact in got]
-        elif kind == "learning":
-            got = await core.get_many(Learning, [(entry.namespace, entry.id) for entry in entries])
-            texts = [None if learning is None else learning.content for learning in got]
-        elif kind == "summary":
-            got = await core.get_many(Summary, [(entry.thread, entry.seq) for entry in entries])
-            texts = [None if summary is None else summary.text for summary in got]
-        else:
-            keys = [(e.namespace, e.thread, e.id[len(e.thread) + 1 :]) for e in entries]
-            got = await core.get_many(Chunk, keys)
-            texts = [None if chunk is None else chunk.text for chunk in got]
+        # Ranking calls the entries of documents what they are: chunks.
+        found = FINDABLE["document" if kind == "chunk" else kind]
+        assert found.found is not None
+        place, text = found.found.key, found.found.text
+        keys = [place(entry.namespace, entry.thread, entry.seq, entry.id) for entry in entries]
+        got = await self._core.get_many(found.record, keys)
+        texts = [None if record is None else text(record) for record in got]
         return {
             (entry.kind, entry.namespace, entry.id): text
             for entry, text in zip(entries, texts, strict=True)

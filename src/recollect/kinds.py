@@ -1,0 +1,263 @@
+"""The registry of kinds: for each kind of record its name, its ids, its text, and what forgetting does with it.
+
+Stores, recall, lineage, forgetting, export and `stats` all read this one list, so a new kind is declared here once.
+`CONTRIBUTING.md` lists what else a new kind touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, Literal
+
+import msgspec
+
+from .errors import InvalidNamespace
+from .messages import Message
+from .records import (
+    AuditEvent,
+    CachedEntity,
+    CheckpointStep,
+    Chunk,
+    Document,
+    Entry,
+    Fact,
+    FactVersion,
+    Job,
+    Key,
+    Learning,
+    Link,
+    Mark,
+    Receipt,
+    Record,
+    StateEntry,
+    Summary,
+    Task,
+    Thread,
+    Tombstone,
+    WorkingDocument,
+)
+from .scope import Namespace
+from .values import decode_json, encode_json
+
+Owner = Literal["ns", "thread", "user", "task", "org"]
+"""What a row belongs to and goes with: its namespace, its thread, its user, its task; `org` for bookkeeping."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """How recall finds a kind: the name of its entries, the row an entry leads to, and its text."""
+
+    entry: str
+    """The kind that entries, hits and the `kinds=` of a recall are called by."""
+    key: Callable[[str, str, int, str], Key]
+    """The key (without org) of the record behind an entry, from its namespace, parent, sequence number and id."""
+    text: Callable[[Any], str]
+    """The text that a hit shows."""
+    made: Callable[[Any], Entry] | None = None
+    """The entry of a record that is indexed by itself, still without terms; None where its thread or document is."""
+    live: Callable[[Any], bool] = bool
+    """Whether a record may be found at all."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What one kind of record is to the rest of the program."""
+
+    record: type[Record]
+    name: str
+    """What links, audit events and people call it."""
+    owner: Owner = "ns"
+    says: Callable[[Any], Any] | None = None
+    """The content that users or models wrote into it: what must be gone after forgetting."""
+    link: Callable[[Any], str] | None = None
+    """Its id in lineage; None where nothing is derived from it and `why` does not know it."""
+    read: Callable[[str, str | None], Iterator[Key]] | None = None
+    """The keys (without org) that such an id may mean, given the namespace where that is known."""
+    found: Found | None = None
+    counted: bool = False
+    """Whether `stats` counts it under the name of its table."""
+
+    def label(self, record: Record) -> str:
+        """The key of a row as a person sees it: its lineage id, or its key columns without the org."""
+        return self.link(record) if self.link is not None else "/".join(map(str, record.row_key[1:]))
+
+
+def namespaced(id: str) -> Iterator[tuple[str, str]]:
+    """Ways to read `namespace/key`; both parts may hold slashes."""
+    at = id.find("/")
+    while at >= 0:
+        # A slash that is not the border leaves no namespace before it.
+        with suppress(InvalidNamespace):
+            yield str(Namespace.parse(id[:at])), id[at + 1 :]
+        at = id.find("/", at + 1)
+
+
+def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Entry:
+    """An index entry of a record; its terms and vector are added when its batch is analysed."""
+    fields.setdefault("ns", getattr(record, "ns", ""))
+    fields.setdefault("expires_at", getattr(record, "expires_at", None))
+    return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)
+
+
+# -- ids
+
+
+def _under_ns(id: str, ns: str | None) -> Iterator[Key]:
+    """Keys of rows named `namespace/id`; `id` alone where the namespace is given."""
+    if ns is not None:
+        yield (ns, id)
+    for space, key in namespaced(id):
+        if key:
+            yield (space, key)
+
+
+def _chunk_keys(id: str, ns: str | None) -> Iterator[Key]:
+    for space, rest in _under_ns(id, ns):
+        document, mark, part = str(rest).rpartition("#")
+        if mark:
+            yield (space, document, part)
+
+
+def _message_key(id: str, ns: str | None) -> Iterator[Key]:
+    thread, mark, seq = id.rpartition("#")
+    if mark and seq.isdecimal() and seq.isascii() and len(seq) < 19:
+        yield (thread, int(seq))
+
+
+def _summary_key(id: str, ns: str | None) -> Iterator[Key]:
+    thread, _, span = id.rpartition("#")
+    first, dash, last = span.partition("-")
+    if dash and first.isdecimal() and last.isdecimal() and span.isascii() and len(last) < 19:
+        yield (thread, int(last))
+
+
+def _in_ns(record: Any) -> str:
+    return f"{record.ns}/{record.id}"
+
+
+def _own_id(record: Any) -> str:
+    return str(record.id)
+
+
+# -- texts
+
+
+def fact_text(fact: Fact) -> str:
+    """A fact as a reader would say it: its key in words, then its value."""
+    name = fact.key.replace("_", " ").replace(".", " ").replace("-", " ")
+    return f"{name}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"
+
+
+def chunk_text(document: Document, chunk: Chunk) -> str:
+    """A chunk as it is indexed: under the title of its document and its own heading."""
+    heading = f"{document.title or ''} {chunk.heading or ''}".strip()
+    return f"{heading}\n{chunk.text}" if heading else chunk.text
+
+
+def _fact_entry(fact: Fact) -> Entry:
+    return entry_of(
+        fact, "fact", "", fact.id, role=None, trust=fact.trust, confidence=fact.confidence, source=fact.source,
+        created_at=fact.updated_at, metadata=fact.value if isinstance(fact.value, dict) else {},
+    )  # fmt: skip
+
+
+def _learning_entry(learning: Learning) -> Entry:
+    return entry_of(
+        learning, "learning", "", learning.id, role=None, trust=learning.trust, confidence=learning.confidence,
+        uses=learning.usage_count, created_at=learning.updated_at,
+        source=learning.sources[-1] if learning.sources else None,
+    )  # fmt: skip
+
+
+def _step_says(step: CheckpointStep) -> Any:
+    return decode_json(step.body) if step.snapshot else None
+
+
+# -- the registry
+
+
+def _message_place(ns: str, parent: str, seq: int, id: str) -> Key:
+    return (parent, seq)
+
+
+def _fact_place(ns: str, parent: str, seq: int, id: str) -> Key:
+    return (ns, id[len(ns) + 1 :])
+
+
+def _chunk_place(ns: str, parent: str, seq: int, id: str) -> Key:
+    return (ns, parent, id[len(parent) + 1 :])
+
+
+KINDS: tuple[Kind, ...] = (
+    # In the order of an export. Messages come before the threads that count them: what is appended during an export
+    # may be missing from it, but never lies beyond its thread's length, where the next append would overwrite it.
+    Kind(
+        Message, "message", "thread", says=lambda row: row.content, link=_own_id, read=_message_key,
+        found=Found("message", _message_place, lambda row: str(row.text)),
+    ),
+    Kind(Receipt, "receipt", "thread"),
+    Kind(
+        Summary, "summary", "thread", says=lambda row: row.text, link=_own_id, read=_summary_key, counted=True,
+        found=Found("summary", _message_place, lambda row: str(row.text)),
+    ),
+    Kind(Thread, "thread", counted=True, says=lambda row: [row.title, row.metadata]),
+    Kind(
+        Fact, "fact", says=lambda row: row.value, link=_own_id, read=_under_ns, counted=True,
+        found=Found("fact", _fact_place, fact_text, _fact_entry),
+    ),
+    Kind(FactVersion, "fact", says=lambda row: row.value, link=_own_id),
+    Kind(StateEntry, "state", says=lambda row: row.value),
+    Kind(
+        Learning, "learning", says=lambda row: row.content, link=_in_ns, read=_under_ns, counted=True,
+        found=Found(
+            "learning", lambda ns, parent, seq, id: (ns, id), lambda row: str(row.content), _learning_entry,
+            lambda row: bool(row.status == "active"),
+        ),
+    ),
+    Kind(WorkingDocument, "working", "user", says=lambda row: row.doc),
+    Kind(CachedEntity, "entity", "org", says=lambda row: row.value),
+    Kind(Document, "document", says=lambda row: row.text, link=_in_ns, read=_under_ns, counted=True),
+    Kind(
+        Chunk, "chunk", link=_own_id, read=_chunk_keys,
+        found=Found("document", _chunk_place, lambda row: str(row.text)),
+    ),
+    Kind(Task, "task", counted=True),
+    Kind(CheckpointStep, "checkpoint", "task", says=_step_says),
+    Kind(Link, "link", "org"),
+    Kind(Tombstone, "tombstone", "org"),
+    Kind(AuditEvent, "event", "org"),
+    Kind(Mark, "mark", "org"),
+    Kind(Job, "job", "org"),
+    Kind(Entry, "entry"),
+)  # fmt: skip
+"""Every kind of record, each once."""
+
+RECORDS: tuple[type[Record], ...] = tuple(kind.record for kind in KINDS)
+FINDABLE: dict[str, Kind] = {kind.found.entry: kind for kind in KINDS if kind.found is not None}
+"""The kinds that recall finds, by the name of their entries."""
+LINKED: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind.read is not None)
+"""The kinds that lineage connects, in the order an id is read."""
+_BY_RECORD: dict[type[Record], Kind] = {kind.record: kind for kind in KINDS}
+_BY_TABLE: dict[str, Kind] = {kind.record.table.name: kind for kind in KINDS}
+
+
+def kind_of(record: Record | type[Record]) -> Kind:
+    """The kind of a record, or of a subclass that users made of one."""
+    cls = record if isinstance(record, type) else type(record)
+    return next(_BY_RECORD[base] for base in cls.__mro__ if base in _BY_RECORD)
+
+
+def kind_of_table(name: str) -> Kind | None:
+    """The kind whose rows are in a table; None where there is no such table."""
+    return _BY_TABLE.get(name)
+
+
+def owned_by(owner: Owner) -> list[type[Record]]:
+    """The records whose rows all lie under such an owner: their key begins, after the org, with it."""
+    column = "task_id" if owner == "task" else owner
+    return [kind.record for kind in KINDS if kind.owner == owner and kind.record.table.key[1] == column]
+
+
+def source_of(kind: str, ns: str, id: str) -> str:
+    """The lineage id of something that recall found, from the kind, namespace and id of its hit."""
+    found = FINDABLE.get(kind)
+    return f"{ns}/{id}" if found is not None and found.link is _in_ns else id

@@ -1,0 +1,86 @@
+"""The registry of kinds: nothing that is stored is missing from it, and its ids can be read back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from recollect.kinds import FINDABLE, KINDS, LINKED, RECORDS, Kind, kind_of, owned_by, source_of
+from recollect.messages import Message
+from recollect.records import Chunk, Document, Fact, FactVersion, Learning, Record, Summary
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def _subclasses(kind: type[Record]) -> set[type[Record]]:
+    below = {one for one in kind.__subclasses__() if one.__module__.startswith("recollect.")}
+    return below.union(*(_subclasses(one) for one in below))
+
+
+def test_every_record_is_registered_once() -> None:
+    stored = {kind for kind in _subclasses(Record) if "table" in vars(kind)}
+    assert len(RECORDS) == len(set(RECORDS)) == len(KINDS)
+    assert set(RECORDS) == stored
+
+
+def test_no_two_kinds_share_a_table() -> None:
+    assert len({kind.record.table.name for kind in KINDS}) == len(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("record", "id"),
+    [
+        (Message(thread="a/b#c", seq=7, role="user"), "a/b#c#7"),
+        (Summary(thread="a#1", first=2, last=9, text="t", tokens=1, ns="global", created_at=AT), "a#1#2-9"),
+        (Fact(ns="user:a/b", key="c/d#2", value=1, created_at=AT, updated_at=AT), "user:a/b/c/d#2"),
+        (Learning(ns="user:ada", id="f0", content="x", created_at=AT, updated_at=AT), "user:ada/f0"),
+        (Document(ns="agent:x", id="d#1", text="x", created_at=AT, updated_at=AT), "agent:x/d#1"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Record) else None,
+)
+def test_a_link_id_reads_back_to_its_row(record: Record, id: str) -> None:
+    kind = kind_of(record)
+    assert kind.link is not None
+    assert kind.read is not None
+    assert kind.link(record) == kind.label(record) == id
+    assert record.row_key[1:] in list(kind.read(id, None))
+
+
+def test_a_chunk_is_read_with_its_namespace() -> None:
+    chunk = Chunk(ns="global", document="d#1", part="f00", position=0, text="x", created_at=AT)
+    assert chunk.row_key[1:] in list(_kind(Chunk).read("d#1#f00", "global"))  # type: ignore[misc]  # it has one
+
+
+def test_an_entry_leads_to_its_record() -> None:
+    fact = Fact(ns="user:ada", key="a/b", value={"x": 1}, created_at=AT, updated_at=AT)
+    found = FINDABLE["fact"].found
+    assert found is not None
+    assert found.made is not None
+    entry = found.made(fact)
+    assert found.key(entry.ns, entry.parent, entry.seq, entry.id) == fact.row_key[1:]
+
+
+def test_a_version_of_a_fact_is_a_fact_in_lineage() -> None:
+    assert kind_of(FactVersion).name == kind_of(Fact).name == "fact"
+
+
+def test_rows_of_a_namespace_are_found_by_their_key() -> None:
+    assert {Fact, FactVersion, Learning, Document, Chunk} <= set(owned_by("ns"))
+    assert Message in owned_by("thread")
+
+
+def test_hits_name_their_source_as_links_do() -> None:
+    assert source_of("learning", "user:ada", "f0") == "user:ada/f0"
+    assert source_of("fact", "user:ada", "user:ada/name") == "user:ada/name"
+    assert source_of("message", "user:ada", "t#1") == "t#1"
+
+
+def test_what_lineage_connects_has_an_id() -> None:
+    assert [kind.name for kind in LINKED if kind.link is None] == []
+
+
+def _kind(record: type[Record]) -> Any:
+    found: Kind = kind_of(record)
+    return found
