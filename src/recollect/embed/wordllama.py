@@ -6,6 +6,7 @@ licence, and `scripts/make-vectors` makes them again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ _FOLDER = Path(__file__).parent / "static"
 _BATCH = 256
 MAX_CHARS = 8_192
 """A mean over more words than this says nothing new."""
+_UNBROKEN = re.compile(r"([!-~]{64})[!-~]++")
 
 
 class WordLlamaEmbedder:
@@ -37,7 +39,7 @@ class WordLlamaEmbedder:
         table = self._table = self._table or _Table()
         out = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _BATCH):
-            ids = [table.pieces.encode(text[:MAX_CHARS]) for text in texts[start : start + _BATCH]]
+            ids = [table.pieces.encode(_words_of(text)) for text in texts[start : start + _BATCH]]
             lengths = np.array([len(item) for item in ids])
             full = np.nonzero(lengths)[0]
             if not len(full):
@@ -47,6 +49,11 @@ class WordLlamaEmbedder:
             sums = np.add.reduceat(table.rows(flat), offsets, axis=0)
             out[start + full] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         return out
+
+
+def _words_of(text: str) -> str:
+    """The beginning of a text, with what no word is as long as (keys, hashes, base64) cut short."""
+    return _UNBROKEN.sub(r"\1", text[:MAX_CHARS])
 
 
 class _Table:

@@ -16,12 +16,14 @@ OVERLAP_TOKENS = 32
 _LONG = 4000
 """Characters beyond which a sentence is cut before its tokens are even counted."""
 
-_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]++(?=\S)(.+)$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 # A sentence ends with its mark, closing quotes or brackets, and white space; unspaced scripts need no space.
+# Runs are taken whole (possessive) and never from their middle, so that a page of dots is read once.
 _SENTENCE_END = re.compile(
-    r"""[.!?…]+["'”’)\]]*(?=\s)|[。！？．｡]+["”’）」』】]*|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|\d+[.)])[ \t])"""
+    r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)|[。！？．｡]++["”’）」』】]*+|"""
+    r"""\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|\d+[.)])[ \t])"""
 )
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|cf|No|Fig|approx|ca|bzw|usw|z\.B))\.$"
@@ -80,11 +82,18 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
         elif fenced is None:
             atx, setext = _ATX.match(bare), _SETEXT.match(bare)
             if atx:
-                yield at, len(atx[1]), atx[2].strip()
+                yield at, len(atx[1]), _title(atx[2])
             elif setext and before is not None and len(setext[1]) >= 3:
                 yield before[0], 1 if setext[1][0] == "=" else 2, before[1].strip()
         before = (at, bare) if bare.strip() and fenced is None and not _ATX.match(bare) else None
         at += len(line)
+
+
+def _title(written: str) -> str:
+    """The words of a heading without the hashes that may close it."""
+    words = written.rstrip(" \t")
+    bare = words.rstrip("#")
+    return bare.rstrip(" \t") if bare == "" or bare[-1] in " \t" else words
 
 
 def _sentences(

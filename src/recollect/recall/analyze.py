@@ -15,6 +15,8 @@ from typing import Any
 
 from recollect.languages import STOP_WORDS
 
+LONGEST_WORD = 40
+"""What is longer is a key, a hash or base64, which no grammar inflects."""
 MAX_TERM = 64
 """Longer words (hashes, base64) are cut: the head is enough to find them."""
 
@@ -118,7 +120,7 @@ def _by_script(word: str) -> str | None:
 @lru_cache(maxsize=65536)
 def _stem(word: str, language: str) -> str:
     word = word.removesuffix("'s").replace("'", "")[:MAX_TERM]
-    if not word.isdigit():
+    if len(word) <= LONGEST_WORD and not word.isdigit():
         stemmer = _stemmer(language)
         with _LOCK:  # a stemmer keeps the word it works on
             word = (stemmer.stemWord(word) if stemmer is not None else word) or word

@@ -38,6 +38,8 @@ _ASKS_ASSISTANT = re.compile(
     _FLAGS,
 )
 MAX_TERMS = 48
+MAX_CHARS = 4_000
+"""How much of a question is read: what is longer is a pasted text, whose question stands at one of its ends."""
 """A pasted page is no better a question for being long; the first terms are kept."""
 
 
@@ -62,6 +64,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: str | None = None) -> Query:
     """Read a question; `speakers` are the names seen in the scope, `now` is when it is asked, in microseconds."""
+    if len(text) > MAX_CHARS:
+        text = f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"
     named, aliases = _speakers_in(text, speakers)
     bare = _without(text, aliases)
     dates, spans = find_dates(bare, now)
