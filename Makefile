@@ -50,11 +50,13 @@ $(VENV)/.pip:
 
 $(VENV)/.run: $(VENV)/.pip pyproject.toml
 	$(PIP) install -e .
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 $(VENV)/.test: $(VENV)/.pip pyproject.toml scripts/install-system
 	scripts/install-system
 	$(PIP) install -e '.[all]' --group test --group lint
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.run pyproject.toml

@@ -25,10 +25,11 @@ sys.path[:0] = [str(ROOT)]
 
 from tests.servers.postgres import start_postgres  # noqa: E402
 
+from recollect.loop_runtime import AsyncRuntime  # noqa: E402
 from recollect.messages import Message  # noqa: E402
 from recollect.ports import to_datetime  # noqa: E402
 from recollect.records import Fact, Thread  # noqa: E402
-from recollect.runtime import AsyncRuntime, BlockingRuntime, run_blocking  # noqa: E402
+from recollect.runtime import BlockingRuntime, run_blocking  # noqa: E402
 from recollect.stores.base import Append, Put  # noqa: E402
 from recollect.stores.postgres import PostgresStore  # noqa: E402
 from recollect.stores.postgres import statements as sql  # noqa: E402

@@ -33,7 +33,7 @@ from .engine.tasks.tasks import Tasks
 from .engine.threads import MessageReceipt, Threads
 from .engine.working import Working, WorkingMemory
 from .records import Fact
-from .runtime import AsyncRuntime, BlockingRuntime, Runtime, run_blocking
+from .runtime import BlockingRuntime, Runtime, run_blocking
 from .scope import Scope
 from .stores.opening import open_store
 
@@ -76,6 +76,8 @@ class AsyncMemory(Listens):
     ) -> None:
         scope = Scope(org, user, actor, root=org == "default")
         parts = {"embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker}
+        from .loop_runtime import AsyncRuntime
+
         self._bind(_open(AsyncRuntime(), url, hot, scope, durability, clock, **parts, batch=AsyncMemory._over))
 
     def _bind(self, core: Core) -> None:

@@ -15,9 +15,10 @@ import psycopg
 import pytest
 
 from recollect.errors import StoreTimeout, StoreUnavailable, UsageError
+from recollect.loop_runtime import AsyncRuntime
 from recollect.messages import Message
 from recollect.records import Fact, StateEntry, Thread
-from recollect.runtime import AsyncRuntime, BlockingRuntime, run_blocking
+from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.base import Append, Expect, Increment, Put
 from recollect.stores.postgres import PostgresStore
 from recollect.testing.samples import NOW, WHEN, append, entry, fact, job, thread

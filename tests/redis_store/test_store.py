@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from redis.crc import key_slot
 
 from recollect.errors import CorruptRecord, InvalidValue, SchemaError, StoreError, Unsupported, UsageError
+from recollect.loop_runtime import AsyncRuntime
 from recollect.messages import Message
 from recollect.ports import to_datetime
 from recollect.records import Entry, Fact, Job, StateEntry, Thread
-from recollect.runtime import AsyncRuntime, BlockingRuntime, Runtime, run_blocking
+from recollect.runtime import BlockingRuntime, Runtime, run_blocking
 from recollect.stores.base import DeleteRange, Expect, Increment, Put
 from recollect.stores.redis import DurabilityWarning, RedisStore
 from recollect.stores.redis.keys import base_of, bounds, encode_key, stamp, unstamp

@@ -54,8 +54,8 @@ def _loaded_by(code: str) -> set[str]:
 def test_asyncio_is_imported_by_the_runtime_alone() -> None:
     loops = {"asyncio", "trio", "uvloop"}
     importing = {_name(path) for path in MODULES if _imported(path) & loops}
-    assert "runtime.py" in importing
-    assert {name for name in importing if not name.startswith("testing")} == {"runtime.py"}
+    assert "loop_runtime.py" in importing
+    assert {name for name in importing if not name.startswith("testing")} == {"loop_runtime.py"}
 
 
 def test_no_module_is_longer_than_one_can_read() -> None:
@@ -77,7 +77,7 @@ def test_importing_the_package_loads_nothing_slow() -> None:
 
 
 def test_a_memory_in_ram_loads_no_driver_and_no_model() -> None:
-    code = "import recollect\nfrom recollect import Fact, Thread, Message, Namespace, RecollectError"
+    code = "from recollect import Fact, Thread, Message, Memory, Namespace, RecollectError"
     assert not _loaded_by(code) & set(HEAVY)
 
 

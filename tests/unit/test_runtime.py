@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from recollect import SuspendedError, UsageError
-from recollect.runtime import AsyncRuntime, BlockingRuntime, Runtime, run_blocking
+from recollect.loop_runtime import AsyncRuntime
+from recollect.runtime import BlockingRuntime, Runtime, run_blocking
 
 
 async def _seven() -> int:

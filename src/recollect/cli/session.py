@@ -6,14 +6,15 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from ..errors import NotFound
-from ..memory import Memory
+
+if TYPE_CHECKING:
+    from ..memory import Memory
 
 DEFAULT_FILE = "recollect.db"
 
@@ -36,6 +37,8 @@ class Session:
     @contextmanager
     def memory(self, *, create: bool = False, **options: Any) -> Iterator[Memory]:
         """The memory, closed (and its outbox drained) at the end; reading commands do not create a file."""
+        from ..memory import Memory
+
         url = self.url
         path = _file(url)
         if not create and path is not None and not os.path.exists(path):
@@ -84,6 +87,8 @@ def _file(url: str) -> str | None:
     scheme, found, rest = url.partition("://")
     if not found:
         return url
+    from urllib.parse import unquote
+
     # sqlite:///relative.db and sqlite:////absolute.db, as in Memory(url).
     return unquote(rest).removeprefix("/") if scheme in ("sqlite", "file") else None
 

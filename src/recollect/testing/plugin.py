@@ -14,7 +14,8 @@ from typing import Any, cast
 
 import pytest
 
-from ..runtime import AsyncRuntime, BlockingRuntime, Runtime, run_blocking
+from ..loop_runtime import AsyncRuntime
+from ..runtime import BlockingRuntime, Runtime, run_blocking
 from .clock import FakeClock
 
 pytest.register_assert_rewrite(
