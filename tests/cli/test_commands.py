@@ -60,7 +60,7 @@ def test_threads_from_making_to_deleting(recollect: Recollect) -> None:
     assert recollect("threads", "append", "t", "lost").code == 1
 
 
-def test_writing_commands_derive_before_they_end(recollect: Recollect) -> None:
+def test_reading_commands_derive_first_what_is_waiting(recollect: Recollect) -> None:
     recollect("threads", "create", "user:ada", "--id", "t")
     recollect("threads", "append", "t", "I live in Lisbon and I prefer short answers.")
     profile = recollect("--json", "profile", "show", "ada").json()

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from recollect import Memory
+from recollect.cli.problems import extra_of
 
 from .conftest import Recollect
 
@@ -187,3 +188,122 @@ def test_a_worker_stops_when_asked_to(recollect: Recollect, tmp_path: Path) -> N
 def test_the_demo_runs_to_its_end_and_asks_nothing(recollect: Recollect) -> None:
     ran = recollect("demo")
     assert ran.code == 0 and ran.out
+
+
+def test_json_may_stand_before_or_after_the_command(recollect: Recollect) -> None:
+    recollect("facts", "set", "user:ada", "city", "Lisbon")
+    before = recollect("--json", "facts", "get", "user:ada", "city")
+    assert before.json() == recollect("facts", "get", "user:ada", "city", "--json").json()
+    assert before.json() == recollect("facts", "--json", "get", "user:ada", "city").json()
+    assert recollect("facts", "set", "user:ada", "flag", "--", "--json").code == 0
+    assert recollect("--json", "facts", "get", "user:ada", "flag").json()["value"] == "--json"
+
+
+@pytest.mark.parametrize(
+    ("args", "kind", "code"),
+    [
+        (("facts", "get", "global", "none"), "NotFound", 1),
+        (("facts", "list", "nowhere"), "InvalidNamespace", 2),
+        (("facts", "lst", "global"), "UsageError", 2),
+        (("threads", "show", "none"), "NotFound", 1),
+        (("forget", "--thread", "none"), "NotFound", 1),
+    ],
+)
+def test_errors_are_json_under_json(recollect: Recollect, args: tuple[str, ...], kind: str, code: int) -> None:
+    recollect("state", "set", "x", "1")
+    ran = recollect(*args, "--json")
+    told = msgspec.json.decode(ran.err)["error"]
+    assert (ran.code, ran.out, told["type"]) == (code, "", kind) and told["message"]
+
+
+@pytest.mark.parametrize(
+    ("args", "meant"),
+    [
+        (("fact", "list"), "'facts'"),
+        (("facts", "histroy"), "'history'"),
+        (("append", "t", "x"), "'threads append'"),
+        (("facts", "list", "global", "--limt", "3"), "--limit"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(recollect: Recollect, args: tuple[str, ...], meant: str) -> None:
+    ran = recollect(*args)
+    assert ran.code == 2 and "did you mean" in ran.err.lower() and meant in ran.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("facts", "set", "nowhere", "k", "1"),
+        ("facts", "set", "global", "k", "1", "--expect", "3"),
+        ("threads", "create", "user:"),
+        ("threads", "append", "typo", "hello"),
+        ("learnings", "add", "x", "--confidence", "9"),
+        ("state", "set", "", "1"),
+        ("import", "bad.jsonl"),
+        ("worker", "--once"),
+    ],
+)
+def test_a_failing_command_makes_no_file(recollect: Recollect, tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"not": "ours"}\n', "utf-8")
+    assert recollect("--url", "typo.db", *command).code in (1, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
+
+
+def test_a_command_that_fails_late_keeps_what_it_wrote(recollect: Recollect, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("Boats leave at dawn.", "utf-8")
+    (tmp_path / "b.md").write_bytes(b"\xff\xfe")
+    assert recollect("documents", "add", "global", "a.md", "b.md").code == 2
+    assert [row["title"] for row in recollect("documents", "list", "global", "--json").json()] == ["a.md"]
+
+
+def test_tasks_of_all_namespaces_are_listed(recollect: Recollect, tmp_path: Path) -> None:
+    with Memory(tmp_path / "recollect.db", embedder=None, worker=False) as memory:
+        for ns in ("global", "workflow:review", "user:ada"):
+            memory.tasks.save({"task_id": f"of-{ns}", "ns": ns, "step": 1, "state": {}})
+    assert len(recollect("tasks", "list", "--json").json()) == 3
+    assert [row["ns"] for row in recollect("tasks", "list", "user:ada", "--json").json()] == ["user:ada"]
+
+
+def test_audit_is_newest_first(recollect: Recollect) -> None:
+    for value in ("Lisbon", "Porto", "Faro"):
+        recollect("facts", "set", "user:ada", value.lower(), value)
+    found = recollect("audit", "--limit", "2", "--json").json()
+    assert [row["subject"] for row in found] == ["user:ada/faro", "user:ada/porto"]
+    assert "Z" not in recollect("audit").out and "just now" in recollect("audit").out
+
+
+def test_ids_are_short_and_may_be_given_short(recollect: Recollect) -> None:
+    whole = recollect("threads", "create", "user:ada", "--title", "Plans").out.strip()
+    assert f"…{whole[-8:]}" in recollect("threads", "list", "user:ada").out
+    assert recollect("threads", "append", whole[-8:], "I live in Lisbon.").out == f"{whole}#1\n"
+    assert "Lisbon" in recollect("threads", "show", f"…{whole[-8:]}").out
+    learned = recollect("learnings", "add", "likes tables", "--json").json()["id"]
+    assert recollect("learnings", "delete", learned[-8:]).out == f"deleted {learned}\n"
+
+
+def test_a_worker_says_what_it_does(recollect: Recollect, tmp_path: Path) -> None:
+    recollect("threads", "create", "user:ada", "--id", "t")
+    recollect("threads", "append", "t", "I live in Lisbon.")
+    ran = recollect("worker", "--once")
+    assert "jobs done, 0 waiting" in ran.err and ran.out == "3 jobs done\n"
+
+
+@pytest.mark.parametrize(("module", "extra"), [("tree_sitter", "analyze"), ("psycopg", "postgres"), ("redis", "redis")])
+def test_the_extra_of_a_module_is_known(module: str, extra: str) -> None:
+    assert extra_of(module) == extra and extra_of("no_such_module") is None
+
+
+@pytest.mark.parametrize("json", [(), ("--json",)])
+def test_analyze_without_its_extra_gives_the_install_line(tmp_path: Path, json: tuple[str, ...]) -> None:
+    program = (
+        "import sys; sys.modules['tree_sitter'] = None; from recollect.cli.main import main;"
+        f"main(['analyze', '.', *{json!r}])"
+    )
+    (tmp_path / "agent.py").write_text("messages = messages[-5:]\n", "utf-8")
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2 and "pip install 'recollect[analyze]'" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-m", "recollect", "--version"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0 and ran.stdout.startswith("recollect")

@@ -26,5 +26,6 @@ class Audit:
         kind: str | None = None,
         after: str | datetime | None = None,
         limit: int | None = 100,
+        reverse: bool = False,
     ) -> list[AuditEvent]:
-        return run_blocking(self._engine.list(subject=subject, kind=kind, after=after, limit=limit))
+        return run_blocking(self._engine.list(subject=subject, kind=kind, after=after, limit=limit, reverse=reverse))

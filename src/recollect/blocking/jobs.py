@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..engine import outbox as engine
-from ..engine.outbox import Backlog
+from ..engine.outbox import LEASE, Backlog
 from ..engine.threads import MessageReceipt
 from ..records import Job
 from ..runtime import run_blocking
@@ -25,6 +25,9 @@ class Jobs:
 
     def retry_dead(self) -> int:
         return run_blocking(self._engine.retry_dead())
+
+    def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1e6) -> int:
+        return run_blocking(self._engine.drain(seconds=seconds, lease=lease))
 
     def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0

@@ -102,17 +102,14 @@ def _analyze(paths: tuple[Path, ...], time_limit: float) -> list[Analysis]:
 
 @contextmanager
 def _bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on standard error, if that is a terminal."""
+    """A running count on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    try:
+        yield lambda done, total: click.echo(f"\r\x1b[K{label}: {done:,} of {total:,}", err=True, nl=False)
+    finally:
+        click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def _render(analyses: list[Analysis], form: str, compare: bool) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import signal
 import time
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from ..engine.forgetting.forget import Erasure
 from ..errors import StoreError, UsageError
-from .session import Session, cell, plain, progress, session_of
+from .display import cell, echo, progress
+from .session import Session, plain, session_of
+
+if TYPE_CHECKING:
+    from .. import Erasure, Memory, Report
 
 
 @click.command()
@@ -21,7 +25,7 @@ def process(session: Session, names: tuple[str, ...]) -> None:
 
     With no name: gc, facts, embedder.
     """
-    with session.memory(worker=False) as memory, progress("processing") as tick:
+    with session.memory() as memory, progress("processing") as tick:
         reports = memory.process(*names, progress=tick)
     session.show(
         [msgspec.to_builtins(report) for report in reports], ("processor", "seen", "changed", "counts", "notes")
@@ -43,39 +47,71 @@ def process(session: Session, names: tuple[str, ...]) -> None:
 )
 @session_of
 def worker(session: Session, once: bool, lease: float, every: float, names: tuple[str, ...]) -> None:
-    """Work through the outbox of all orgs, or of the one --org names; start as many as wanted, on as many machines."""
-    from ..engine.outbox import Outbox
-    from ..runtime import run_blocking
+    """Index what was appended, derive facts from it, and clean up, until stopped.
 
+    For all orgs, or for the one --org names. Start as many as wanted, on as many machines; each job is done by one.
+    Says on standard error what it did, and at the end how many jobs.
+    """
     if lease <= 0 or every <= 0:
         raise UsageError("--lease and --every are seconds, above 0")
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: stop.append(got))
-    done, last = 0, 0.0
-    with session.memory(create=True, worker=False) as memory, progress("jobs") as tick:
-        org = None if memory.org == "default" else memory.org
-        outbox = Outbox(memory._core.shared, org, lease=int(lease * 1e6))
+    done, cleaned = 0, 0.0
+    with session.memory() as memory:
+        if not once:
+            orgs = "all orgs" if memory.org == "default" else f"the org {memory.org}"
+            _say(
+                session,
+                f"working for {orgs} on {_place(session.url)}; {', '.join(names)} every {every:g} s; Ctrl-C stops",
+            )
         while not stop:
             try:
-                claimed = run_blocking(outbox.step())
-                if time.monotonic() - last > every and not once:
-                    memory.process(*names)
-                    last = time.monotonic()
+                claimed = memory.jobs.drain(seconds=_TURN_SECONDS, lease=lease)
+                if time.monotonic() - cleaned > every and not once:
+                    _say_cleaned(session, memory.process(*names))
+                    cleaned = time.monotonic()
             except StoreError as problem:
                 if once:
                     raise
                 # A store that is away comes back; a worker that gave up would not.
-                click.echo(f"recollect: {cell(str(problem))}; trying again", err=True)
+                echo(f"recollect: {cell(str(problem))}; trying again", err=True)
                 claimed = 0
                 time.sleep(1)
             done += claimed
-            tick(claimed)
-            if not claimed and once:
+            if claimed:
+                _say(session, f"{claimed} jobs done, {_waiting(memory)} waiting")
+            elif once:
                 break
-            if not claimed:
+            else:
                 time.sleep(0.2)
     session.done({"jobs": done}, f"{done} jobs done")
+
+
+_TURN_SECONDS = 5.0
+"""How long a worker works before it looks whether to stop or to clean up."""
+
+
+def _say(session: Session, what: str) -> None:
+    """What a worker does, with the time, on standard error; not under --json."""
+    if not session.as_json:
+        echo(f"{click.style(time.strftime('%H:%M:%S'), dim=True)} {cell(what)}", err=True)
+
+
+def _say_cleaned(session: Session, reports: list[Report]) -> None:
+    for report in reports:
+        if report.changed:
+            _say(session, f"{report.processor}: {report.changed} of {report.seen}")
+
+
+def _waiting(memory: Memory) -> int:
+    return sum(one.waiting for one in memory.jobs.backlog())
+
+
+def _place(url: str) -> str:
+    """A URL without its user and password."""
+    scheme, found, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}" if found else url
 
 
 @click.command()
@@ -130,7 +166,7 @@ def _say_verified(erasure: Erasure) -> None:
 @session_of
 def why(session: Session, item: str) -> None:
     """Where ITEM came from: a fact (NAMESPACE/KEY), a learning, a summary or a message, by its id."""
-    with session.memory() as memory:
+    with session.memory(settle=True) as memory:
         found = memory.why(item)
     if session.as_json:
         session.print_json(msgspec.to_builtins(found))
@@ -145,9 +181,7 @@ def why(session: Session, item: str) -> None:
 @click.option("--limit", type=int, default=100, show_default=True)
 @session_of
 def audit(session: Session, subject: str | None, limit: int) -> None:
-    """Who changed what, when."""
+    """Who changed what, when; newest first."""
     with session.memory() as memory:
-        found = memory.audit.list(subject=subject, limit=limit)
-        session.show(
-            found, ("created_at", "action", "kind", "subject", "actor", "user", "source", "detail"), empty="no events"
-        )
+        found = memory.audit.list(subject=subject, limit=limit, reverse=True)
+        session.show(found, ("created_at", "action", "subject", "actor", "user", "source", "detail"), empty="no events")

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from ..memory import Memory
-from .session import Session, cell, session_of, table
+from .display import human, table
+from .session import Session, session_of
 
 FIRST = (
     ("Hi, I'm Ada. I live in London and I work as a nurse.", "Nice to meet you, Ada!"),
@@ -37,7 +38,7 @@ with Memory(sys.argv[1], worker=False) as memory, memory.tasks.run("import-crm",
             task.complete(item)
         print("  imported", item, flush=True)
         if item == sys.argv[2]:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 """
 
 
@@ -74,7 +75,7 @@ def _first(path: str) -> None:
     _title("What is stored now (recollect profile show ada)")
     with Memory(path, user="ada", worker=False) as memory:
         known = memory.profile.get("ada")
-        rows = [{"what": "fact", "name": f.key, "value": cell(f.value), "said in": f.source} for f in known.facts]
+        rows = [{"what": "fact", "name": f.key, "value": human(f.value), "said in": f.source} for f in known.facts]
         rows += [
             {"what": one.type, "name": "", "value": one.content, "said in": one.sources[-1]} for one in known.learnings
         ]
@@ -89,7 +90,7 @@ def _second(path: str) -> None:
         _talk(memory, SECOND)
     with Memory(path, user="ada", worker=False) as memory:
         rows = [
-            {"version": f.version, "location": cell(f.value), "said in": f.source}
+            {"version": f.version, "location": human(f.value), "said in": f.source}
             for f in memory.facts.history("user:ada", "location")
         ]
         click.echo("  the contradiction superseded, nothing was erased:")
@@ -117,7 +118,7 @@ def _killed(path: str) -> None:
                 [sys.executable, str(script), path, stop, *ITEMS], capture_output=True, text=True, check=False
             )
             click.echo(ended.stdout.rstrip())
-            if ended.returncode < 0:
+            if ended.returncode != 0:
                 click.echo("  … killed; started again, once its lease of a second is over:")
                 _until_free(path)
     finally:

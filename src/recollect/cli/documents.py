@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from .session import Session, session_of
+from .grouping import group
+from .session import Session, ending, session_of
 
 
-@click.group()
+@group()
 def documents() -> None:
     """Long-form knowledge."""
 
@@ -55,7 +56,7 @@ def list_(session: Session, namespace: str) -> None:
                 "title": d.title,
                 "chunks": d.chunks,
                 "source": d.source,
-                "updated_at": d.updated_at.isoformat(),
+                "updated_at": d.updated_at,
             }
             for d in memory.documents.list(namespace)
         ]
@@ -66,12 +67,9 @@ def list_(session: Session, namespace: str) -> None:
 @click.argument("namespace")
 @click.argument("id")
 @session_of
-def delete(session: Session, namespace: str, id: str) -> int:
+def delete(session: Session, namespace: str, id: str) -> None:
     """Remove a document and its chunks."""
     with session.memory() as memory:
-        gone = memory.documents.delete(namespace, id)
-    if not gone:
-        click.echo(f"recollect: no document {id!r} in {namespace}", err=True)
-        return 1
-    session.done({"deleted": True}, f"deleted {id}")
-    return 0
+        whole = ending(id, [one.id for one in memory.documents.list(namespace)])
+        gone = memory.documents.delete(namespace, whole)
+    session.gone(gone, whole, missing=f"no document {id!r} in {namespace}")

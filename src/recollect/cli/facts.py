@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import click
 
+from ..errors import NotFound
+from .grouping import group
 from .session import Session, read_filter, read_json, session_of
 
-COLUMNS = ("key", "value", "confidence", "actor", "sources", "version", "updated_at", "expires_at")
+COLUMNS = ("key", "value", "confidence", "sources", "updated_at", "expires_at")
 
 
-@click.group()
+@group()
 def facts() -> None:
     """Namespaced values with history."""
 
 
-@click.group()
+@group()
 def memory() -> None:
     """Facts, by namespace."""
 
@@ -30,7 +32,7 @@ def list_(
     session: Session, namespace: str, prefix: str | None, where: str | None, limit: int | None, after: str | None
 ) -> None:
     """Facts of a namespace, such as user:ada, agent:reviewer or global."""
-    with session.memory() as opened:
+    with session.memory(settle=True) as opened:
         found = opened.facts.list(namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after)
         session.show(found, COLUMNS, empty=f"no facts in {namespace}")
 
@@ -44,13 +46,13 @@ memory.add_command(list_)
 @click.argument("key")
 @click.option("--as-of", type=click.DateTime(), help="The value at a moment (UTC).")
 @session_of
-def get(session: Session, namespace: str, key: str, as_of: object) -> int:
+def get(session: Session, namespace: str, key: str, as_of: object) -> None:
     """One fact; exit status 1 where there is none."""
     from datetime import UTC, datetime
 
     moment = as_of.replace(tzinfo=UTC) if isinstance(as_of, datetime) else None
-    with session.memory() as opened:
-        return session.one(opened.facts.get(namespace, key, as_of=moment), missing=f"no fact {key!r} in {namespace}")
+    with session.memory(settle=True) as opened:
+        session.one(opened.facts.get(namespace, key, as_of=moment), missing=f"no fact {key!r} in {namespace}")
 
 
 @facts.command()
@@ -86,31 +88,24 @@ def set(
 @click.argument("namespace")
 @click.argument("key")
 @session_of
-def delete(session: Session, namespace: str, key: str) -> int:
+def delete(session: Session, namespace: str, key: str) -> None:
     """Take a fact back; its history stays."""
     with session.memory() as opened:
         gone = opened.facts.delete(namespace, key)
-    if not gone:
-        click.echo(f"recollect: no fact {key!r} in {namespace}", err=True)
-        return 1
-    session.done({"deleted": True}, f"deleted {namespace}/{key}")
-    return 0
+    session.gone(gone, f"{namespace}/{key}", missing=f"no fact {key!r} in {namespace}")
 
 
 @facts.command()
 @click.argument("namespace")
 @click.argument("key")
 @session_of
-def history(session: Session, namespace: str, key: str) -> int:
+def history(session: Session, namespace: str, key: str) -> None:
     """Every version, oldest first."""
-    with session.memory() as opened:
+    with session.memory(settle=True) as opened:
         versions = opened.facts.history(namespace, key)
-    session.show(
-        versions,
-        ("version", "status", "value", "actor", "reason", "updated_at"),
-        empty=f"no fact {key!r} in {namespace}",
-    )
-    return 0 if versions else 1
+    if not versions:
+        raise NotFound(f"no fact {key!r} in {namespace}")
+    session.show(versions, ("version", "status", "value", "actor", "reason", "updated_at"))
 
 
 @facts.command()

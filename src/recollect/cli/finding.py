@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import msgspec
 
-from .session import Session, cell, read_filter, session_of
+from .display import cell, human
+from .session import Session, plain, read_filter, read_json, session_of, thread_id
 
 
 @click.command()
@@ -30,7 +33,7 @@ def recall(
     min_score: float | None,
 ) -> int:
     """Find what matters for QUERY; exit status 1 where nothing is found."""
-    with session.memory() as memory:
+    with session.memory(settle=True) as memory:
         hits = memory.recall(
             query,
             namespaces=list(namespaces) or None,
@@ -40,14 +43,24 @@ def recall(
             where=read_filter(where),
             min_score=min_score,
         )
-    rows = [
-        {**msgspec.to_builtins(hit), "reasons": [str(r) for r in hit.reasons], "score": round(hit.score, 4)}
-        for hit in hits
-    ]
+    rows = [{**plain(hit), "reasons": [str(r) for r in hit.reasons], "score": round(hit.score, 4)} for hit in hits]
     if not session.as_json:
-        rows = [{**row, "why": ", ".join(row["reasons"][:3])} for row in rows]
-    session.show(rows, ("score", "kind", "text", "namespace", "why"), empty="nothing found")
+        rows = [{**row, "text": _readable(row), "why": ", ".join(_names(row["reasons"]))} for row in rows]
+    session.show(rows, ("score", "kind", "text", "namespace", "created_at", "why"), empty="nothing found")
     return 0 if hits else 1
+
+
+def _names(reasons: list[str]) -> list[str]:
+    """Which signals found it, strongest first; ranks and weights are for --json."""
+    return [reason.partition(" ")[0] for reason in reasons[:3]]
+
+
+def _readable(row: dict[str, Any]) -> str:
+    """The text of a hit; the value of a fact is written as in other tables."""
+    key, _, value = row["text"].partition(": ")
+    if row["kind"] != "fact" or value[:1] not in ("{", "["):
+        return str(row["text"])
+    return f"{key}: {human(read_json(value))}"
 
 
 @click.command()
@@ -70,10 +83,10 @@ def context(
     messages: bool,
 ) -> None:
     """The request for INPUT in THREAD: what is in, what is out and why, and where the tokens go."""
-    with session.memory() as memory:
+    with session.memory(settle=True) as memory:
         made = memory.context(
             input,
-            thread=thread,
+            thread=thread_id(memory, thread),
             budget=int(budget) if budget.isdecimal() else budget,
             system=system,
             layout=layout,

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import click
 
-from .session import Session, pairs, session_of
+from .display import cell, echo
+from .session import Session, session_of
 
 
 @click.command()
 @session_of
 def stats(session: Session) -> None:
     """What is remembered, by kind, and how far it is indexed."""
-    with session.memory(worker=False) as memory:
-        found = memory.stats()
-    if session.as_json:
-        session.print_json(found)
-    else:
-        pairs(list(found.items()))
+    with session.memory(settle=True) as memory:
+        session.fields(memory.stats())
 
 
 @click.command()
@@ -25,7 +22,7 @@ def stats(session: Session) -> None:
 @session_of
 def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
     """What stands under this memory and what is wrong with it; exit status 1 where something is."""
-    with session.memory(worker=False) as memory:
+    with session.memory() as memory:
         revived = memory.jobs.retry_dead() if retry_dead else 0
         found = memory.doctor(deep=deep)
     if retry_dead:
@@ -34,10 +31,10 @@ def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
     if session.as_json:
         session.print_json({**found, "problems": problems})
     else:
-        pairs(list(found.items()))
-        click.echo(
-            "\nall well" if not problems else "\nproblems:\n" + "\n".join(f"- {problem}" for problem in problems)
-        )
+        session.fields(found)
+        echo(f"\n{click.style('all well', fg='green')}" if not problems else click.style("\nproblems:", fg="red"))
+        for problem in problems:
+            echo(f"- {cell(problem)}")
     return 1 if problems else 0
 
 
@@ -45,7 +42,7 @@ def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
 @session_of
 def migrate(session: Session) -> None:
     """Bring the store's schema up to date; opening it does this too where the rights suffice."""
-    with session.memory(create=True, worker=False) as memory:
+    with session.memory(create=True) as memory:
         found = memory.doctor()
     schema = found.get("schema", "none needed")
     session.done({"store": found.get("store"), "schema": schema}, f"{found.get('store')}: schema {schema}")

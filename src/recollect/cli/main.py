@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import NotFound, RecollectError, UsageError
-from .session import Session, cell
+from .grouping import Suggesting, json_first
+from .problems import end
+from .session import Session
 
 _COMMANDS = {
     "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject."),
@@ -25,10 +26,10 @@ _COMMANDS = {
     "recall": ("finding", "Find what matters for a query, with reasons."),
     "context": ("finding", "The request for an input, and where its tokens go."),
     "process": ("care", "Run maintenance processors."),
-    "worker": ("care", "Work through the outbox until stopped."),
+    "worker": ("care", "Index and derive what was appended, and clean up, until stopped."),
     "forget": ("care", "Remove a thing and all that was derived from it."),
     "why": ("care", "Where something came from, back to the messages."),
-    "audit": ("care", "Who changed what, when."),
+    "audit": ("care", "Who changed what, when; newest first."),
     "export": ("transfer", "Write everything to a file of JSON lines."),
     "import": ("transfer", "Load a file that export wrote."),
     "stats": ("health", "What is remembered, by kind."),
@@ -40,7 +41,7 @@ _COMMANDS = {
 }
 
 
-class Commands(click.Group):
+class Commands(Suggesting):
     """Commands by name, imported on use, so that `recollect --help` and each command stay quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -52,6 +53,10 @@ class Commands(click.Group):
         module = importlib.import_module(f"recollect.cli.{_COMMANDS[cmd_name][0]}")
         found = getattr(module, "command" if cmd_name == "analyze" else cmd_name.replace("import", "import_"))
         return found if isinstance(found, click.Command) else None
+
+    def elsewhere(self, ctx: click.Context, name: str) -> list[str]:
+        groups = [(one, self.get_command(ctx, one)) for one in _COMMANDS]
+        return [f"{one} {name}" for one, group in groups if isinstance(group, click.Group) and name in group.commands]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -79,33 +84,14 @@ def cli(ctx: click.Context, url: str | None, hot: str | None, org: str, user: st
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; errors become one clear line on stderr and an exit status."""
+    """Run the command line; errors become one clear line on stderr (JSON under --json) and an exit status."""
+    given = json_first(sys.argv[1:] if args is None else args)
     try:
-        result: Any = cli.main(
-            args=list(args) if args is not None else None, prog_name="recollect", standalone_mode=False
-        )
-    except click.ClickException as problem:
-        problem.show()
-        sys.exit(2)
-    except click.Abort:
-        click.echo("stopped", err=True)
-        sys.exit(130)
-    except NotFound as problem:
-        click.echo(f"recollect: {cell(str(problem))}", err=True)
-        sys.exit(1)
-    except UsageError as problem:
-        click.echo(f"recollect: {cell(str(problem))}", err=True)
-        sys.exit(2)
-    except RecollectError as problem:
-        click.echo(f"recollect: {cell(str(problem))}", err=True)
-        sys.exit(1)
-    except OSError as problem:
-        if not isinstance(problem, BrokenPipeError):
-            click.echo(f"recollect: {cell(str(problem))}", err=True)
-            sys.exit(1)
-        # The reader went away (as `| head` does); keep the interpreter from complaining about it at exit.
-        sys.stderr.close()
-        sys.exit(0)
+        result: Any = cli.main(args=given, prog_name="recollect", standalone_mode=False)
+    except Exception as problem:
+        end(problem, as_json=given[:1] == ["--json"])
+    except KeyboardInterrupt as problem:
+        end(problem, as_json=given[:1] == ["--json"])
     sys.exit(result if isinstance(result, int) else 0)
 
 

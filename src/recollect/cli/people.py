@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
-from .session import Session, cell, session_of
+from .display import human
+from .grouping import group
+from .session import Session, ending, session_of
 
 
-@click.group()
+@group()
 def learnings() -> None:
     """What was learned of a user, or of everyone."""
 
@@ -25,7 +27,7 @@ _user = click.option(
 @session_of
 def list_(session: Session, of: str | None, min_confidence: float, type_: str | None, limit: int) -> None:
     """Learnings, most used first."""
-    with session.memory() as memory:
+    with session.memory(settle=True) as memory:
         found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit, user=of)
         session.show(
             found, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty="nothing learned yet"
@@ -49,18 +51,15 @@ def add(session: Session, content: str, of: str | None, type_: str, confidence: 
 @click.argument("id")
 @_user
 @session_of
-def delete(session: Session, id: str, of: str | None) -> int:
+def delete(session: Session, id: str, of: str | None) -> None:
     """Remove a learning; it is not derived again."""
     with session.memory() as memory:
-        gone = memory.learnings.delete(id, user=of)
-    if not gone:
-        click.echo(f"recollect: no learning {id!r}", err=True)
-        return 1
-    session.done({"deleted": True}, f"deleted {id}")
-    return 0
+        whole = ending(id, [one.id for one in memory.learnings.list(min_confidence=0.0, limit=None, user=of)])
+        gone = memory.learnings.delete(whole, user=of)
+    session.gone(gone, whole, missing=f"no learning {id!r}")
 
 
-@click.group()
+@group()
 def profile() -> None:
     """Everything known of one user."""
 
@@ -70,7 +69,7 @@ def profile() -> None:
 @session_of
 def show(session: Session, user: str) -> None:
     """Facts, preferences and learnings of a user."""
-    with session.memory() as memory:
+    with session.memory(settle=True) as memory:
         found = memory.profile.get(user)
     if session.as_json:
         session.print_json(
@@ -83,10 +82,10 @@ def show(session: Session, user: str) -> None:
         )
         return
     rows: list[dict[str, object]] = [
-        {"what": "fact", "name": fact.key, "value": cell(fact.value), "confidence": fact.confidence}
+        {"what": "fact", "name": fact.key, "value": human(fact.value), "confidence": fact.confidence}
         for fact in found.facts
     ]
     for name, value in found.preferences.items():
-        rows.append({"what": "preference", "name": name, "value": cell(value)})
+        rows.append({"what": "preference", "name": name, "value": human(value)})
     rows += [{"what": one.type, "value": one.content, "confidence": one.confidence} for one in found.learnings]
     session.show(rows, ("what", "name", "value", "confidence"), empty=f"nothing known of {user}")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from ..errors import NotFound
+from .display import SHORT, cell, echo, pairs, table
 
 if TYPE_CHECKING:
     from ..memory import Memory
 
 DEFAULT_FILE = "recollect.db"
+SETTLE_SECONDS = 10.0
+"""How long a command that reads works on what is still waiting to be derived."""
+_FILES = ("", "-wal", "-shm", "-journal", "-ballast")
 
 
 class Session:
@@ -28,6 +32,8 @@ class Session:
         self._org = org
         self._user = user
         self.as_json = as_json
+        self._told = False
+        """Whether the command has begun to say what it did: then it did something."""
 
     @property
     def url(self) -> str:
@@ -35,46 +41,71 @@ class Session:
         return self._url or DEFAULT_FILE
 
     @contextmanager
-    def memory(self, *, create: bool = False, **options: Any) -> Iterator[Memory]:
-        """The memory, closed (and its outbox drained) at the end; reading commands do not create a file."""
+    def memory(self, *, create: bool = False, settle: bool = False, **options: Any) -> Iterator[Memory]:
+        """The memory, closed at the end.
+
+        Only `create` makes a file, and a command that fails leaves none behind. Commands write without deriving, so
+        that they end at once; with `settle`, what a file has waiting is derived first. Servers have workers for that.
+        """
         from ..memory import Memory
 
-        url = self.url
-        path = _file(url)
-        if not create and path is not None and not os.path.exists(path):
-            raise NotFound(f"there is no memory at {url!r}; name one with --url or RECOLLECT_URL")
-        options.setdefault("worker", create)
-        with Memory(url, hot=self._hot, org=self._org, user=self._user, **options) as memory:
-            yield memory
+        path = _file(self.url)
+        made = path is not None and not os.path.exists(path)
+        if made and not create:
+            raise NotFound(f"there is no memory at {self.url!r}; name one with --url or RECOLLECT_URL")
+        options = {"worker": False, **options}
+        unused = False
+        try:
+            with Memory(self.url, hot=self._hot, org=self._org, user=self._user, **options) as memory:
+                if settle and path is not None and (left := _settled(memory)):
+                    echo(f"{left} jobs are still waiting; `recollect worker --once` does them", err=True)
+                try:
+                    yield memory
+                except BaseException:
+                    unused = made and not self._told and _is_empty(memory)
+                    raise
+        finally:
+            if unused and path is not None:
+                _remove(path)
 
     def show(self, rows: Sequence[Any], columns: Sequence[str], *, empty: str = "nothing") -> None:
         """Records as a table, or as a JSON list."""
+        self._told = True
         dicts = [row if isinstance(row, dict) else plain(row) for row in rows]
         if self.as_json:
             self.print_json(dicts)
         elif not dicts:
-            click.echo(cell(empty), err=True)
+            echo(cell(empty), err=True)
         else:
             table(dicts, columns)
 
-    def one(self, record: Any, *, missing: str) -> int:
-        """A record as its fields, or as JSON; exit status 1 where there is none."""
+    def one(self, record: Any, *, missing: str) -> None:
+        """A record as its fields, or as JSON; NotFound where there is none."""
         if record is None:
-            click.echo(f"recollect: {cell(missing)}", err=True)
-            return 1
-        fields = record if isinstance(record, dict) else plain(record)
+            raise NotFound(missing)
+        self.fields(record if isinstance(record, dict) else plain(record))
+
+    def fields(self, fields: dict[str, Any]) -> None:
+        """Names and values, or JSON; what is empty is left out for people."""
+        self._told = True
         if self.as_json:
             self.print_json(fields)
         else:
             pairs([(name, value) for name, value in fields.items() if value not in (None, "", [], {}, ())])
-        return 0
 
     def done(self, fact: dict[str, Any], said: str) -> None:
         """What was done: a sentence, or JSON."""
+        self._told = True
         if self.as_json:
             self.print_json(fact)
         else:
-            click.echo(cell(said))
+            echo(cell(said))
+
+    def gone(self, was_there: bool, what: str, *, missing: str) -> None:
+        """That something was deleted; NotFound where it was not there."""
+        if not was_there:
+            raise NotFound(missing)
+        self.done({"deleted": True}, f"deleted {what}")
 
     @staticmethod
     def print_json(value: Any) -> None:
@@ -82,11 +113,42 @@ class Session:
         click.echo(msgspec.json.encode(value, enc_hook=str).decode())
 
 
+def thread_id(memory: Memory, given: str) -> str:
+    """The id of a thread, from its id or from the end of it that tables show."""
+    if len(given.removeprefix("…")) < SHORT or memory.threads.get(given) is not None:
+        return given
+    return ending(given, [one.id for ns in memory.stats()["namespaces"] for one in memory.threads.list(ns)])
+
+
+def ending(given: str, ids: Sequence[str]) -> str:
+    """An id from the end of it that tables show, where only one ends so."""
+    end = given.removeprefix("…")
+    found = [id for id in ids if id.endswith(end)] if len(end) >= SHORT else []
+    return found[0] if len(found) == 1 else given
+
+
+def _settled(memory: Memory) -> int:
+    """Derive what is waiting; how many jobs are left."""
+    memory.jobs.drain(seconds=SETTLE_SECONDS)
+    return sum(one.waiting - one.failing for one in memory.jobs.backlog())
+
+
+def _is_empty(memory: Memory) -> bool:
+    return not any(value for value in memory.stats().values() if isinstance(value, int))
+
+
+def _remove(path: str) -> None:
+    """Take away the file that a failed command made and put nothing into."""
+    for end in _FILES:
+        with suppress(FileNotFoundError):
+            os.unlink(path + end)
+
+
 def _file(url: str) -> str | None:
     """The path of a memory that is a file; None for servers."""
     scheme, found, rest = url.partition("://")
     if not found:
-        return url
+        return None if url == ":memory:" else url
     from urllib.parse import unquote
 
     # sqlite:///relative.db and sqlite:////absolute.db, as in Memory(url).
@@ -94,70 +156,11 @@ def _file(url: str) -> str | None:
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """A record as a dict of plain values."""
-    made: dict[str, Any] = msgspec.to_builtins(record)
-    for name in ("id",):
-        if name not in made and hasattr(record, name):
-            made = {name: getattr(record, name), **made}
+    """A record as a dict of plain values; times stay times."""
+    made: dict[str, Any] = msgspec.to_builtins(record, builtin_types=(datetime,))
+    if "id" not in made and hasattr(record, "id"):
+        made = {"id": record.id, **made}
     return made
-
-
-def _console(stderr: bool = False) -> Any:
-    from rich.console import Console
-
-    # Colours and width of the terminal only where there is one.
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(
-        stderr=stderr, highlight=False, soft_wrap=not stream.isatty(), width=None if stream.isatty() else 200
-    )
-
-
-def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """A table for people."""
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(show_header=True, header_style="bold", box=None, pad_edge=False)
-    for name in columns:
-        made.add_column(name, overflow="fold")
-    for row in rows:
-        made.add_row(*(Text(cell(row.get(name))) for name in columns))
-    _console().print(made)
-
-
-def pairs(fields: Sequence[tuple[str, Any]]) -> None:
-    """Names and values, one a line."""
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(show_header=False, box=None, pad_edge=False)
-    made.add_column(style="bold")
-    made.add_column(overflow="fold")
-    for name, value in fields:
-        made.add_row(name, Text(cell(value)))
-    _console().print(made)
-
-
-def cell(value: Any) -> str:
-    """One value in a table: text as it is, without control characters that would move the cursor."""
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
-    return "".join(char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text)
-
-
-@contextmanager
-def progress(label: str) -> Iterator[Any]:
-    """A progress bar on a terminal, nothing elsewhere; call what it gives with how much more was done."""
-    if not sys.stderr.isatty():
-        yield lambda *_: None
-        return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed}"), TimeElapsedColumn())
-    with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda *given: bar.update(task, advance=next((n for n in given if isinstance(n, int)), 1))
 
 
 def read_json(text: str) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from .grouping import group
 from .session import Session, read_json, session_of
 
 
-@click.group()
+@group()
 def state() -> None:
     """Small key-values and counters."""
 
@@ -15,10 +16,10 @@ def state() -> None:
 @state.command()
 @click.argument("key")
 @session_of
-def get(session: Session, key: str) -> int:
+def get(session: Session, key: str) -> None:
     """One value; exit status 1 where there is none."""
     with session.memory() as memory:
-        return session.one(memory.state.entry(key), missing=f"no state {key!r}")
+        session.one(memory.state.entry(key), missing=f"no state {key!r}")
 
 
 @state.command()
@@ -37,15 +38,11 @@ def set(session: Session, key: str, value: str, ttl: float | None, expect: int |
 @state.command()
 @click.argument("key")
 @session_of
-def delete(session: Session, key: str) -> int:
+def delete(session: Session, key: str) -> None:
     """Remove a key."""
     with session.memory() as memory:
         gone = memory.state.delete(key)
-    if not gone:
-        click.echo(f"recollect: no state {key!r}", err=True)
-        return 1
-    session.done({"deleted": True}, f"deleted {key}")
-    return 0
+    session.gone(gone, key, missing=f"no state {key!r}")
 
 
 @state.command()

@@ -4,43 +4,42 @@ from __future__ import annotations
 
 import click
 
+from .grouping import group
 from .session import Session, session_of
 
 COLUMNS = ("task_id", "ns", "step", "status", "completed_subtasks", "owner", "leased_until", "updated_at")
 
 
-@click.group()
+@group()
 def tasks() -> None:
     """Resumable tasks."""
 
 
 @tasks.command("list")
-@click.argument("namespace", default="global")
+@click.argument("namespace", required=False)
+@click.option("--limit", type=int, default=100, show_default=True)
 @session_of
-def list_(session: Session, namespace: str) -> None:
-    """Tasks of a namespace."""
+def list_(session: Session, namespace: str | None, limit: int) -> None:
+    """Tasks of all namespaces, or of one."""
     with session.memory() as memory:
-        session.show(memory.tasks.list(namespace), COLUMNS, empty=f"no tasks in {namespace}")
+        found = memory.tasks.list(namespace, limit=limit)
+        session.show(found, COLUMNS, empty=f"no tasks in {namespace}" if namespace else "no tasks")
 
 
 @tasks.command()
 @click.argument("task")
 @session_of
-def show(session: Session, task: str) -> int:
+def show(session: Session, task: str) -> None:
     """Where a task stands."""
     with session.memory() as memory:
-        return session.one(memory.tasks.get(task), missing=f"no task {task!r}")
+        session.one(memory.tasks.get(task), missing=f"no task {task!r}")
 
 
 @tasks.command()
 @click.argument("task")
 @session_of
-def delete(session: Session, task: str) -> int:
+def delete(session: Session, task: str) -> None:
     """Remove a task and its history."""
     with session.memory() as memory:
         gone = memory.tasks.delete(task)
-    if not gone:
-        click.echo(f"recollect: no task {task!r}", err=True)
-        return 1
-    session.done({"deleted": True}, f"deleted {task}")
-    return 0
+    session.gone(gone, task, missing=f"no task {task!r}")

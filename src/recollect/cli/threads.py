@@ -6,10 +6,11 @@ import sys
 
 import click
 
-from .session import Session, plain, read_json, session_of
+from .grouping import group
+from .session import Session, plain, read_json, session_of, thread_id
 
 
-@click.group()
+@group()
 def threads() -> None:
     """Conversations."""
 
@@ -34,6 +35,7 @@ def list_(session: Session, namespace: str, limit: int | None, after: str | None
 def show(session: Session, thread: str, last: int, everything: bool) -> None:
     """The newest messages of a thread, oldest of them first."""
     with session.memory() as memory:
+        thread = thread_id(memory, thread)
         found = memory.threads.messages(thread) if everything else memory.threads.recent(thread, last)
         rows = [{**plain(message), "text": message.text or _calls(message)} for message in found]
         session.show(rows, ("seq", "role", "name", "text", "tokens", "created_at"), empty="no messages")
@@ -65,7 +67,10 @@ def create(session: Session, namespace: str, title: str | None, id: str | None, 
 @click.option("--key", help="Doing it again under the same key does nothing.")
 @session_of
 def append(session: Session, thread: str, text: str | None, role: str, name: str | None, key: str | None) -> None:
-    """Add a message: TEXT, or messages as JSON lines on standard input (OpenAI or Anthropic shape)."""
+    """Add a message: TEXT, or messages as JSON lines on standard input (OpenAI or Anthropic shape).
+
+    The message is stored when this returns; facts are derived by a worker, or by the next command that reads them.
+    """
     if text is not None:
         given: list[dict[str, object]] = [{"role": role, "content": text}]
     else:
@@ -74,8 +79,8 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
             raise click.UsageError("nothing to append: give TEXT, or JSON lines on standard input")
     if name:
         given = [{**message, "name": name} for message in given]
-    with session.memory(create=True) as memory:
-        receipts = memory.threads.append(thread, *given, key=key)
+    with session.memory() as memory:
+        receipts = memory.threads.append(thread_id(memory, thread), *given, key=key)
         ids = [receipt.message.id for receipt in receipts]
         session.done({"ids": ids, "replayed": any(r.replayed for r in receipts)}, "\n".join(ids))
 
@@ -89,15 +94,11 @@ def _message(line: str, role: str) -> dict[str, object]:
 @threads.command()
 @click.argument("thread")
 @session_of
-def delete(session: Session, thread: str) -> int:
+def delete(session: Session, thread: str) -> None:
     """Remove a thread with its messages; `forget` also removes what was derived from them."""
     with session.memory() as memory:
-        gone = memory.threads.delete(thread)
-    if not gone:
-        click.echo(f"recollect: no thread {thread!r}", err=True)
-        return 1
-    session.done({"deleted": True}, f"deleted {thread}")
-    return 0
+        gone = memory.threads.delete(thread_id(memory, thread))
+    session.gone(gone, thread, missing=f"no thread {thread!r}")
 
 
 @threads.command()
@@ -106,5 +107,5 @@ def delete(session: Session, thread: str) -> int:
 def summaries(session: Session, thread: str) -> None:
     """The summaries of a thread, each with the range it stands for."""
     with session.memory() as memory:
-        found = memory.threads.summaries(thread)
+        found = memory.threads.summaries(thread_id(memory, thread))
         session.show(found, ("first", "last", "method", "tokens", "text", "created_at"), empty="no summaries yet")

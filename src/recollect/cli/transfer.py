@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .session import Session, progress, session_of
+from .display import progress
+from .session import Session, session_of
 
 
 @click.command()
@@ -12,7 +13,7 @@ from .session import Session, progress, session_of
 @session_of
 def export(session: Session, file: str) -> None:
     """Write everything of the org to FILE, as JSON lines."""
-    with session.memory(worker=False) as memory, progress("rows written") as tick:
+    with session.memory(settle=True) as memory, progress("rows written") as tick:
         done = memory.export(file, progress=tick)
     session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows written to {file}")
 
@@ -22,6 +23,6 @@ def export(session: Session, file: str) -> None:
 @session_of
 def import_(session: Session, file: str) -> None:
     """Load FILE; a damaged file names the line and changes nothing, doing it again changes nothing."""
-    with session.memory(create=True, worker=False) as memory, progress("rows loaded") as tick:
+    with session.memory(create=True) as memory, progress("rows loaded") as tick:
         done = memory.import_(file, progress=tick)
     session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows loaded from {file}")

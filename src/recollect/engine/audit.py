@@ -56,12 +56,17 @@ class Audit:
         kind: str | None = None,
         after: str | datetime | None = None,
         limit: int | None = 100,
+        reverse: bool = False,
     ) -> list[AuditEvent]:
-        """Events in the order of time, of one subject if named, after an event's id or a moment."""
+        """Events in the order of time, of one subject if named, after an event's id or a moment.
+
+        With `reverse` the newest come first, and `after` goes on towards the older ones.
+        """
         if isinstance(after, datetime):
-            # The last possible id of that very microsecond.
-            after = event_id(to_micros(after)) + "g"
-        bounds: dict[str, Any] = {"after": None if after is None else (after,), "limit": limit}
+            # The last possible id of that very microsecond; the first, towards the older ones.
+            after = event_id(to_micros(after)) + ("" if reverse else "g")
+        bound = None if after is None else (after,)
+        bounds: dict[str, Any] = {"before" if reverse else "after": bound, "limit": limit, "reverse": reverse}
         user = self._core.scope.user
         if kind is not None or user is not None:
             bounds["where"] = _only(kind, user)

@@ -241,6 +241,14 @@ class Jobs:
         core.shared.wrote()
         return revived
 
+    async def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1e6) -> int:
+        """Do what is waiting, for so long at most; how many jobs were claimed.
+
+        A handle over all orgs works for all of them, as a worker does, any other for its own.
+        """
+        org = None if self._core.scope.root else self._core.org
+        return await Outbox(self._core.shared, org, lease=int(lease * 1e6)).drain(seconds=seconds)
+
     async def _jobs(self, queues: Sequence[str]) -> list[Job]:
         found = [job for queue in queues for job in await self._core.scan(Job, queue)]
         return [job for job in found if self._core.scope.may_touch(job.ns)]

@@ -1,0 +1,74 @@
+"""From an exception to what a user is told: one line, or one JSON object, and an exit status."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import click
+
+from ..errors import NotFound, RecollectError, UsageError
+from .display import cell, echo
+
+_FELL_SHORT, _WRONG_USAGE, _STOPPED = 1, 2, 130
+
+
+def end(problem: BaseException, *, as_json: bool) -> NoReturn:
+    """Tell a problem and leave; what is no known kind of problem is raised on, with its traceback."""
+    if isinstance(problem, click.Abort | KeyboardInterrupt):
+        _tell("Stopped", "stopped", as_json)
+        sys.exit(_STOPPED)
+    if isinstance(problem, BrokenPipeError):
+        # The reader went away (as `| head` does); keep the interpreter from complaining about it at exit.
+        sys.stderr.close()
+        sys.exit(0)
+    if isinstance(problem, click.ClickException):
+        if as_json:
+            _tell("UsageError", problem.format_message(), True)
+        else:
+            problem.show()
+        sys.exit(_WRONG_USAGE)
+    if isinstance(problem, ModuleNotFoundError):
+        problem = _missing(problem)
+    if not isinstance(problem, RecollectError | OSError):
+        raise problem
+    _tell(type(problem).__name__, str(problem), as_json)
+    sys.exit(_WRONG_USAGE if isinstance(problem, UsageError) and not isinstance(problem, NotFound) else _FELL_SHORT)
+
+
+def _tell(kind: str, message: str, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.encode({"error": {"type": kind, "message": message}}).decode(), err=True)
+    else:
+        echo(f"{click.style('recollect:', fg='red')} {cell(message)}", err=True)
+
+
+def _missing(problem: ModuleNotFoundError) -> BaseException:
+    """The install line where a package of an extra is missing; anything else is a fault of ours and stays one."""
+    needed = (problem.name or "").split(".")[0]
+    extra = extra_of(needed)
+    if extra is None:
+        return problem
+    return UsageError(f"{needed} is not installed; install it with: pip install 'recollect[{extra}]'")
+
+
+def extra_of(module: str) -> str | None:
+    """The extra that brings a module, as the package's own metadata says."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires
+
+    def plain(name: str) -> str:
+        return re.split(r"[^A-Za-z0-9._-]", name)[0].replace("-", "_").replace(".", "_").lower()
+
+    try:
+        declared = requires("recollect") or []
+    except PackageNotFoundError:
+        declared = []
+    for line in declared:
+        needed, _, marker = line.partition(";")
+        named = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
+        if named and named[1] != "all" and plain(needed) == module.lower():
+            return named[1]
+    return None
