@@ -22,6 +22,8 @@ from .core import Core
 
 Ns = str | Namespace
 PAGE = 1000
+MAX_LIMIT = 2**31 - 1
+"""No list is longer; databases refuse limits beyond their integers, each in its own words."""
 
 
 class Facts:
@@ -284,7 +286,7 @@ def checked_limit(limit: int | None) -> int | None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
         raise UsageError("limit must be a whole number from 0 up")
-    return limit
+    return min(limit, MAX_LIMIT)
 
 
 def check_reason(reason: str | None) -> None:

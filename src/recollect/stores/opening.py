@@ -49,7 +49,7 @@ def _one(url: Any, runtime: Runtime, durability: str) -> Store:
             return store
         raise UsageError(f"a memory is opened with a path or a URL, not {type(url).__name__}")
     text = os.fspath(url)
-    scheme = urlsplit(text).scheme if "://" in text else ""
+    scheme = _scheme(text)
     if scheme in ("", "sqlite", "file"):
         return _sqlite(text, scheme, runtime, durability)
     if scheme in ("postgresql", "postgres"):
@@ -61,6 +61,20 @@ def _one(url: Any, runtime: Runtime, durability: str) -> Store:
     )
 
 
+def _scheme(text: str) -> str:
+    """What a URL begins with; a path has none. The text itself may hold a password and is not repeated."""
+    if "://" not in text:
+        return ""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        raise UsageError("this URL cannot be read; an IPv6 host stands in brackets, a port is a number") from None
+    if parts.scheme in ("sqlite", "file") and parts.netloc:
+        raise UsageError(f"a file has no host; write {parts.scheme}:///path with three slashes, or the path alone")
+    return parts.scheme
+
+
 def _sqlite(text: str, scheme: str, runtime: Runtime, durability: str) -> Store:
     from .sqlite import SqliteStore
 
@@ -68,6 +82,10 @@ def _sqlite(text: str, scheme: str, runtime: Runtime, durability: str) -> Store:
         # sqlite:///relative.db and sqlite:////absolute.db, as elsewhere.
         text = unquote(text.partition("://")[2])
         text = text.removeprefix("/") if text.startswith("/") else text
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise UsageError("the path of the memory file holds a lone surrogate, which no file system takes") from None
     if not text or "\x00" in text:
         raise UsageError("the path of the memory file is empty or holds a NUL")
     return SqliteStore(text, runtime=runtime, durability=durability)

@@ -12,6 +12,7 @@ import os
 import select
 import warnings
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Protocol
 
 from redis.asyncio.connection import Connection as AsyncConnection
@@ -24,6 +25,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
+from ...errors import UsageError
 from ...runtime import Runtime
 
 _pack_command: Any = None
@@ -75,10 +77,26 @@ def link(settings: dict[str, Any], runtime: Runtime, connections: int) -> Link:
 def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: float) -> dict[str, Any]:
     """What a connection is made from; options in the URL come first."""
     parse: Any = parse_url if blocking else parse_async_url
-    parsed = dict(parse(url))
+    try:
+        parsed = dict(parse(url))
+    except (ValueError, TypeError):
+        # The driver's own message may quote the URL, password included.
+        raise UsageError("this Redis URL cannot be read; write it like redis://user:password@host:6379/0") from None
+    _check_options(parsed)
     retry: Any = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
     base = {"socket_connect_timeout": connect_timeout, "socket_timeout": timeout, "protocol": 2}
     return {**base, **parsed, "retry": retry, "decode_responses": False}
+
+
+def _check_options(parsed: dict[str, Any]) -> None:
+    """Refuse what no connection takes: the driver would only say so when it first connects."""
+    kind = parsed.get("connection_class", Connection)
+    known = {"connection_class"}
+    for base in kind.__mro__:
+        known.update(signature(base.__init__).parameters if "__init__" in vars(base) else ())
+    unknown = sorted(set(parsed) - known)
+    if unknown:
+        raise UsageError(f"unknown option {unknown[0][:40]!r} in the Redis URL")
 
 
 class BlockingLink:

@@ -35,12 +35,7 @@ class Client:
         self._connections = connections
         self._timeout = timeout
         self.cluster, plain, seeds = _parse(url)
-        try:
-            self._settings = settings_of(
-                plain, blocking=runtime.blocking, connect_timeout=connect_timeout, timeout=timeout
-            )
-        except ValueError as cause:
-            raise UsageError("not a Redis URL; write redis://host:6379/0") from cause
+        self._settings = settings_of(plain, blocking=runtime.blocking, connect_timeout=connect_timeout, timeout=timeout)
         if self.cluster and self._settings.get("db"):
             raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
         self._first = (self._settings.get("host", "localhost"), int(self._settings.get("port", 6379)))
