@@ -28,7 +28,8 @@ def rows(part: str | None = None) -> Iterator[dict[str, Any]]:
 def run(row: dict[str, Any]) -> list[Extracted]:
     """What the extractor makes of one sentence."""
     at = datetime.fromisoformat(row["at"])
-    return extract(row["text"], role=row["role"], trust=row["trust"], at=at)
+    found = extract(row["text"], role=row["role"], trust=row["trust"], at=at)
+    return [item for item in found if not item.retracted]
 
 
 def matches(item: Extracted, expected: dict[str, Any]) -> bool:

@@ -84,7 +84,7 @@ def score(batch: int | None, *, misses: bool = False) -> dict[str, Any]:
     good_ones = right = wrong = missed = false_alarms = sentences = 0
     for row in rows(batch):
         sentences += 1
-        found = extract(row["text"], role="user", trust="user", at=AT)
+        found = [item for item in extract(row["text"], role="user", trust="user", at=AT) if not item.retracted]
         good = [item for item in found if any(matches(item, want) for want in row["expected"])]
         needed = [want for want in row["expected"] if want["needed"]]
         lost = [want for want in needed if not any(matches(item, want) for item in found)]

@@ -88,7 +88,10 @@ async def test_a_rejected_value_stays_rejected(memory: Any, run: Run) -> None:
 async def test_a_correction_finds_what_it_corrects_in_the_turn_before(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
     await tell(memory, "No, I meant Porto.", thread=thread)
-    assert ((await fact(memory)).value, (await fact(memory)).reason) == ("Porto", "correction")
+    assert ((await fact(memory)).value, (await fact(memory)).reason) == (
+        "Porto",
+        "correction by en/places#location.say.1",
+    )
 
 
 async def test_a_learning_said_twice_is_kept_once_and_surer(memory: Any, run: Run) -> None:

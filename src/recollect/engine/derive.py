@@ -9,6 +9,7 @@ reading goes on behind it.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -221,28 +222,57 @@ class Deriver:
         return await self._core.runtime.call(lambda: extract(message.text, previous=known, **asked))
 
     async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:
+        """The changes that facts and their ends make; of a key that is said twice, the later word counts."""
         from ..extract.keys import spoken
 
         facts = Facts(self._core)
-        changes: list[Change] = []
+        held: dict[str, Fact | None] = {}
+        pending: dict[str, list[Change]] = {}
         now_known: dict[str, Fact | None] = {}
         for item, message in found:
-            value = spoken(item.key, item.value, item.text)
-            made = facts._new(ns, item.key, value, None, item.confidence, message.id)
-            reason = "correction" if item.correction else "inferred" if item.inferred else None
-            made = msgspec.structs.replace(made, trust="user", reason=reason)
+            if item.retracted:
+                for old in await self._named(ns, item, now_known):
+                    held.setdefault(old.key, old if old.version else None)
+                    stored = held[old.key]
+                    if stored is not None and _said_since(stored, message):
+                        continue
+                    ends = facts._ending(stored, "retracted", _reason(item), message.id)[1] if stored else []
+                    pending[old.key], now_known[old.key] = ends, None
+                continue
+            made = facts._new(ns, item.key, spoken(item.key, item.value, item.text), None, item.confidence, message.id)
+            made = msgspec.structs.replace(made, trust="user", reason=_reason(item))
             if await facts._refused(made) is not None:
                 continue
             if item.key not in now_known:
-                now_known[item.key] = await self._core.get(Fact, ns, item.key)
-                held = now_known[item.key]
-                if held is not None and _said_since(held, message):
+                now_known[item.key] = held[item.key] = await self._core.get(Fact, ns, item.key)
+                stored = held[item.key]
+                if stored is not None and _said_since(stored, message):
                     continue
-                changes.append(Expect(Fact, made.row_key, held.version if held else 0))
+            if now_known[item.key] is None:
+                pending[item.key] = []  # what ended a moment ago is said again
             made = _joined(now_known[item.key], made)
             now_known[item.key] = made
-            changes += facts._changes(made, "derive")
+            pending.setdefault(item.key, []).extend(facts._changes(made, "derive"))
+        changes: list[Change] = []
+        for key, ones in pending.items():
+            if ones:
+                before = held.get(key)
+                changes += [Expect(Fact, (self._core.org, ns, key), before.version if before else 0), *ones]
         return changes
+
+    async def _named(self, ns: str, item: Any, now_known: dict[str, Fact | None]) -> list[Fact]:
+        """The facts that a retraction ends: the one of its key, else those of its kind that have the value named."""
+        core, (stem, _, part) = self._core, item.key.rpartition(".")
+        if part != "*":
+            held = now_known[item.key] if item.key in now_known else await core.get(Fact, ns, item.key)
+            if held is not None:
+                return [held] if item.value is None or _names(held, str(item.value)) else []
+        if not stem:
+            return []
+        wanted = str(item.value) if part == "*" or item.value is not None else part.replace("_", " ")
+        stored = {fact.key: fact for fact in await core.scan(Fact, ns, starts=f"{stem}.")}
+        known = {**stored, **{key: fact for key, fact in now_known.items() if key.startswith(f"{stem}.")}}
+        return [fact for fact in known.values() if fact is not None and _names(fact, wanted)]
 
     async def _learning(self, user: str, item: Any, message: Message) -> list[Change]:
         batch = Core(self._core.shared, Scope(self._core.org, user, "processor"), [])
@@ -291,6 +321,26 @@ def _said_since(held: Fact, message: Message) -> bool:
     """Whether what is known was said later in the same thread: a message read again must not overrule it."""
     thread, _, seq = (held.source or "").rpartition("#")
     return held.actor == "processor" and thread == message.thread and seq.isdecimal() and int(seq) > message.seq
+
+
+def _reason(item: Any) -> str | None:
+    """Why a fact is there: what kind of word it was, and the pattern that read it."""
+    kind = "retraction" if item.retracted else "correction" if item.correction else "inferred" if item.inferred else ""
+    return " ".join(filter(None, (kind, item.rule and f"by {item.rule}"))) or None
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _names(fact: Fact, said: str) -> bool:
+    """Whether what was said to have ended is this fact: its words are in the value or the key, or hold them."""
+    words = {word.casefold().rstrip("s") for word in _WORD.findall(said)}
+    value = {word.casefold().rstrip("s") for word in _WORD.findall(str(fact.value))}
+    part = {word.casefold().rstrip("s") for word in _WORD.findall(fact.key.rpartition(".")[2])}
+    if not words:
+        return False
+    keyed = "." in fact.key and bool(part) and part <= words
+    return keyed or words <= value | part or (bool(value) and value <= words)
 
 
 def _same(old: Any, new: Any) -> bool:

@@ -216,35 +216,41 @@ class Facts:
             old = await core.get(Fact, space, key)
             if old is None:
                 return None
-            at = core.at()
-            fields = {name: getattr(old, name) for name in old.__struct_fields__}
-            last = FactVersion(**fields)
-            ended = FactVersion(
-                **{
-                    **fields,
-                    "status": status,
-                    "reason": reason,
-                    "version": old.version + 1,
-                    "updated_at": at,
-                    "actor": core.scope.actor,
-                    "value": old.value if status == "rejected" else None,
-                }
-            )
-            changes: builtins.list[Change] = [
-                Expect(Fact, old.row_key, old.version),
-                Load(last),
-                Load(ended),
-                Delete(Fact, old.row_key),
-                Delete(Entry, (core.org, space, "fact", "", old.id)),
-                audit(core, "delete" if status == "deleted" else "reject", "fact", old.id),
-            ]
+            ended, changes = self._ending(old, status, reason)
             if status == "rejected":
                 changes.append(Put(self._tombstone(old, None)))
-            await core.apply(*changes)
+            await core.apply(Expect(Fact, old.row_key, old.version), *changes)
             return ended
 
         done: Fact | None = await core.retry(attempt)
         return done
+
+    def _ending(
+        self, old: Fact, status: str, reason: str | None, source: str | None = None
+    ) -> tuple[FactVersion, builtins.list[Change]]:
+        """The last version of a fact that ends, and the changes that end it; the caller expects the version it read."""
+        core = self._core
+        fields = {name: getattr(old, name) for name in old.__struct_fields__}
+        ended = FactVersion(
+            **{
+                **fields,
+                "status": status,
+                "reason": reason,
+                "version": old.version + 1,
+                "updated_at": core.at(),
+                "actor": core.scope.actor,
+                "value": old.value if status == "rejected" else None,
+                "sources": old.sources if source is None else (*old.sources, source),
+            }
+        )
+        action = "delete" if status == "deleted" else "reject" if status == "rejected" else status
+        return ended, [
+            Load(FactVersion(**fields)),
+            Load(ended),
+            Delete(Fact, old.row_key),
+            Delete(Entry, (core.org, old.ns, "fact", "", old.id)),
+            audit(core, action, "fact", old.id, source),
+        ]
 
     async def _as_of(self, ns: str, key: str, moment: datetime) -> Fact | None:
         core, micros = self._core, to_micros(moment)

@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..dates import DateRange, parse_dates
     from .extracted import Extracted
     from .extractor import TRUSTED, extract
     from .keys import KEYS, slug
-    from .temporal import DateRange, parse_dates
 
 __all__ = ["KEYS", "TRUSTED", "DateRange", "Extracted", "extract", "parse_dates", "slug"]
 
@@ -22,12 +22,14 @@ _HOMES = {
     "extract": "extractor",
     "KEYS": "keys",
     "slug": "keys",
-    "DateRange": "temporal",
-    "parse_dates": "temporal",
+    "DateRange": "..dates",
+    "parse_dates": "..dates",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return getattr(
+        import_module(f".{_HOMES[name]}" if not _HOMES[name].startswith(".") else _HOMES[name], __name__), name
+    )

@@ -33,3 +33,8 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     valid_at: datetime | None = None
     """Since when it holds, where the user said so ("moved to Porto last month")."""
     speaker: str | None = None
+    retracted: bool = False
+    """It is no longer so: the fact ends, where its value is the one named (or none was named)."""
+    rule: str = ""
+    """The id of the pattern that read it: language, file, topic and number; empty for what a model read."""
+    lang: str = "en"

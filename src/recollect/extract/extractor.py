@@ -9,23 +9,20 @@ from typing import Any
 
 import msgspec
 
+from ..dates import number, parse_dates
 from ..errors import UsageError
-from .calendar import number
+from .amounts import amount
+from .drafts import Draft, drafts
 from .extracted import Extracted, LearningType
-from .phrases import amount, cut
+from .keys import slug
+from .phrases import phrases
 from .reading import Clause, clauses, is_unsure
-from .rules.base import Draft, Seen
 from .standing import habit, learning_key, standing_instruction
 from .subject import plainly
-from .temporal import parse_dates
 
 TRUSTED = frozenset({"user"})
 """Only what the user typed; text of tools, the web and documents is evidence, never the user's word."""
 
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|nobody|nothing|none|neither|nor|no longer|hardly|stopped|quit|without|ditched|dropped)\b|n't\b",
-    re.I,
-)
 _LOUD_NEGATION = re.compile(r"\b(?:not|never|no|nobody|nothing|none|neither|nor|no longer|hardly)\b|n't\b", re.I)
 
 
@@ -61,22 +58,22 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[
         return
     if is_unsure(clause.text):
         return
-    drafts = list(_drafts(clause, at))
-    if not drafts and clause.scrap:
+    found = _drafts(clause, at)
+    if not found and clause.scrap:
         return
-    if not drafts and (habit(clause.text) or habit(plainly(clause.text))):
+    if not found and (habit(clause.text) or habit(plainly(clause.text))):
         yield _as_learning("pattern", clause.full, clause, 0.6)
         return
-    if not drafts and clause.correction:
+    if not found and clause.correction:
         yield from _corrected(clause, at, known)
         return
-    if not drafts and _is_name_corrected(clause):
+    if not found and _is_name_corrected(clause):
         yield _as_learning("correction", clause.full, clause, 0.7)
         return
-    if not drafts and clause.remember and _STATES.search(clause.text):
+    if not found and clause.remember and _STATES.search(clause.text):
         yield _as_learning("preference", re.sub(r"^that ", "", clause.full), clause, 0.8)
         return
-    for draft in _told_apart(drafts, clause):
+    for draft in _told_apart(found, clause):
         yield _fact(draft, clause)
 
 
@@ -92,7 +89,7 @@ def _is_name_corrected(clause: Clause) -> bool:
     return clause.rejected is not None and len(clause.rejected.split()) <= 2 and bool(_IT_IS.fullmatch(clause.text))
 
 
-_VAGUE = ("my.", "owns.")
+_VAGUE = ("my.", "owns.", "favorite.")
 _JEST = re.compile(r"\b(?:lol|lmao|rofl|ha(?:ha)+h?|he(?:he)+|jk|just kidding)\b|[\U0001f602\U0001f923]", re.I)
 _JESTED = (
     "role",
@@ -115,37 +112,26 @@ def _told_apart(drafts: Sequence[Draft], clause: Clause) -> Iterator[Draft]:
     """Without the vague reading of what another rule names better, and without jokes."""
     jest = bool(_JEST.search(clause.sentence))
     named = any(isinstance(draft.value, str | list) and draft.key.startswith(("relation.", "pet.")) for draft in drafts)
-    better = [str(draft.value).lower() for draft in drafts if not draft.key.startswith(_VAGUE)]
+    better = any(not draft.key.startswith(_VAGUE) and draft.sense == "say" for draft in drafts)
+    chosen = {slug(str(draft.value)) for draft in drafts if draft.key.startswith("uses.") and draft.value is not True}
     for draft in drafts:
         if draft.value is True and draft.key.startswith(("relation.", "pet.")) and named:
             continue
-        if draft.key.startswith(_VAGUE) and str(draft.value).lower() in better:
+        if draft.key.startswith(_VAGUE) and better:
+            continue
+        if draft.key.removeprefix("uses.tool.") in chosen:
             continue
         if not (jest and draft.key.startswith(_JESTED)):
             yield draft
 
 
-def _drafts(clause: Clause, at: datetime) -> Iterator[Draft]:
-    negated = bool(_NEGATION.search(clause.text))
-    loud = negated and bool(_LOUD_NEGATION.search(clause.text))
-    from .rules.all import rules_for  # compiled when the first statement comes, not for questions and other speakers
-
-    text = plainly(_ASIDE.sub("", clause.text))
-    seen = Seen(text, clause.sentence, at, clause.before)
-    for rule in rules_for(text):
-        if (loud and not rule.negative) or (rule.negative and not negated and not _DISLIKE.search(text)):
-            continue
-        match = rule.pattern.match(text)
-        if match:
-            yield from rule.build(match, seen)
+def _drafts(clause: Clause, at: datetime, lang: str = "en") -> list[Draft]:
+    return drafts(_ASIDE.sub("", clause.text), clause.sentence, at, lang, clause.before)[0]
 
 
 # "For design work I use Figma": what the statement is about does not change who states it.
 _ASIDE = re.compile(
     r"^(?:for|at|in|on|with|as for|after|since|before) [\w' -]{2,40}?,? (?=(?:I|we|my|our)(?:'m|'ve|'re)? )", re.I
-)
-_DISLIKE = re.compile(
-    r"\b(?:hate|dislike|detest|loathe|despise|gave up|given up|moved|got rid|uninstalled|abandoned)\b", re.I
 )
 
 
@@ -160,6 +146,8 @@ def _fact(draft: Draft, clause: Clause, *, correction: bool = False) -> Extracte
         text=clause.sentence,
         span=clause.span,
         valid_at=draft.valid_at,
+        retracted=draft.sense == "retract",
+        rule=draft.rule,
     )
 
 
@@ -182,7 +170,7 @@ def _corrected(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iter
     for item in reversed(known):
         value = _same_kind(item, clause.text, at) if item.kind == "fact" else None
         if value is not None:
-            yield _fact(Draft(item.key, value, item.confidence), clause, correction=True)
+            yield _fact(Draft(item.key, value, item.confidence, item.rule), clause, correction=True)
             return
     if (clause.rejected is not None or clause.meant) and not _LOUD_NEGATION.search(clause.text):
         yield _as_learning("correction", clause.full, clause, 0.7)
@@ -203,7 +191,7 @@ def _same_kind(item: Extracted, text: str, at: datetime) -> Any:
         return number(bare)
     if dates or number(bare) is not None or not isinstance(item.value, str):
         return None
-    return cut(bare, words=4) or None
+    return phrases("en").cut(bare, most=4) or None
 
 
 def _settled(found: Sequence[Extracted], order: Sequence[int]) -> list[Extracted]:

@@ -12,9 +12,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal
 
-from .calendar import number
+from ..dates import number, parse_dates
 from .keys import slug
-from .temporal import parse_dates
 
 Ground = Literal["said", "inferred", "none"]
 LONG = 4

@@ -6,8 +6,21 @@ read when they are first asked for. docs/extraction.md says how to add a pattern
 """
 
 from .recognise import language_of
+from .rules import Rules, rules
 from .stop import STOP_WORDS, stop_words
 from .topics import Topic, languages, topic_of, topics
 from .words import Words, words
 
-__all__ = ["STOP_WORDS", "Topic", "Words", "language_of", "languages", "stop_words", "topic_of", "topics", "words"]
+__all__ = [
+    "STOP_WORDS",
+    "Rules",
+    "Topic",
+    "Words",
+    "language_of",
+    "languages",
+    "rules",
+    "stop_words",
+    "topic_of",
+    "topics",
+    "words",
+]

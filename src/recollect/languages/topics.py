@@ -30,8 +30,14 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """One value per person, so that a new one supersedes; else one fact per thing."""
     kind: Literal["fact", "preference", "pattern"] = "fact"
     value: str | bool = ""
-    """The slot that holds the value; true where the key says it all."""
+    """The slot that holds the value, or several of which one stands in a pattern; true where the key says it all."""
+    suffix: str = ""
+    """Put behind the value: "chemistry" taught makes a "chemistry teacher"."""
     sure: float = 0.8
+    prefer: Literal["past", "future"] = "future"
+    """Which way a date without a year goes."""
+    since: bool = False
+    """Whether a date beside it says since when it holds."""
     tell: str = "{thing}: {value}"
     tell_not: str = ""
     """How false is told."""
@@ -41,6 +47,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """Says that it is not so, which is a fact of its own: "I don't like {thing}"."""
     retract: tuple[str, ...] = ()
     """Says that it is no longer so: the fact ends."""
+    unless: tuple[str, ...] = ()
+    """Words of the sentence that speak against it: it is then not read."""
     fires: dict[str, Any] = {}
     silent: tuple[str, ...] = ()
     retracts: dict[str, Any] = {}
@@ -85,13 +93,17 @@ def topics(lang: str = "en") -> tuple[Topic, ...]:
     )
 
 
-_SHARED = ("key", "about", "lane", "importance", "single", "kind", "value", "sure", "tell", "tell_not", "ask")
+_SHARED = (
+    "key", "about", "lane", "importance", "single", "kind", "value", "suffix", "sure", "prefer", "since", "tell",
+    "tell_not", "ask",
+)  # fmt: skip
 
 
 def _made(lang: str, file: str, name: str, table: dict[str, Any]) -> Topic:
     base = _english().get(name) if lang != "en" else None
     shared = {field: getattr(base, field) for field in _SHARED} if base else {}
     fields: dict[str, Any] = {"key": name, **shared, **table}
+
     fields = {field: tuple(value) if isinstance(value, list) else value for field, value in fields.items()}
     fields.setdefault("single", "{" not in fields["key"])
     return msgspec.convert({**fields, "name": name, "lang": lang, "file": file}, Topic)

@@ -14,19 +14,28 @@ class Words:
     def __init__(self, lang: str) -> None:
         self.lang = lang
         self._table: dict[str, Any] = read(lang, "words")
+        self._sets: dict[str, frozenset[str]] = {}
+        self._lists: dict[str, tuple[str, ...]] = {}
 
     def set(self, name: str) -> frozenset[str]:
         """A list of single words, which the file may write as one text."""
-        return frozenset(self.list(name))
+        found = self._sets.get(name)
+        if found is None:
+            found = self._sets[name] = frozenset(self.list(name))
+        return found
 
     def list(self, name: str) -> tuple[str, ...]:
         """A list in the order of the file."""
-        found = self._table.get(name, ())
-        return tuple(found.split()) if isinstance(found, str) else tuple(found)
+        known = self._lists.get(name)
+        if known is None:
+            found = self._table.get(name, ())
+            known = self._lists[name] = tuple(found.split()) if isinstance(found, str) else tuple(found)
+        return known
 
     def table(self, name: str) -> dict[str, Any]:
         """A table: number words, months, shorthand …"""
-        return dict(self._table.get(name, {}))
+        found: dict[str, Any] = self._table.get(name, {})
+        return found
 
     @property
     def classes(self) -> dict[str, dict[str, str]]:

@@ -11,9 +11,6 @@ import pytest
 from bench.extraction_fresh import FIRST_LOOK, rows, score
 from recollect.extract import extract
 from recollect.extract.reading import MAX_CLAUSES, clauses
-from recollect.extract.rules.all import RULES, rules_for
-from recollect.extract.rules.base import openings
-from recollect.extract.subject import plainly
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
 
@@ -48,32 +45,6 @@ def test_what_the_batches_taught_is_not_lost(batch: int) -> None:
 @pytest.mark.parametrize(("role", "trust"), [("tool", "tool"), ("assistant", "assistant"), ("user", "web")])
 def test_the_same_sentences_from_other_speakers_give_nothing(role: str, trust: str) -> None:
     assert not any(extract(row["text"], role=role, trust=trust, at=AT) for row in rows())
-
-
-def test_choosing_rules_by_how_a_clause_begins_loses_no_match() -> None:
-    for row in rows():
-        for clause in clauses(row["text"]):
-            text = plainly(clause.text)
-            assert [rule for rule in RULES if rule.pattern.match(text)] == [
-                rule for rule in rules_for(text) if rule.pattern.match(text)
-            ]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "starts"),
-    [
-        (r"my name", {"my na"}),
-        (r"(?:I|we) use", {"i use", "we us"}),
-        (r"(?:now )?I", {"now i", "i"}),
-        (r"I(?:'m| am)? x", {"i'm x", "i am ", "i x"}),
-        (r"(?:very )*old", {"very ", "old"}),
-        (r"(?!no)yes", {"yes"}),
-        (r"[a-z]", {""}),
-        (r"x?y", {""}),
-    ],
-)
-def test_the_ways_a_pattern_can_start_are_read_from_its_text(pattern: str, starts: set[str]) -> None:
-    assert openings(pattern) == starts
 
 
 @pytest.mark.parametrize(

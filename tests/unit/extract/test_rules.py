@@ -92,7 +92,7 @@ def facts(text: str) -> dict[str, Any]:
             {"date.exam": "2026-11-16", "date.job_interview": "2026-11-18"},
         ),
         ("My wedding is on 12 June 2027.", {"date.wedding": "2027-06-12"}),
-        ("My mom's birthday is April 2nd.", {"date.mom_birthday": "--04-02"}),
+        ("My mom's birthday is April 2nd.", {"date.mother_birthday": "--04-02"}),
         ("My lease ends in June.", {"date.lease": "2027-06"}),
         ("I ran my first marathon in 2019.", {"date.ran_first_marathon": "2019"}),
         ("I'm leaving for Japan in three weeks.", {"date.leaving_for_japan": "2026-12-02"}),

@@ -6,6 +6,8 @@ from calendar import monthrange
 from datetime import datetime, timedelta
 from typing import Literal
 
+from ..languages import words
+
 Grain = Literal["minute", "hour", "day", "weekend", "week", "month", "season", "quarter", "year", "decade"]
 
 MONTHS = {
@@ -74,11 +76,13 @@ _LENGTHS = {
 }
 
 
-def number(text: str) -> int | None:
-    """The number a short text stands for, in digits or English words."""
+def number(text: str, lang: str = "en") -> int | None:
+    """The number a short text stands for, in digits or in the words of a language."""
     word = " ".join(text.lower().replace(",", "").split())
     if word.isdecimal():
         return int(word) if len(word) <= 15 else None
+    if lang != "en":
+        return words(lang).table("numbers").get(word)
     return NUMBERS.get(word, NUMBERS.get(word.replace(" ", "-")))
 
 

@@ -11,45 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Literal, cast
-
-import msgspec
+from typing import cast
 
 from ..errors import UsageError
 from .calendar import HOLIDAYS, MONTHS, SEASONS, WEEKDAYS, Grain, day_start, month_start, number, period, shift
-
-Prefer = Literal["past", "future"]
-Relation = Literal["in", "since", "until", "before", "after"]
-Span = tuple[datetime, datetime]
-
-
-class DateRange(msgspec.Struct, frozen=True):
-    """A stretch of time that a text names: `start` is in it, `end` is not."""
-
-    start: datetime
-    end: datetime
-    grain: Grain
-    text: str
-    span: tuple[int, int]
-    relation: Relation = "in"
-    """How the text uses it: "since March" names March and means March and all that followed."""
-    approximate: bool = False
-    yearless: bool = False
-    """Month and day only: the year was chosen, not said."""
-
-    @property
-    def iso(self) -> str:
-        """The shortest ISO 8601 text that says it: a minute, day, month, year, or an interval of days."""
-        if self.grain in ("minute", "hour"):
-            return self.start.strftime("%Y-%m-%dT%H:%M")
-        if self.grain == "year":
-            return f"{self.start.year:04d}"
-        if self.grain == "month":
-            return f"{self.start.year:04d}-{self.start.month:02d}"
-        last = self.end - timedelta(days=1)
-        first = self.start.date().isoformat()
-        return first if last <= self.start else f"{first}/{last.date().isoformat()}"
-
+from .lists import listed_dates
+from .range import DateRange, Prefer, Relation, Span
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = "|".join(sorted(WEEKDAYS, key=len, reverse=True))
@@ -316,13 +283,24 @@ _RULES = (
         _holiday,
     ),
 )
+# Without a digit or one of these words no rule can match.
+_SIGN = re.compile(
+    rf"\d|\b(?:{_MONTH}|{_DAY}|to(?:day|night|morrow)|yesterday|morning|afternoon|evening|night|"
+    rf"{'|'.join(sorted(HOLIDAYS, key=len, reverse=True)).replace(chr(39), '.')}|"
+    rf"spring|summer|autumn|fall|winter|half a year|(?:minute|hour|day|week|month|quarter|year|decade)s?|weekends?)\b",
+    re.I,
+)
 _AMBIGUOUS = re.compile(r"(?:mar|may|march|sat|sun|mon|wed|jan|dec|sep|fri)", re.I)
 
 
-def parse_dates(text: str, now: datetime, *, prefer: Prefer = "past") -> list[DateRange]:
+def parse_dates(text: str, now: datetime, *, prefer: Prefer = "past", lang: str = "en") -> list[DateRange]:
     """Every date, period or distance in time that a text names, in the order it names them."""
     if now.tzinfo is None:
         raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
+    if lang != "en":
+        return listed_dates(text, now, prefer, lang)
+    if not _SIGN.search(text):
+        return []
     taken = bytearray(len(text))
     found: list[DateRange] = []
     for pattern, resolve in _RULES:

@@ -1,0 +1,230 @@
+"""From patterns that fit a clause to drafts of facts: the slots are read, the key is made, the value is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, Literal
+
+import msgspec
+
+from ..dates import parse_dates
+from ..languages import Topic, topics, words
+from .keys import slug
+from .matcher import Match, Matcher
+from .pattern import Pattern, compiled
+from .slots import Around, Reading, knows, read
+from .tokens import BREAK, Token, tokens
+
+Sense = Literal["say", "deny", "retract"]
+_SLOT = re.compile(r"\{([\w|]+)\}")
+_SENSES: tuple[Sense, ...] = ("say", "deny", "retract")
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A fact before its evidence is attached; `rule` is the id of the pattern it comes from."""
+
+    key: str
+    value: Any
+    confidence: float
+    rule: str
+    sense: Sense = "say"
+    valid_at: datetime | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A pattern that fits without giving a fact, and why."""
+
+    rule: str
+    reason: str
+
+
+class Room(msgspec.Struct, frozen=True):
+    """All patterns of a language, ready to match, and what each belongs to."""
+
+    lang: str
+    matcher: Matcher
+    owners: dict[str, tuple[Topic, Sense]]
+    classes: dict[str, dict[str, str]]
+    negation: frozenset[str]
+    adverbs: frozenset[str]
+
+
+@cache
+def room(lang: str) -> Room:
+    """The compiled patterns of a language; made when the first sentence in it comes."""
+    lists = words(lang)
+    classes = {
+        name: {_folded(said, lang): gives for said, gives in found.items()} for name, found in lists.classes.items()
+    }
+    patterns: list[Pattern] = []
+    owners: dict[str, tuple[Topic, Sense]] = {}
+    for topic in topics(lang):
+        for sense in _SENSES:
+            for number, source in enumerate(getattr(topic, sense), start=1):
+                id = f"{lang}/{topic.file}#{topic.name}.{sense}.{number}"
+                patterns.append(compiled(id, source, lang, lists.table("macros"), lists.classes))
+                owners[id] = topic, sense
+    matcher = Matcher(patterns, lists.set("after"), lists.set("adverbs"))
+    return Room(lang, matcher, owners, classes, lists.set("negation"), lists.set("adverbs"))
+
+
+def _folded(text: str, lang: str) -> str:
+    return " ".join(token.word for token in tokens(text, lang))
+
+
+def drafts(clause: str, sentence: str, at: datetime, lang: str, before: str = "") -> tuple[list[Draft], list[Refusal]]:
+    """What a clause states, and what fitted without stating anything."""
+    here = room(lang)
+    cut = tokens(clause, lang)
+    negated = any(token.word in here.negation for token in cut)
+    said: frozenset[str] | None = None
+    found: list[Draft] = []
+    refused: list[Refusal] = []
+    for match in here.matcher.matches(cut):
+        topic, sense = here.owners[match.pattern.id]
+        if negated and not match.pattern.words & here.negation and not _behind(match, cut, here.negation):
+            refused.append(Refusal(match.pattern.id, "the clause is negated"))
+            continue
+        if topic.unless:
+            said = said or frozenset(token.word for token in tokens(sentence, lang))
+            if said.intersection(topic.unless):
+                refused.append(Refusal(match.pattern.id, "the sentence has a word that speaks against it"))
+                continue
+        around = Around(lang, at, sentence, topic.prefer, before)
+        slots = _read(match, cut, clause, around, here)
+        if isinstance(slots, str):
+            refused.append(Refusal(match.pattern.id, slots))
+            continue
+        made = list(_made(topic, sense, match, slots, clause, around))
+        found += made
+        if not made:
+            refused.append(Refusal(match.pattern.id, "nothing is named"))
+    return found, refused
+
+
+def _behind(match: Match, cut: Sequence[Token], negation: frozenset[str]) -> bool:
+    """Whether what is negated stands behind all that the pattern reads."""
+    first = next(at for at, token in enumerate(cut) if token.word in negation)
+    return first >= match.end > 0
+
+
+def _read(
+    match: Match, cut: Sequence[Token], clause: str, around: Around, here: Room
+) -> dict[str, list[Reading]] | str:
+    """The readings of each slot; a reason where one could not be read."""
+    out: dict[str, list[Reading]] = {}
+    for name, first, last in match.slots:
+        listed = here.classes.get(name.rstrip("0123456789"))
+        if listed is not None:
+            said = " ".join(token.word for token in cut[first:last] if token.word != BREAK)
+            gives = listed.get(said, listed.get(said.split(" ")[-1], said))
+            out[name] = [Reading(gives, slug(gives))]
+            continue
+        while first < last - 1 and cut[first].word in here.adverbs | {BREAK}:
+            first += 1
+        text = clause[cut[first].start : cut[last - 1].end if last < len(cut) else len(clause)]
+        found = read(name.rstrip("0123456789"), text, around)
+        if not found:
+            return f"no {{{name}}} in what stands there"
+        out[name] = found
+    return out
+
+
+def _made(
+    topic: Topic, sense: Sense, match: Match, slots: dict[str, list[Reading]], clause: str, around: Around
+) -> Iterator[Draft]:
+    """One draft for each thing that the key names."""
+    for name in str(topic.value).split("|"):
+        if f"{name}|" in f"{topic.key}|".replace("}", "|").replace("{", "|") and name in slots and len(slots[name]) > 1:
+            for reading in slots[name]:  # each of several has a value of its own
+                yield from _made(topic, sense, match, {name: [reading]}, clause, around)
+            return
+    value, gives = _value(topic, slots, match.pattern.gives)
+    if sense == "deny":
+        value = False
+    since = _since(clause, around) if topic.since and sense == "say" else None
+    keys = _keys(topic, slots, gives)
+    if sense == "retract":
+        value, keys = _ended(topic, slots, value, keys)
+    for key in keys:
+        yield Draft(key, value, topic.sure, match.pattern.id, sense, since)
+
+
+def _ended(topic: Topic, slots: dict[str, list[Reading]], value: Any, keys: list[str]) -> tuple[Any, list[str]]:
+    """What ends: the fact of a key, or any of the topic's (`pet.*`) that has the value named."""
+    if keys:
+        return (None if value is True else value), keys
+    first = next(iter(slots.values()), None)
+    if first is None:
+        return None, []
+    named = first[0].part.replace("_", " ") if first[0].value is True else first[0].value
+    return named, [f"{topic.stem}.*"]
+
+
+def _value(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> tuple[Any, str | None]:
+    """The value, and what is left of the constant for the key."""
+    keyed = _SLOT.findall(topic.key)
+    if topic.value is True:
+        return True, gives
+    named = next((slots[name] for name in str(topic.value).split("|") if name in slots), None)
+    if named is None and not keyed:
+        # A topic with one value takes the constant, else whatever slot the pattern has.
+        if gives is not None:
+            return _typed(gives), None
+        named = next(iter(slots.values()), None)
+    if named is None:
+        return True, gives
+    value = named[0].value
+    if value is True and not keyed:
+        value = named[0].part.replace("_", " ").capitalize() if topic.name == "native_language" else named[0].part
+    return (f"{value}{topic.suffix}" if topic.suffix else value), gives
+
+
+def _typed(text: str) -> Any:
+    return int(text) if text.isdecimal() else text
+
+
+def _keys(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> list[str]:
+    """The keys that a match names: the parts of a template that were said, or the constant in their place."""
+    stem, dot, rest = topic.key.partition(".{")
+    if not dot:
+        return [topic.key]
+    pieces = [[""]]
+    for group in f"{{{rest}".split("."):
+        names = _SLOT.findall(group)
+        said = [[reading.part for reading in slots[name]] for name in map(_present(slots), names) if name]
+        fixed = _SLOT.sub("", group).strip("_")
+        if fixed:
+            said.append([fixed])
+        if not said and gives:
+            said = [[slug(gives)]]
+        pieces.append(["_".join(filter(None, parts)) for parts in _product(said)])
+    whole = [".".join(filter(None, parts)) for parts in _product(pieces)]
+    return [f"{stem}.{part}" for part in whole if part]
+
+
+def _present(slots: dict[str, list[Reading]]) -> Callable[[str], str | None]:
+    """Which of the slots `a|b|c` was said."""
+    return lambda names: next((name for name in names.split("|") if name in slots), None)
+
+
+def _product(lists: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    out: list[tuple[str, ...]] = [()]
+    for items in lists:
+        out = [(*before, item) for before in out for item in items]
+    return out
+
+
+def _since(clause: str, around: Around) -> datetime | None:
+    found = [date.start for date in parse_dates(clause, around.at, lang=around.lang) if date.start <= around.at]
+    return found[0] if found else None
+
+
+def unknown_slots(lang: str) -> list[str]:
+    """Slots of a language's patterns that have neither a reader nor a closed list; there should be none."""
+    here = room(lang)
+    names = {name.rstrip("0123456789") for pattern in here.matcher.patterns for name in pattern.slots}
+    return sorted(name for name in names if name not in here.classes and not knows(name))

@@ -1,0 +1,155 @@
+"""All patterns of a language as one automaton, whose cost is linear in the text.
+
+A clause is walked once, word by word, through sets of states that are made when they are first met and kept (a lazy
+DFA). That tells which patterns can match; only for those is it then worked out which words fill which slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from .pattern import Pattern, State
+from .tokens import BREAK, Token
+
+MAX_KEPT = 20_000
+"""So many sets of states are kept; beyond that they are made anew, which costs time but bounds the room."""
+
+
+Filled = tuple[tuple[str, int, int], ...]
+"""Slots in order, each with its first token and the one after its last."""
+
+
+class Match(msgspec.Struct, frozen=True):
+    """A pattern that fits: the slots with the tokens that fill them, and where it ends."""
+
+    pattern: Pattern
+    slots: Filled
+    end: int
+
+
+class _Set:
+    """A set of states of the automaton: where each word leads, and which patterns have been met in full."""
+
+    __slots__ = ("accepts", "key", "next")
+
+    def __init__(self, key: tuple[int, ...], accepts: frozenset[int]) -> None:
+        self.key, self.accepts = key, accepts
+        self.next: dict[str, _Set] = {}
+
+
+class Matcher:
+    """Patterns compiled together.
+
+    `after` are the words that may follow a pattern that ends in the midst of a clause; `skip` are the words (adverbs,
+    and the sign for a comma) that may stand before any word of a pattern.
+    """
+
+    def __init__(self, patterns: Sequence[Pattern], after: frozenset[str], skip: frozenset[str]) -> None:
+        self.patterns = tuple(patterns)
+        self._after, self._skip = after, skip | {BREAK}
+        self._states: list[State] = []
+        self._accept: dict[int, int] = {}
+        starts = [self._add(pattern, number) for number, pattern in enumerate(self.patterns)]
+        self._known = self._skip.union(*(state.table for state in self._states))
+        self._sets: dict[tuple[int, ...], _Set] = {}
+        self._start = self._set(starts)
+
+    def _add(self, pattern: Pattern, number: int) -> int:
+        """The states of a pattern beside those of the others; where it begins."""
+        base = len(self._states)
+        for at, state in enumerate(pattern.states):
+            out = tuple(base + way for way in state.out)
+            table = {word: tuple(base + way for way in ways) for word, ways in state.table.items()}
+            self._states.append(State(state.kind, state.slot, out, table))
+            if state.kind == "accept":
+                self._accept[base + at] = number
+        return base + len(pattern.states) - 1
+
+    def _set(self, states: Sequence[int]) -> _Set:
+        seen: set[int] = set()
+        stack = list(states)
+        while stack:
+            state = stack.pop()
+            if state not in seen:
+                seen.add(state)
+                if self._states[state].kind not in ("words", "any"):
+                    stack.extend(self._states[state].out)
+        key = tuple(sorted(state for state in seen if self._states[state].kind in ("words", "any", "accept")))
+        found = self._sets.get(key)
+        if found is None:
+            if len(self._sets) >= MAX_KEPT:
+                self._sets.clear()
+            accepts = frozenset(self._accept[state] for state in key if state in self._accept)
+            found = self._sets[key] = _Set(key, accepts)
+        return found
+
+    def _step(self, here: _Set, word: str) -> _Set:
+        states: list[int] = []
+        for at in here.key:
+            state = self._states[at]
+            if state.kind == "any":
+                states.extend(state.out)
+            elif word in state.table:
+                states.extend(state.table[word])
+            elif word in self._skip and state.kind == "words":
+                states.append(at)
+        return self._set(states)
+
+    def candidates(self, tokens: Sequence[Token]) -> set[int]:
+        """The numbers of patterns that match the beginning of a clause, or all of it."""
+        here, found = self._start, set[int]()
+        for token in tokens:
+            word = token.word if token.word in self._known else ""
+            after = here.next.get(word)
+            if after is None:
+                after = here.next[word] = self._step(here, word)
+            here = after
+            if not here.key:
+                break
+            if here.accepts:
+                found |= here.accepts
+        return found
+
+    def matches(self, tokens: Sequence[Token]) -> list[Match]:
+        """The patterns that fit a clause, in the order of their files."""
+        found = (self._fit(self.patterns[number], tokens) for number in sorted(self.candidates(tokens)))
+        return [match for match in found if match is not None]
+
+    def _fit(self, pattern: Pattern, tokens: Sequence[Token]) -> Match | None:
+        """Which tokens fill the slots: the first way that fits, each state tried once at each token."""
+        states, size = pattern.states, len(tokens)
+        stack: list[tuple[int, int, Filled]] = [(len(states) - 1, 0, ())]
+        tried: set[tuple[int, int]] = set()
+        while stack:
+            at, token, slots = stack.pop()
+            if (at, token) in tried:
+                continue
+            tried.add((at, token))
+            state = states[at]
+            if state.kind == "words":
+                if token < size:
+                    word = tokens[token].word
+                    if word in state.table:
+                        stack.extend((way, token + 1, slots) for way in reversed(state.table[word]))
+                    elif word in self._skip:
+                        stack.append((at, token + 1, slots))
+            elif state.kind == "accept":
+                if token == size or tokens[token].word in self._after:
+                    return Match(pattern, slots, token)
+            elif state.kind == "end":
+                if token == size:
+                    stack.append((state.out[0], token, slots))
+            elif state.kind == "fork":
+                stack.extend((way, token, slots) for way in reversed(state.out))
+            elif state.last:
+                if token < size:
+                    return Match(pattern, (*slots, (state.slot, token, size)), size)
+            elif state.kind == "open":
+                stack.append((state.out[0], token, (*slots, (state.slot, token, token))))
+            elif state.kind == "close":
+                stack.append((state.out[0], token, (*slots[:-1], (*slots[-1][:2], token))))
+            elif token < size:
+                stack.append((state.out[0], token + 1, slots))
+        return None
