@@ -150,6 +150,44 @@ class StateEntry(Record, frozen=True, kw_only=True):
     version: int = 0
 
 
+class StoredRecord(Record, frozen=True, kw_only=True):
+    """Opaque bytes or JSON under an ordered key, as stores keep it; users see `recollect.OpaqueRecord`.
+
+    A long value is not in `data` but in the `pieces` of an `upload`, which nobody sees before this row names it.
+    """
+
+    table = Table("records", ("org", "ns", "key"), checksum=True)
+    ns: str
+    key: str
+    """The key as text that sorts as its elements do; see `recollect.ordered_keys`."""
+    data: bytes | None = None
+    form: str = "bytes"
+    """`bytes`, or `json` where the data is JSON text."""
+    size: int = 0
+    """Bytes of the whole value."""
+    upload: str | None = None
+    pieces: int = 0
+    metadata: dict[str, Any] = {}
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
+class RecordPiece(Record, frozen=True, kw_only=True):
+    """A part of a long record's data."""
+
+    table = Table("record_pieces", ("org", "ns", "key", "upload", "number"), checksum=True)
+    ns: str
+    key: str
+    upload: str
+    number: int
+    data: bytes
+    created_at: datetime
+    expires_at: datetime | None = None
+    version: int = 0
+
+
 class Learning(Record, frozen=True, kw_only=True):
     """What was learned of a user; `id` is the fingerprint of its folded content, so the same one is kept once."""
 

@@ -56,18 +56,23 @@ def check_text(text: Any, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
 
 def encode_json(value: Any, what: str = "value") -> str:
     """The exact JSON text of a value, key order kept; refuses what would not come back the same."""
+    return json_bytes(value, what, MAX_VALUE_BYTES).decode()
+
+
+def json_bytes(value: Any, what: str, limit: int) -> bytes:
+    """The same as UTF-8, with a limit of its own."""
     if isinstance(value, str):
-        if len(value) > MAX_VALUE_BYTES:
-            raise TooLarge(f"{what} has {len(value)} characters; the limit is {MAX_VALUE_BYTES} bytes")
+        if len(value) > limit:
+            raise TooLarge(f"{what} has {len(value)} characters; the limit is {limit} bytes")
     else:
         _check(value, what)
     try:
         data = _encode(value)
     except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as cause:
         raise InvalidValue(f"{what} cannot be kept as JSON: {type(cause).__name__}") from cause
-    if len(data) > MAX_VALUE_BYTES:
-        raise TooLarge(f"{what} takes {len(data)} bytes; the limit is {MAX_VALUE_BYTES}")
-    return data.decode()
+    if len(data) > limit:
+        raise TooLarge(f"{what} takes {len(data)} bytes; the limit is {limit}")
+    return data
 
 
 def decode_json(text: str | bytes) -> Any:

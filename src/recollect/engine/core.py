@@ -38,6 +38,8 @@ class Shared:
         """The outbox rows that appends to threads ensure."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append: wakes the in-process worker where there is one."""
+        self.record_bytes: dict[str, tuple[int, int]] = {}
+        """How much each org's records take, by the last count and what was put since, and when that count was."""
         self.problems: dict[str, str] = {}
         """The last failure of each plugged-in part, for `doctor`."""
         self.events = Events()

@@ -22,6 +22,7 @@ from .derive import REREAD
 from .folding import Folding
 from .outbox import Jobs, Outbox
 from .recall.indexing import texts_of
+from .records import collect_uploads
 
 PAGE = 500
 CLAIMED = 16
@@ -55,7 +56,7 @@ class Processor:
 
 
 class TtlGarbageCollector(Processor):
-    """Removes expired rows for good; reads never see them anyway."""
+    """Removes expired rows for good, and pieces of records whose writers died; reads never see them anyway."""
 
     name = "gc"
 
@@ -69,6 +70,8 @@ class TtlGarbageCollector(Processor):
                 progress(self.name, sum(counts.values()))
             if max(counts.values()) < 1000:
                 break
+        if uploads := await collect_uploads(core):
+            total["uploads"] = uploads
         removed = sum(total.values())
         return Report(self.name, removed, removed, total)
 

@@ -31,7 +31,9 @@ from ...records import (
     Link,
     Mark,
     Receipt,
+    RecordPiece,
     StateEntry,
+    StoredRecord,
     Summary,
     Task,
     Thread,
@@ -48,6 +50,8 @@ from .needles import Needles
 ATTACHED = "recollect.context"
 """Where a message carries what was recalled for it; see `recollect.context.Context.attach`."""
 PAGE = 200
+FEW = 16
+"""Rows that may be large, read only to know what must be gone."""
 
 
 def fingerprint(*parts: str) -> str:
@@ -294,6 +298,8 @@ class Eraser:
         """What is left under the namespace itself, of kinds that nothing points to."""
         jobs = [job for job in await self._scan(Job, where=same("ns", ns)) if job.queue != "forget"]
         self.needles.remember(await self._scan(StateEntry, ns, limit=PAGE))
+        self.needles.remember(await self._scan(StoredRecord, ns, limit=FEW))
+        self.needles.remember(await self._scan(RecordPiece, ns, limit=FEW))
         self.needles.remember(await self._scan(WorkingDocument, user, limit=PAGE))
         await self._apply(
             *(DeleteRange(kind, (self._org, ns)) for kind in owned_by("ns")),

@@ -27,15 +27,24 @@ class Needles:
     def remember(self, rows: Sequence[Record]) -> None:
         """Keep a piece of some of these rows, spread evenly over them."""
         for row in rows[:: len(rows) // AT_ONCE + 1]:
-            piece = _piece(row)
-            if piece is not None and len(self.bytes) < AT_MOST:
-                # Some columns keep a text as it is, some as JSON, where quotes and line ends are written otherwise.
-                self.bytes |= {piece.encode(), encode_json(piece)[1:-1].encode()}
+            says = kind_of(row).says
+            value = None if says is None else says(row)
+            if len(self.bytes) < AT_MOST:
+                self.bytes |= _opaque(value) if isinstance(value, bytes) else _written(_piece(value))
 
 
-def _piece(row: Record) -> str | None:
-    says = kind_of(row).says
-    value = None if says is None else says(row)
+def _opaque(data: bytes) -> set[bytes]:
+    """Opaque data is kept as it is; its middle tells it from others that begin alike."""
+    start = max(0, (len(data) - LENGTH) // 2)
+    return {data[start : start + LENGTH]} if len(data) >= LONG else set()
+
+
+def _written(piece: str | None) -> set[bytes]:
+    """Some columns keep a text as it is, some as JSON, where quotes and line ends are written otherwise."""
+    return set() if piece is None else {piece.encode(), encode_json(piece)[1:-1].encode()}
+
+
+def _piece(value: Any) -> str | None:
     longest = max((text for text in _texts(value) if _telling(text)), key=len, default=None)
     return None if longest is None else longest[:LENGTH]
 

@@ -115,7 +115,7 @@ class _Planner:
             text = sql.ensure if change.absent else sql.fresh
             if sql.ensure_takes_now:
                 cells.append(self._now)
-        self._answer(place, Step(text, cells, _formats(kind, cells)), stored_reader(kind))
+        self._answer(place, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(kind))
 
     def _load(self, place: int, record: Record) -> None:
         kind = type(record)
@@ -124,7 +124,7 @@ class _Planner:
         if kind.table.history:
             # An update would put the replaced row into the history; a row taken out first does not.
             self._step(place, Step(sql.delete, [cell(value) for value in record.row_key]))
-        self._answer(place, Step(sql.load, cells, _formats(kind, cells)), lambda reply: None)
+        self._answer(place, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
 
     def _delete_range(self, place: int, change: DeleteRange) -> None:
         after, before = change.after or (), change.before or ()
@@ -204,8 +204,7 @@ def _org_of(change: Change) -> str:
     return str(key[0])
 
 
-def _formats(kind: type[Record], cells: list[Cell]) -> Sequence[int] | None:
-    raw = writes(kind).binary
+def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | None:
     return None if raw is None else (*raw, *(0,) * (len(cells) - len(raw)))
 
 

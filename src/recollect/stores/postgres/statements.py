@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ class Writes(NamedTuple):
     delete: bytes
     expect: bytes
     binary: tuple[int, ...] | None
+    """Which cells of a whole row are sent as raw bytes; None where none is."""
+    put_binary: tuple[int, ...] | None
+    """The same for the cells that a put takes."""
 
 
 def quoted(names: tuple[str, ...]) -> str:
@@ -84,7 +88,8 @@ def writes(kind: type[Record]) -> Writes:
         load=(_insert(kind, given) if kind.table.history or not changed else load).encode(),
         delete=f"DELETE FROM {table(kind)} WHERE {match}".encode(),
         expect=_expect(kind, match).encode(),
-        binary=_binary(kind),
+        binary=_binary(kind, range(len(columns))),
+        put_binary=_binary(kind, put_cells(kind)),
     )
 
 
@@ -92,11 +97,9 @@ def _q(name: str) -> str:
     return f'"{name}"'
 
 
-def _binary(kind: type[Record]) -> tuple[int, ...] | None:
-    formats = [int(column.kind == "bytes") for column in codec(kind).columns]
-    if any(formats) and versioned(kind):
-        raise NotImplementedError("a table with both a version and raw bytes needs two lists of formats")
-    return tuple(formats) if any(formats) else None
+def _binary(kind: type[Record], places: Iterable[int]) -> tuple[int, ...] | None:
+    formats = tuple(int(codec(kind).columns[place].kind == "bytes") for place in places)
+    return formats if any(formats) else None
 
 
 def _first_version(kind: type[Record], given: dict[str, str]) -> str:

@@ -1,0 +1,426 @@
+"""Records: opaque bytes or JSON under ordered keys, for integrations that keep state of their own.
+
+A record is one row: no index entry, no job, no audit event, no history, and recall never sees it. Data longer than
+`PIECE_BYTES` is cut into pieces, which are written first under the name of an upload; the row that names the upload makes
+them the record's data in one commit, so a reader sees the old data or the new, whole. A job that is due in an hour stands
+by each upload until then: whoever collects garbage after that removes the pieces of a writer that died.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from ..errors import Conflict, CorruptRecord, InvalidValue, TooLarge, UsageError
+from ..filters import parse_filter
+from ..ids import new_id
+from ..ordered_keys import AFTER_ELEMENTS, RecordKey, decode_record_key, encode_record_key
+from ..ports import to_datetime
+from ..records import Job, RecordPiece, StoredRecord
+from ..scope import Namespace
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..values import decode_json, encode_json, json_bytes
+from .core import Core
+from .facts import _version, checked_limit
+
+PIECE_BYTES = 512 * 1024
+AT_ONCE = 8
+"""Pieces written or read in one go."""
+MAX_RECORD_BYTES = 1024 * 1024 * 1024
+UPLOADS = "uploads"
+"""The queue of uploads that are not finished."""
+UPLOAD_MICROS = 3600 * 1_000_000
+"""How long a writer may take for one value; a later collection takes it for dead."""
+UPLOAD_TRIES = 5
+RECOUNT_MICROS = 1_000_000
+PAGE = 500
+_replace = msgspec.structs.replace
+
+
+class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A record as it was put: `data` is bytes or a JSON value, `key` the tuple it is under."""
+
+    ns: str
+    key: RecordKey
+    data: Any = None
+    """None where only keys were asked for."""
+    meta: dict[str, Any] = {}
+    size: int = 0
+    """Bytes of the data, as they are stored."""
+    version: int = 0
+    """What `put(expect=)` and `delete(expect=)` take; starts again at 1 when the record was deleted."""
+    existed: bool = False
+    """A put with `absent=True` found this record there, and left it as it is."""
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+
+
+class RecordPut(msgspec.Struct, frozen=True, kw_only=True):
+    """One record for `put_many`, where it needs more than a key and data."""
+
+    key: Sequence[str | int | float]
+    data: Any
+    meta: Mapping[str, Any] | None = None
+    ttl: float | timedelta | None = None
+    expect: int | None = None
+    absent: bool = False
+
+
+class Records:
+    """Bytes and JSON values under tuples of texts and numbers."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def put(
+        self,
+        ns: str | Namespace,
+        key: Sequence[str | int | float],
+        data: Any,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        ttl: float | timedelta | None = None,
+        expect: int | None = None,
+        absent: bool = False,
+    ) -> OpaqueRecord:
+        """Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
+
+        With `absent` a record that is there stays, and comes back with `existed` set.
+        """
+        put = RecordPut(key=key, data=data, meta=meta, ttl=ttl, expect=expect, absent=absent)
+        return (await self._put_all(self._core.scope.namespace(ns), [put]))[0]
+
+    async def put_many(
+        self,
+        ns: str | Namespace,
+        items: Mapping[RecordKey, Any] | Iterable[tuple[RecordKey, Any] | RecordPut],
+        *,
+        ttl: float | timedelta | None = None,
+        absent: bool = False,
+    ) -> builtins.list[OpaqueRecord]:
+        """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`."""
+        given: Iterable[Any] = items.items() if isinstance(items, Mapping) else items
+        puts = [_as_put(item, ttl, absent) for item in given]
+        return await self._put_all(self._core.scope.namespace(ns), puts) if puts else []
+
+    async def get(self, ns: str | Namespace, key: Sequence[str | int | float]) -> OpaqueRecord | None:
+        """The record under a key; None where there is none."""
+        row = await self._core.get(StoredRecord, self._core.scope.namespace(ns), encode_record_key(key))
+        return None if row is None else await self._opened(row)
+
+    async def get_many(
+        self, ns: str | Namespace, keys: Iterable[Sequence[str | int | float]]
+    ) -> builtins.list[OpaqueRecord | None]:
+        """The records under several keys, in their order."""
+        space = self._core.scope.namespace(ns)
+        rows = await self._core.get_many(StoredRecord, [(space, encode_record_key(key)) for key in keys])
+        return [None if row is None else await self._opened(row) for row in rows]
+
+    async def scan(
+        self,
+        ns: str | Namespace,
+        prefix: Sequence[str | int | float] = (),
+        *,
+        after: Sequence[str | int | float] | None = None,
+        before: Sequence[str | int | float] | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        keys_only: bool = False,
+    ) -> builtins.list[OpaqueRecord]:
+        """Records whose key starts with `prefix`, in key order; `after` and `before` are whole keys, left out themselves.
+
+        `where` filters by what is in `meta`. With `keys_only` no data is read.
+        """
+        rows = await self._core.scan(
+            StoredRecord,
+            self._core.scope.namespace(ns),
+            starts=encode_record_key(prefix, "prefix") or None,
+            after=_bound(after),
+            before=_bound(before),
+            reverse=reverse,
+            limit=checked_limit(limit),
+            where=parse_filter(where),
+        )
+        if keys_only:
+            return [_record(row, None) for row in rows]
+        found = [await self._opened(row) for row in rows]
+        return [record for record in found if record is not None]
+
+    async def delete(
+        self, ns: str | Namespace, key: Sequence[str | int | float], *, expect: int | None = None
+    ) -> bool:
+        """Remove a record; whether it was there. With `expect`, only that version."""
+        row = (self._core.org, self._core.scope.namespace(ns), _whole_key(key))
+        changes: builtins.list[Change] = [Delete(StoredRecord, row), DeleteRange(RecordPiece, row)]
+        if expect is not None:
+            changes.insert(0, Expect(StoredRecord, row, _version(expect)))
+        return bool((await self._core.apply(*changes))[-2])
+
+    async def delete_range(
+        self,
+        ns: str | Namespace,
+        prefix: Sequence[str | int | float] = (),
+        *,
+        after: Sequence[str | int | float] | None = None,
+        before: Sequence[str | int | float] | None = None,
+    ) -> int:
+        """Remove all records whose key starts with `prefix` and lies between the bounds; how many went."""
+        space = (self._core.org, self._core.scope.namespace(ns))
+        start = encode_record_key(prefix, "prefix")
+        bounds = _range(start, _bound(after), _bound(before))
+        changes: builtins.list[Change] = [
+            DeleteRange(kind, space, *bounds) for kind in (StoredRecord, RecordPiece)
+        ]
+        if start and after is None:  # the bounds leave out the key that is the prefix itself
+            changes += [Delete(StoredRecord, (*space, start)), DeleteRange(RecordPiece, (*space, start))]
+        done = await self._core.apply(*changes)
+        return int(done[0] or 0) + (bool(done[2]) if len(done) > 2 else 0)
+
+    # -- writing
+
+    async def _put_all(self, ns: str, puts: Sequence[RecordPut]) -> builtins.list[OpaqueRecord]:
+        rows: builtins.list[tuple[StoredRecord, bytes | None]] = [self._row(ns, put) for put in puts]
+        await self._check_quota(sum(row.size for row, _ in rows))
+        if all(long is None for _, long in rows):
+            return await self._commit(puts, [row for row, _ in rows])
+        return await self._put_long(puts, rows)
+
+    def _row(self, ns: str, put: RecordPut) -> tuple[StoredRecord, bytes | None]:
+        """The row of a record, and its data where that is too long for the row."""
+        core, now = self._core, self._core.now()
+        at = to_datetime(now)
+        form, data = _encoded(put.data)
+        long = len(data) > PIECE_BYTES
+        metadata = dict(put.meta or {})
+        if metadata:
+            encode_json(metadata, "meta")
+        row = StoredRecord(
+            org=core.org, ns=ns, key=_whole_key(put.key), data=None if long else data, form=form, size=len(data),
+            metadata=metadata, created_at=at, updated_at=at, expires_at=core.expiry(put.ttl, now),
+        )  # fmt: skip
+        return row, data if long else None
+
+    async def _put_long(
+        self, puts: Sequence[RecordPut], rows: Sequence[tuple[StoredRecord, bytes | None]]
+    ) -> builtins.list[OpaqueRecord]:
+        for left in range(UPLOAD_TRIES - 1, -1, -1):
+            heads = [row if data is None else _with_upload(row, data) for row, data in rows]
+            for head, (_, data) in zip(heads, rows, strict=True):
+                if data is not None:
+                    await self._upload(head, data)
+            try:
+                return await self._commit(puts, heads)
+            except Conflict as conflict:
+                await self._abandon(heads)
+                # Where another writer of this key removed the pieces, they are written again, under another name.
+                if not left or len(conflict.facts.get("key", ())) != len(RecordPiece.table.key):
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _upload(self, head: StoredRecord, data: bytes) -> None:
+        """Write the pieces, ahead of any batch this is part of: until a row names them they are nobody's."""
+        core = self._core
+        await core.shared.open()
+        changes: builtins.list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
+        for number in range(head.pieces):
+            changes.append(Put(_piece(head, number, data)))
+            if len(changes) >= AT_ONCE or number == head.pieces - 1:
+                await core.store.apply(changes, now=core.now())
+                changes = []
+
+    async def _commit(
+        self, puts: Sequence[RecordPut], rows: Sequence[StoredRecord]
+    ) -> builtins.list[OpaqueRecord]:
+        changes: builtins.list[Change] = []
+        places: builtins.list[int] = []
+        for put, row in zip(puts, rows, strict=True):
+            if put.expect is not None:
+                changes.append(Expect(StoredRecord, row.row_key, _version(put.expect)))
+            if row.upload is not None:
+                # The first piece is there as long as no other writer of this key has removed them all.
+                changes += [Expect(RecordPiece, _piece_key(row, 0), 1), Delete(Job, _job_key(row))]
+            places.append(len(changes))
+            changes.append(Put(row, absent=put.absent))
+            if not put.absent:
+                changes += _without_older(row)
+        done = await self._core.apply(*changes)
+        return [
+            await self._put_answer(row, done[place], put.data)
+            for put, row, place in zip(puts, rows, places, strict=True)
+        ]
+
+    async def _put_answer(self, row: StoredRecord, stored: Any, data: Any) -> OpaqueRecord:
+        if stored is not None:
+            made = _replace(row, version=stored.version, created_at=stored.created_at or row.created_at)
+            return _record(made, data)
+        if row.upload is not None:
+            await self._core.apply(DeleteRange(RecordPiece, (*row.row_key, row.upload)))
+        found = await self._core.get(StoredRecord, row.ns, row.key)
+        there = None if found is None else await self._opened(found)
+        # Where it was deleted a moment later, it was there all the same.
+        return _replace(there if there is not None else _record(row, None), existed=True)
+
+    async def _abandon(self, heads: Sequence[StoredRecord]) -> None:
+        for head in heads:
+            if head.upload is not None:
+                gone = DeleteRange(RecordPiece, (*head.row_key, head.upload))
+                await self._core.store.apply([gone, Delete(Job, _job_key(head))], now=self._core.now())
+
+    # -- reading
+
+    async def _opened(self, row: StoredRecord) -> OpaqueRecord | None:
+        """A record with its data; None where it was deleted while its pieces were read."""
+        while row.upload is not None:
+            data = await self._joined(row)
+            if len(data) == row.size:
+                return _record(row, _decoded(row.form, data))
+            again = await self._core.get(StoredRecord, row.ns, row.key)
+            if again is None:
+                return None
+            if again.upload == row.upload:
+                raise CorruptRecord("pieces of a record are missing; delete it or restore it from a backup", ns=row.ns)
+            row = again
+        return _record(row, _decoded(row.form, row.data or b""))
+
+    async def _joined(self, row: StoredRecord) -> bytes:
+        parts: builtins.list[bytes] = []
+        while len(parts) < row.pieces:
+            page = await self._core.scan(
+                RecordPiece, row.ns, row.key, row.upload, after=(len(parts) - 1,), limit=AT_ONCE
+            )
+            if not page:
+                break
+            parts += [piece.data for piece in page]
+        return b"".join(parts)
+
+    # -- how much an org may keep
+
+    async def _check_quota(self, size: int) -> None:
+        """Refuse what would take the org's records over its limit.
+
+        What is kept is counted once and then added up, replaced data too; only when the sum reaches the limit is it
+        counted again. Writers in other processes are seen at the next count.
+        """
+        shared, org = self._core.shared, self._core.org
+        limit = shared.parts.get("record_bytes")
+        if limit is None:
+            return
+        used, counted = shared.record_bytes.get(org, (None, 0))
+        if used is None or (used + size > limit and self._core.now() - counted > RECOUNT_MICROS):
+            used, counted = await self._used(), self._core.now()
+        shared.record_bytes[org] = (used + (size if used + size <= limit else 0), counted)
+        if used + size > limit:
+            raise TooLarge(
+                f"the records of this org would take over {limit} bytes; delete some or raise record_bytes",
+                limit=limit, used=used,
+            )  # fmt: skip
+
+    async def _used(self) -> int:
+        total, after = 0, None
+        while page := await self._core.scan(StoredRecord, after=after, limit=PAGE):
+            total += sum(row.size for row in page)
+            after = (page[-1].ns, page[-1].key)
+        return total
+
+
+async def collect_uploads(core: Core) -> int:
+    """Remove the pieces of uploads whose writers never finished; how many uploads there were."""
+    await core.shared.open()
+    store: Any = core.store
+    total = 0
+    while jobs := await store.claim(UPLOADS, owner=new_id(), now=core.now(), lease=UPLOAD_MICROS, limit=PAGE):
+        for job in jobs:
+            pieces = DeleteRange(RecordPiece, (job.org, job.ns, job.payload, job.item))
+            row = await store.get(StoredRecord, (job.org, job.ns, job.payload), now=0)
+            finished = row is not None and row.upload == job.item
+            await store.apply([*([] if finished else [pieces]), Delete(Job, job.row_key)], now=core.now())
+            total += not finished
+    return total
+
+
+def _as_put(item: Any, ttl: Any, absent: bool) -> RecordPut:
+    if isinstance(item, RecordPut):
+        return item
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        raise UsageError("put_many takes a mapping, pairs of key and data, or RecordPut objects")
+    return RecordPut(key=item[0], data=item[1], ttl=ttl, absent=absent)
+
+
+def _encoded(data: Any) -> tuple[str, bytes]:
+    if isinstance(data, bytes | bytearray | memoryview):
+        made = bytes(data)
+        if len(made) > MAX_RECORD_BYTES:
+            raise TooLarge(f"a record of {len(made)} bytes; the limit is {MAX_RECORD_BYTES}")
+        return "bytes", made
+    return "json", json_bytes(data, "data", MAX_RECORD_BYTES)
+
+
+def _decoded(form: str, data: bytes) -> Any:
+    return data if form == "bytes" else decode_json(data)
+
+
+def _record(row: StoredRecord, data: Any) -> OpaqueRecord:
+    return OpaqueRecord(
+        ns=row.ns, key=decode_record_key(row.key), data=data, meta=row.metadata, size=row.size, version=row.version,
+        created_at=row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,
+    )  # fmt: skip
+
+
+def _whole_key(key: Sequence[str | int | float]) -> str:
+    text = encode_record_key(key)
+    if not text:
+        raise InvalidValue("a record key has at least one element")
+    return text
+
+
+def _bound(key: Sequence[str | int | float] | None) -> tuple[str] | None:
+    return None if key is None else (encode_record_key(key, "bound"),)
+
+
+def _range(start: str, after: tuple[str] | None, before: tuple[str] | None) -> tuple[Any, Any]:
+    """The bounds, narrowed to the keys that are longer than a prefix and start with it."""
+    if not start:
+        return after, before
+    low, high = (start,), (start + AFTER_ELEMENTS,)
+    return max(low, after or low), min(high, before or high)
+
+
+def _with_upload(row: StoredRecord, data: bytes) -> StoredRecord:
+    return _replace(row, upload=new_id(), pieces=-(-len(data) // PIECE_BYTES))
+
+
+def _without_older(row: StoredRecord) -> builtins.list[Change]:
+    """Removes the pieces of what a row replaces."""
+    if row.upload is None:
+        return [DeleteRange(RecordPiece, row.row_key)]
+    mine = (row.upload,)
+    return [DeleteRange(RecordPiece, row.row_key, before=mine), DeleteRange(RecordPiece, row.row_key, after=mine)]
+
+
+def _piece(head: StoredRecord, number: int, data: bytes) -> RecordPiece:
+    return RecordPiece(
+        org=head.org, ns=head.ns, key=head.key, upload=head.upload or "", number=number,
+        data=data[number * PIECE_BYTES : (number + 1) * PIECE_BYTES],
+        created_at=head.created_at, expires_at=head.expires_at,
+    )  # fmt: skip
+
+
+def _piece_key(head: StoredRecord, number: int) -> tuple[str | int, ...]:
+    return (*head.row_key, head.upload or "", number)
+
+
+def _job_key(head: StoredRecord) -> tuple[str | int, ...]:
+    return (head.org, UPLOADS, head.ns, head.upload or "")
+
+
+def _upload_job(head: StoredRecord, due: datetime) -> Job:
+    return Job(
+        org=head.org, queue=UPLOADS, ns=head.ns, item=head.upload or "", run_at=due, payload=head.key,
+        created_at=head.created_at, updated_at=head.created_at,
+    )  # fmt: skip

@@ -1,0 +1,118 @@
+"""Keys of records: tuples of texts and numbers, written as one text that sorts as the tuples do.
+
+The text is the key in every store, so that all of them scan in the same order. An element is a tag and its content:
+
+- `a`, `b`, `c`: a negative number, zero, a positive number, as exponent and digits in decimal;
+- `t`: a text, closed by a character that sorts below all that may be inside.
+
+Numbers sort before texts, and by value: 9 before 10, 1.5 between 1 and 2. Equal numbers are one key, so 1.0 comes back as
+1. A tuple sorts right before the longer ones that start with it, as in Python.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from .errors import InvalidValue, TooLarge
+
+RecordKey = tuple[str | int | float, ...]
+"""A key as users give it and get it back."""
+
+MAX_KEY_BYTES = 1536
+"""With an org and a namespace of 512 bytes each this still fits in one entry of a Postgres index (2,704 bytes)."""
+AFTER_ELEMENTS = "u"
+"""Sorts above the tag of every element: closes the range of all keys that start with a prefix."""
+_END = "\x01"
+_END_NEGATIVE = "~"
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_EXPONENT_OFFSET = 500
+_SPECIAL = re.compile("[\x00-\x02]")
+_ESCAPED = re.compile("\x02([\x01-\x03])")
+_COMPLEMENT = str.maketrans("0123456789", "9876543210")
+
+
+def encode_record_key(key: Sequence[str | int | float], what: str = "record key") -> str:
+    """The text of a key; refuses what is not a tuple of texts and finite numbers."""
+    if not isinstance(key, tuple | list):
+        raise InvalidValue(f"{what} must be a tuple of texts and numbers, not {type(key).__name__}")
+    text = "".join([_encode(element, what) for element in key])
+    if len(text) > MAX_KEY_BYTES or (not text.isascii() and len(_utf8(text, what)) > MAX_KEY_BYTES):
+        raise TooLarge(f"{what} is over {MAX_KEY_BYTES} bytes; keep a digest of its long parts in it")
+    return text
+
+
+def decode_record_key(text: str) -> RecordKey:
+    """The key that a text was made from."""
+    key: list[str | int | float] = []
+    place = 0
+    while place < len(text):
+        tag = text[place]
+        if tag == "b":
+            key.append(0)
+            place += 1
+            continue
+        end = text.index(_END_NEGATIVE if tag == "a" else _END, place)
+        key.append(_decode(tag, text[place + 1 : end]))
+        place = end + 1
+    return tuple(key)
+
+
+def _encode(element: str | int | float, what: str) -> str:
+    if type(element) is str:
+        if not element.isascii():
+            _utf8(element, what)
+        return f"t{_SPECIAL.sub(_escape, element)}{_END}"
+    if type(element) is int:
+        if not _INT_MIN <= element <= _INT_MAX:
+            raise InvalidValue(f"{what} holds an integer beyond 64 bits; write it as text")
+        return _encode_digits(element < 0, str(abs(element)), 0)
+    if type(element) is float:
+        return _encode_float(element, what)
+    raise InvalidValue(f"{what} holds a {type(element).__name__}; only texts and numbers can be in one")
+
+
+def _encode_float(number: float, what: str) -> str:
+    if not math.isfinite(number):
+        raise InvalidValue(f"{what} holds {number!r}, which has no place in an order")
+    if number.is_integer():
+        # Exact digits, so that it stands where the integer of the same value does.
+        return _encode_digits(number < 0, str(abs(int(number))), 0)
+    # The shortest digits that mean this number: they sort as the numbers do.
+    mantissa, _, exponent = repr(abs(number)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    return _encode_digits(number < 0, whole + fraction, int(exponent or 0) - len(fraction))
+
+
+def _encode_digits(negative: bool, digits: str, exponent: int) -> str:
+    """A number that is `digits` times ten to the `exponent`, as its magnitude and its digits from the first on."""
+    significant = digits.lstrip("0")
+    if not significant:
+        return "b"
+    magnitude = f"{len(significant) + exponent + _EXPONENT_OFFSET:03d}"
+    body = magnitude + significant.rstrip("0")
+    return f"a{body.translate(_COMPLEMENT)}{_END_NEGATIVE}" if negative else f"c{body}{_END}"
+
+
+def _decode(tag: str, body: str) -> str | int | float:
+    if tag == "t":
+        return _ESCAPED.sub(lambda found: chr(ord(found[1]) - 1), body)
+    if tag == "a":
+        body = body.translate(_COMPLEMENT)
+    digits, magnitude = body[3:], int(body[:3]) - _EXPONENT_OFFSET
+    sign = "-" if tag == "a" else ""
+    if magnitude >= len(digits):
+        return int(sign + digits + "0" * (magnitude - len(digits)))
+    return float(f"{sign}0.{digits}e{magnitude}")
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "\x02" + chr(ord(found[0]) + 1)
+
+
+def _utf8(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as cause:
+        raise InvalidValue(f"{what} holds a lone surrogate, which no store can keep") from cause
