@@ -18,6 +18,7 @@ _HOMES = {
     "engine.threads": ("MessageReceipt",),
     "engine.assembling": ("Recall",),
     "engine.inject": ("Remember",),
+    "engine.records": ("OpaqueRecord", "RecordPut"),
     "engine.session": ("Session", "SessionState", "Turn"),
     "engine.events": ("Event",),
     "engine.outbox": ("Backlog",),
@@ -92,6 +93,8 @@ if TYPE_CHECKING:
     from .engine.processors import TokenLimiter as TokenLimiter
     from .engine.processors import TtlGarbageCollector as TtlGarbageCollector
     from .engine.profile import UserProfile as UserProfile
+    from .engine.records import OpaqueRecord as OpaqueRecord
+    from .engine.records import RecordPut as RecordPut
     from .engine.session import Session as Session
     from .engine.session import SessionState as SessionState
     from .engine.session import Turn as Turn

@@ -27,6 +27,7 @@ from .engine.processors import Progress as ProcessProgress
 from .engine.processors import Report, run_all
 from .engine.profile import Profile
 from .engine.recall.recalling import Recalling, Spaces
+from .engine.records import Records
 from .engine.session import Ended, Session, Turn
 from .engine.state import State
 from .engine.tasks.tasks import Tasks
@@ -73,11 +74,15 @@ class AsyncMemory(Listens):
         clock: Any = None,
         extract: Literal["auto", "rules"] | None = "auto",
         worker: bool = True,
+        record_bytes: int | None = None,
     ) -> None:
         scope = Scope(org, user, actor, root=org == "default")
-        parts = {"embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker}
         from .loop_runtime import AsyncRuntime
 
+        parts = {
+            "embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker,
+            "record_bytes": record_bytes,
+        }  # fmt: skip
         self._bind(_open(AsyncRuntime(), url, hot, scope, durability, clock, **parts, batch=AsyncMemory._over))
 
     def _bind(self, core: Core) -> None:
@@ -90,6 +95,7 @@ class AsyncMemory(Listens):
         self.working: WorkingMemory[Working] = WorkingMemory(core)
         self.entities = Entities(core)
         self.documents = Documents(core)
+        self.records = Records(core)
         self.tasks = Tasks(core)
         self.audit = Audit(core)
         self._forgetting = Forgetting(core)
@@ -294,9 +300,13 @@ class Memory(Listens):
         clock: Any = None,
         extract: Literal["auto", "rules"] | None = "auto",
         worker: bool = True,
+        record_bytes: int | None = None,
     ) -> None:
         scope = Scope(org, user, actor, root=org == "default")
-        parts = {"embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker}
+        parts = {
+            "embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker,
+            "record_bytes": record_bytes,
+        }  # fmt: skip
         self._bind(_open(BlockingRuntime(), url, hot, scope, durability, clock, **parts, batch=Memory._over))
         run_blocking(self._core.shared.open())
 
@@ -311,6 +321,7 @@ class Memory(Listens):
         self.working: blocking.WorkingMemory[Working] = blocking.WorkingMemory(self._twin.working)
         self.entities = blocking.Entities(self._twin.entities)
         self.documents = blocking.Documents(self._twin.documents)
+        self.records = blocking.Records(self._twin.records)
         self.tasks = blocking.Tasks(self._twin.tasks)
         self.audit = blocking.Audit(self._twin.audit)
         self.jobs = blocking.Jobs(self._twin.jobs)

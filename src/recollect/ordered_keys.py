@@ -5,8 +5,8 @@ The text is the key in every store, so that all of them scan in the same order. 
 - `a`, `b`, `c`: a negative number, zero, a positive number, as exponent and digits in decimal;
 - `t`: a text, closed by a character that sorts below all that may be inside.
 
-Numbers sort before texts, and by value: 9 before 10, 1.5 between 1 and 2. Equal numbers are one key, so 1.0 comes back as
-1. A tuple sorts right before the longer ones that start with it, as in Python.
+Numbers sort before texts, and by value: 9 before 10, 1.5 between 1 and 2. Equal numbers are one key, so 1.0 comes back
+as 1. A tuple sorts right before the longer ones that start with it, as in Python.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _END_NEGATIVE = "~"
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _EXPONENT_OFFSET = 500
 _SPECIAL = re.compile("[\x00-\x02]")
-_ESCAPED = re.compile("\x02([\x01-\x03])")
+_ESCAPED = re.compile("\x02([\x02-\x04])")
 _COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
@@ -97,7 +97,7 @@ def _encode_digits(negative: bool, digits: str, exponent: int) -> str:
 
 def _decode(tag: str, body: str) -> str | int | float:
     if tag == "t":
-        return _ESCAPED.sub(lambda found: chr(ord(found[1]) - 1), body)
+        return _ESCAPED.sub(lambda found: chr(ord(found[1]) - 2), body)
     if tag == "a":
         body = body.translate(_COMPLEMENT)
     digits, magnitude = body[3:], int(body[:3]) - _EXPONENT_OFFSET
@@ -108,7 +108,7 @@ def _decode(tag: str, body: str) -> str | int | float:
 
 
 def _escape(found: re.Match[str]) -> str:
-    return "\x02" + chr(ord(found[0]) + 1)
+    return "\x02" + chr(ord(found[0]) + 2)
 
 
 def _utf8(text: str, what: str) -> bytes:

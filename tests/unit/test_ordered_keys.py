@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidValue, TooLarge
@@ -15,7 +15,7 @@ from recollect.ordered_keys import AFTER_ELEMENTS, MAX_KEY_BYTES, decode_record_
 from recollect.testing.samples import ADVERSARIAL
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\x00\x01\x02\x03"), max_size=12)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text("\x00\x01\x02\x03\x04au", max_size=6)
 keys = st.lists(numbers | texts, max_size=4).map(tuple)
 
 
@@ -23,6 +23,7 @@ def rank(key: tuple[Any, ...]) -> list[tuple[int, Any]]:
     return [(isinstance(element, str), element) for element in key]
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(keys, keys)
 def test_texts_sort_as_keys_do(first: tuple[Any, ...], second: tuple[Any, ...]) -> None:
     one, other = encode_record_key(first), encode_record_key(second)
@@ -31,11 +32,13 @@ def test_texts_sort_as_keys_do(first: tuple[Any, ...], second: tuple[Any, ...]) 
     assert (one == other) == (rank(first) == rank(second))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(keys)
 def test_a_key_comes_back(key: tuple[Any, ...]) -> None:
     assert decode_record_key(encode_record_key(key)) == key
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(keys, keys)
 def test_what_starts_with_a_prefix_lies_between_its_text_and_the_end_mark(prefix: Any, rest: Any) -> None:
     start, whole = encode_record_key(prefix), encode_record_key(prefix + rest)
@@ -45,9 +48,9 @@ def test_what_starts_with_a_prefix_lies_between_its_text_and_the_end_mark(prefix
 
 def test_order_at_the_edges_of_numbers() -> None:
     edges = [
-        -math.inf, -1.7e308, -(2.0**63), -(2**63), -(2**63) + 1, -(2.0**53), -10, -9.5, -9, -1, -0.1, -5e-324, 0, 5e-324,
+        -1.7e308, -(2.0**63), -(2**63), -(2**63) + 1, -(2.0**53), -10, -9.5, -9, -1, -0.1, -5e-324, 0, 5e-324,
         0.1, 0.5, 1, 1.5, 9, 10, 100, 2**53 - 1, 2.0**53, 2**53 + 1, 2**63 - 1, 2.0**63, 1.7e308,
-    ][1:]  # fmt: skip
+    ]  # fmt: skip
     for low, high in itertools.combinations(edges, 2):
         assert (encode_record_key((low,)) < encode_record_key((high,))) == (low < high), (low, high)
 

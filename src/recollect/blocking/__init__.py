@@ -7,6 +7,7 @@ from .facts import Facts
 from .jobs import Jobs
 from .learnings import Learnings
 from .profile import Profile
+from .records import Records
 from .session import Session
 from .state import State
 from .tasks import TaskRun, Tasks
@@ -21,6 +22,7 @@ __all__ = [
     "Jobs",
     "Learnings",
     "Profile",
+    "Records",
     "Session",
     "State",
     "TaskRun",

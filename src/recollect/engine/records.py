@@ -1,9 +1,9 @@
 """Records: opaque bytes or JSON under ordered keys, for integrations that keep state of their own.
 
 A record is one row: no index entry, no job, no audit event, no history, and recall never sees it. Data longer than
-`PIECE_BYTES` is cut into pieces, which are written first under the name of an upload; the row that names the upload makes
-them the record's data in one commit, so a reader sees the old data or the new, whole. A job that is due in an hour stands
-by each upload until then: whoever collects garbage after that removes the pieces of a writer that died.
+`PIECE_BYTES` is cut into pieces, which are written first under the name of an upload. The row that names the upload
+makes them the record's data in one commit, so that a reader sees the old data or the new, whole. Beside each unfinished
+upload stands a job that is due in an hour: its writer has died by then, and a collector removes the pieces.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Records:
         where: Mapping[str, Any] | None = None,
         keys_only: bool = False,
     ) -> builtins.list[OpaqueRecord]:
-        """Records whose key starts with `prefix`, in key order; `after` and `before` are whole keys, left out themselves.
+        """Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
 
         `where` filters by what is in `meta`. With `keys_only` no data is read.
         """
@@ -152,9 +152,7 @@ class Records:
         found = [await self._opened(row) for row in rows]
         return [record for record in found if record is not None]
 
-    async def delete(
-        self, ns: str | Namespace, key: Sequence[str | int | float], *, expect: int | None = None
-    ) -> bool:
+    async def delete(self, ns: str | Namespace, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
         """Remove a record; whether it was there. With `expect`, only that version."""
         row = (self._core.org, self._core.scope.namespace(ns), _whole_key(key))
         changes: builtins.list[Change] = [Delete(StoredRecord, row), DeleteRange(RecordPiece, row)]
@@ -174,9 +172,7 @@ class Records:
         space = (self._core.org, self._core.scope.namespace(ns))
         start = encode_record_key(prefix, "prefix")
         bounds = _range(start, _bound(after), _bound(before))
-        changes: builtins.list[Change] = [
-            DeleteRange(kind, space, *bounds) for kind in (StoredRecord, RecordPiece)
-        ]
+        changes: builtins.list[Change] = [DeleteRange(kind, space, *bounds) for kind in (StoredRecord, RecordPiece)]
         if start and after is None:  # the bounds leave out the key that is the prefix itself
             changes += [Delete(StoredRecord, (*space, start)), DeleteRange(RecordPiece, (*space, start))]
         done = await self._core.apply(*changes)
@@ -234,9 +230,7 @@ class Records:
                 await core.store.apply(changes, now=core.now())
                 changes = []
 
-    async def _commit(
-        self, puts: Sequence[RecordPut], rows: Sequence[StoredRecord]
-    ) -> builtins.list[OpaqueRecord]:
+    async def _commit(self, puts: Sequence[RecordPut], rows: Sequence[StoredRecord]) -> builtins.list[OpaqueRecord]:
         changes: builtins.list[Change] = []
         places: builtins.list[int] = []
         for put, row in zip(puts, rows, strict=True):
@@ -292,7 +286,7 @@ class Records:
         parts: builtins.list[bytes] = []
         while len(parts) < row.pieces:
             page = await self._core.scan(
-                RecordPiece, row.ns, row.key, row.upload, after=(len(parts) - 1,), limit=AT_ONCE
+                RecordPiece, row.ns, row.key, row.upload or "", after=(len(parts) - 1,), limit=AT_ONCE
             )
             if not page:
                 break

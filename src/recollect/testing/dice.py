@@ -20,7 +20,9 @@ from ..records import (
     Link,
     Receipt,
     Record,
+    RecordPiece,
     StateEntry,
+    StoredRecord,
     Summary,
     Thread,
     WorkingDocument,
@@ -38,7 +40,8 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 FILTERS: tuple[Any, ...] = ({"n": {"$gt": 9}}, {"value": "x"}, {"$not": {"n": 9}}, {"version": {"$gte": 2}})
 KINDS: tuple[type[Record], ...] = (
-    StateEntry, Fact, FactVersion, Thread, Message, Link, Job, Summary, AuditEvent, WorkingDocument
+    StateEntry, Fact, FactVersion, Thread, Message, Link, Job, Summary, AuditEvent, WorkingDocument, StoredRecord,
+    RecordPiece,
 )  # fmt: skip
 
 
@@ -193,6 +196,25 @@ class Dice:
             ),
             lambda: fact(org, key, self._one(VALUES), ns=self._space(), expires_at=self._expiry()),
             lambda: fact(org, key, self._one(VALUES), ns=self._space()),
+            lambda: StoredRecord(
+                org=org,
+                ns=self._space(),
+                key=key,
+                data=self._one((None, b"", b"\x00\xff")),
+                metadata={"n": 9},
+                expires_at=self._expiry(),
+                **both,
+            ),
+            lambda: RecordPiece(
+                org=org,
+                ns="global",
+                key=key,
+                upload=self._one(("u", "v")),
+                number=self._one((0, 1, 10)),
+                data=b"\xff",
+                expires_at=self._expiry(),
+                **made,
+            ),
             lambda: thread(org, self._one(THREADS), ns=self._space(), metadata={"n": 9}),
             lambda: Link(org=org, source=key, kind="fact", target=self._key(), **made),
             lambda: job(org, key, queue=f"q{org}", status=self._one(("ready", "ready", "done")), run_at=self._when()),
@@ -209,6 +231,7 @@ class Dice:
         options: tuple[tuple[type[Record], Key], ...] = (
             (StateEntry, (space, key)), (Fact, (space, key)), (Thread, (id,)), (Message, (id, self._one((1, 2, 3)))),
             (Link, (key, "fact", self._key())), (WorkingDocument, (key, "")), (Job, (f"q{self._org}", "global", key)),
+            (StoredRecord, (space, key)), (RecordPiece, ("global", key, "u", self._one((0, 1)))),
         )  # fmt: skip
         kind, rest = self._one(options)
         return kind, (self._org, *rest)
@@ -220,7 +243,8 @@ class Dice:
             (Message, (id,), self._one((1, 2, 4))), (Summary, ("t",), 9), (Link, (key,), "fact"),
             (StateEntry, (), "user:"),
             (Thread, (), "t"), (Job, (f"q{self._org}", "global"), key), (WorkingDocument, (key,), ""),
-            (WorkingDocument, (), key),
+            (WorkingDocument, (), key), (StoredRecord, (space,), key), (RecordPiece, ("global", key), "u"),
+            (RecordPiece, ("global",), key),
         )  # fmt: skip
         kind, rest, bound = self._one(options)
         return kind, (self._org, *rest), bound

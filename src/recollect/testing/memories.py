@@ -22,6 +22,7 @@ from .facades import awaited
 from .plugin import Run
 from .suite.facts import FactTests
 from .suite.nouns import NounTests
+from .suite.records import RecordTests
 from .suite.scopes import ScopeTests
 from .suite.state import StateTests
 from .suite.threads import ThreadTests
@@ -29,7 +30,7 @@ from .suite.threads import ThreadTests
 OpenMemory = Callable[..., Any]
 
 
-class MemoryConformance(FactTests, ThreadTests, StateTests, NounTests, ScopeTests):
+class MemoryConformance(FactTests, ThreadTests, StateTests, RecordTests, NounTests, ScopeTests):
     """Every promise of the public surface; a subclass gives `url`."""
 
     @pytest.fixture

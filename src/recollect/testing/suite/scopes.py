@@ -22,8 +22,12 @@ ARGUMENTS: dict[str, Any] = {
     "task_id": "job-ada",
     "checkpoint": {"task_id": "job-ada", "step": 9, "state": "stolen"}, "query": "bicycle", "input": "bicycle",
     "thread": "t-ada",
+    "data": b"stolen",
     "older_than": 1, "ids": ["t-ada#1"], "item": "t-ada#1", "action": "steal", "receipts": [], "message": "t-ada#1",
 }  # fmt: skip
+OF_GROUP: dict[str, dict[str, Any]] = {
+    "records": {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "stolen"}},
+}
 # Neither reads nor writes what is remembered, or needs a file; export and import are tried by tests of their own.
 APART = {"close", "doctor", "stats", "export", "import_", "process", "wait"}
 
@@ -35,6 +39,9 @@ READS = {
     "threads.recent",
     "threads.messages",
     "learnings.list",
+    "records.get",
+    "records.get_many",
+    "records.scan",
     "working.get",
     "recall",
 }
@@ -121,6 +128,7 @@ async def _furnish(memory: Any) -> None:
     await ada.threads.create("user:ada", CANARY, id="t-ada", metadata={"m": CANARY})
     await ada.threads.append("t-ada", CANARY, f"I like {CANARY}", key="k")
     await ada.state.set("secret", CANARY)
+    await ada.records.put("user:ada", ("secret",), CANARY, meta={"m": CANARY})
     await ada.learnings.add(f"prefers {CANARY}", confidence=0.9)
     await ada.working.update(current_page={"route": CANARY})
     await ada.documents.add("user:ada", f"about {CANARY}", id="t-ada")
@@ -132,7 +140,7 @@ async def _belongings(memory: Any) -> str:
     ada = memory.scope(user="ada")
     return repr([
         await ada.facts.list("user:ada"), await ada.facts.history("user:ada", "secret"), await ada.threads.get("t-ada"),
-        await ada.threads.messages("t-ada"), await ada.state.entry("secret"),
+        await ada.threads.messages("t-ada"), await ada.state.entry("secret"), await ada.records.scan("user:ada"),
         await ada.learnings.list(min_confidence=0),
         await ada.working.get(), await ada.documents.list("user:ada"), await ada.tasks.get("job-ada"),
     ])  # fmt: skip
@@ -144,25 +152,26 @@ def _methods(memory: Any) -> Iterator[tuple[str, _Signed]]:
     for group in sorted(name for name in dir(surface) if not name.startswith("_")):
         value = getattr(surface, group)
         if inspect.iscoroutinefunction(value) and group not in APART:
-            yield group, _Signed(getattr(memory, group), value)
+            yield group, _Signed(getattr(memory, group), value, "")
         elif type(value).__module__.startswith("recollect.engine"):
             for name in sorted(name for name in dir(value) if not name.startswith("_")):
                 if inspect.iscoroutinefunction(getattr(value, name)):
-                    yield f"{group}.{name}", _Signed(getattr(getattr(memory, group), name), getattr(value, name))
+                    yield f"{group}.{name}", _Signed(getattr(getattr(memory, group), name), getattr(value, name), group)
 
 
 class _Signed:
     """A method with the signature of its async twin."""
 
-    def __init__(self, call: Any, twin: Any) -> None:
+    def __init__(self, call: Any, twin: Any, group: str) -> None:
         self.call = call
+        self.arguments = ARGUMENTS | OF_GROUP.get(group, {})
         self.signature = inspect.signature(twin)
 
 
 async def _tried(method: _Signed) -> str:
     """What a stranger gets out of a method, as text; an error of ours is a fine answer."""
     parameters = method.signature.parameters
-    args, options = _guess(method.signature)
+    args, options = _guess(method.signature, method.arguments)
     free = {name for name, parameter in parameters.items() if parameter.default is not parameter.empty}
     answers = []
     for extra in (
@@ -178,7 +187,7 @@ async def _tried(method: _Signed) -> str:
     return " ".join(answers)
 
 
-def _guess(signature: inspect.Signature) -> tuple[list[Any], dict[str, Any]]:
+def _guess(signature: inspect.Signature, arguments: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     args: list[Any] = []
     options: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
@@ -187,7 +196,7 @@ def _guess(signature: inspect.Signature) -> tuple[list[Any], dict[str, Any]]:
         elif parameter.kind is parameter.VAR_KEYWORD:
             options["current_page"] = {"route": "stolen"}
         elif parameter.default is parameter.empty:
-            args.append(ARGUMENTS[name])
+            args.append(arguments[name])
     if "ids" in signature.parameters and "before" in signature.parameters:
-        options["ids"] = ARGUMENTS["ids"]
+        options["ids"] = arguments["ids"]
     return args, options
