@@ -52,7 +52,7 @@ def _letters(texts: list[str]) -> list[list[float]]:
 
 
 QUIET: dict[str, Any] = {"embedder": _letters, "counter": "estimate", "worker": False, "durability": "normal"}
-NAMES = ("gc", "facts", "learnings", "embedder", "summarizer", "limiter", "archiver", "dedup")
+NAMES = ("gc", "facts", "learnings", "vectors", "summarizer", "limiter", "archiver", "dedup")
 
 
 def killed_workers(folder: Path, asked: Any) -> list[Figure]:
@@ -88,9 +88,9 @@ def idle_processors(folder: Path, asked: Any) -> list[Figure]:
         for _ in range(2):
             memory.process(*NAMES)
         stats = memory.stats()
-        assert stats["waiting"] == {"index": 0, "derive": 0} and stats["dead_letters"] == 0
-        over = f"{stats['messages']:,} messages"
-        known = f"{stats['facts']:,} facts of {len(stats['namespaces']):,} users, {stats['summaries']:,} summaries"
+        assert stats.waiting == {"index": 0, "derive": 0} and stats.dead_letters == 0
+        over = f"{stats.messages:,} messages"
+        known = f"{stats.facts:,} facts of {len(stats.namespaces):,} users, {stats.summaries:,} summaries"
         idle = [_idle(memory, name, over) for name in NAMES]
         return [Figure(f"{over} worked through", known), *idle, _growth(memory, empty, over)]
 

@@ -92,7 +92,7 @@ def overlap(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
     from recollect.embed.wordllama import WordLlamaEmbedder
 
     embedder = WordLlamaEmbedder()
-    index = memory._twin._core.shared.scopes.get((memory.org, ns)).vectors
+    index = memory._core.shared.scopes.get((memory.org, ns)).vectors
     rng = random.Random(2)
     found = []
     for _ in range(rounds):

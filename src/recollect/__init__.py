@@ -11,37 +11,52 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "memory": ("Memory", "AsyncMemory", "run_with_memory"),
+    "memory": ("AsyncMemory", "AsyncBatch", "run_with_memory"),
+    "blocking.memory": ("Memory", "Batch"),
     "messages": ("Message", "ToolCall", "ToolResult"),
-    "scope": ("Namespace", "Scope"),
-    "records": ("Fact", "Thread", "Summary", "Learning", "Document", "StateEntry", "AuditEvent"),
+    "scope": ("Namespace",),
+    "ports": ("Embedder", "Reranker", "Model", "Completion", "Usage", "TokenCounter", "Clock"),
+    "stores.base": ("Store",),
+    "records": (
+        "Fact", "Thread", "Summary", "Learning", "Document", "Chunk", "StateEntry", "AuditEvent", "Task",
+        "Job",
+    ),
     "engine.threads": ("MessageReceipt",),
     "engine.assembling": ("Recall",),
     "engine.inject": ("Remember",),
     "engine.records": ("OpaqueRecord", "RecordPut"),
-    "engine.session": ("Session", "SessionState", "Turn"),
+    "engine.session": ("AsyncSession", "SessionState", "Turn", "Ended"),
     "engine.events": ("Event",),
     "engine.outbox": ("Backlog",),
+    "engine.health": ("Stats", "Turns", "Diagnosis"),
+    "engine.entities": ("EntityStats",),
+    "engine.portable": ("Transfer",),
     "engine.processors": (
-        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "LearningExtractor", "Embedder",
-        "Archiver", "Deduplicator", "Processor", "Report",
+        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "LearningExtractor",
+        "VectorIndexer", "Archiver", "Deduplicator", "Processor", "Report",
     ),
     "recall.hit": ("Hit", "Reason"),
     "context": (
-        "TokenBudget", "PromptBuilder", "Context", "compress", "maybe_compress", "Fifo", "SlidingWindow", "Summarize",
-        "VectorSwap", "Importance", "ElideToolResults", "Chain", "MemoryItem", "open_counter",
+        "TokenBudget", "PromptBuilder", "Context", "Manifest", "compress", "maybe_compress", "Fifo",
+        "SlidingWindow", "Summarize", "VectorSwap", "Importance", "ElideToolResults", "Chain", "MemoryItem",
+        "open_counter",
     ),
+    "context.plan": ("Policy",),
     "engine.tasks.tasks": ("Checkpoint",),
     "engine.working": ("Working", "WorkingUser", "Page", "Action", "PlanStep"),
     "engine.profile": ("UserProfile",),
     "engine.forgetting.forget": ("Erasure",),
-    "engine.forgetting.provenance": ("Why",),
+    "engine.forgetting.provenance": ("Why", "WhyStep"),
     "errors": (
-        "RecollectError", "UsageError", "InvalidNamespace", "InvalidFilter", "InvalidValue", "TooLarge", "Unsupported",
-        "NotFound", "Conflict", "BudgetError", "StoreError", "StoreUnavailable", "StoreTimeout", "CorruptRecord",
-        "SchemaError", "UnknownOutcome", "ModelError", "LeaseLost", "SuspendedError",
+        "RecollectError", "UsageError", "InvalidNamespace", "InvalidFilter", "InvalidValue", "TooLarge",
+        "Unsupported", "NotFound", "Conflict", "BudgetError", "StoreError", "StoreUnavailable",
+        "StoreTimeout", "CorruptRecord", "SchemaError", "UnknownOutcome", "ModelError", "LeaseLost",
+        "SuspendedError",
     ),
     "stores.opening": ("NothingLasts",),
+    "engine.tasks.run": ("AsyncTaskRun",),
+    "blocking.session": ("Session",),
+    "blocking.tasks": ("TaskRun",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -62,11 +77,16 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from .blocking.memory import Batch as Batch
+    from .blocking.memory import Memory as Memory
+    from .blocking.session import Session as Session
+    from .blocking.tasks import TaskRun as TaskRun
     from .context import Chain as Chain
     from .context import Context as Context
     from .context import ElideToolResults as ElideToolResults
     from .context import Fifo as Fifo
     from .context import Importance as Importance
+    from .context import Manifest as Manifest
     from .context import MemoryItem as MemoryItem
     from .context import PromptBuilder as PromptBuilder
     from .context import SlidingWindow as SlidingWindow
@@ -76,15 +96,21 @@ if TYPE_CHECKING:
     from .context import compress as compress
     from .context import maybe_compress as maybe_compress
     from .context import open_counter as open_counter
+    from .context.plan import Policy as Policy
     from .engine.assembling import Recall as Recall
+    from .engine.entities import EntityStats as EntityStats
     from .engine.events import Event as Event
     from .engine.forgetting.forget import Erasure as Erasure
     from .engine.forgetting.provenance import Why as Why
+    from .engine.forgetting.provenance import WhyStep as WhyStep
+    from .engine.health import Diagnosis as Diagnosis
+    from .engine.health import Stats as Stats
+    from .engine.health import Turns as Turns
     from .engine.inject import Remember as Remember
     from .engine.outbox import Backlog as Backlog
+    from .engine.portable import Transfer as Transfer
     from .engine.processors import Archiver as Archiver
     from .engine.processors import Deduplicator as Deduplicator
-    from .engine.processors import Embedder as Embedder
     from .engine.processors import FactExtractor as FactExtractor
     from .engine.processors import LearningExtractor as LearningExtractor
     from .engine.processors import Processor as Processor
@@ -92,12 +118,15 @@ if TYPE_CHECKING:
     from .engine.processors import Summarizer as Summarizer
     from .engine.processors import TokenLimiter as TokenLimiter
     from .engine.processors import TtlGarbageCollector as TtlGarbageCollector
+    from .engine.processors import VectorIndexer as VectorIndexer
     from .engine.profile import UserProfile as UserProfile
     from .engine.records import OpaqueRecord as OpaqueRecord
     from .engine.records import RecordPut as RecordPut
-    from .engine.session import Session as Session
+    from .engine.session import AsyncSession as AsyncSession
+    from .engine.session import Ended as Ended
     from .engine.session import SessionState as SessionState
     from .engine.session import Turn as Turn
+    from .engine.tasks.run import AsyncTaskRun as AsyncTaskRun
     from .engine.tasks.tasks import Checkpoint as Checkpoint
     from .engine.threads import MessageReceipt as MessageReceipt
     from .engine.working import Action as Action
@@ -124,21 +153,31 @@ if TYPE_CHECKING:
     from .errors import UnknownOutcome as UnknownOutcome
     from .errors import Unsupported as Unsupported
     from .errors import UsageError as UsageError
+    from .memory import AsyncBatch as AsyncBatch
     from .memory import AsyncMemory as AsyncMemory
-    from .memory import Memory as Memory
     from .memory import run_with_memory as run_with_memory
     from .messages import Message as Message
     from .messages import ToolCall as ToolCall
     from .messages import ToolResult as ToolResult
+    from .ports import Clock as Clock
+    from .ports import Completion as Completion
+    from .ports import Embedder as Embedder
+    from .ports import Model as Model
+    from .ports import Reranker as Reranker
+    from .ports import TokenCounter as TokenCounter
+    from .ports import Usage as Usage
     from .recall.hit import Hit as Hit
     from .recall.hit import Reason as Reason
     from .records import AuditEvent as AuditEvent
+    from .records import Chunk as Chunk
     from .records import Document as Document
     from .records import Fact as Fact
+    from .records import Job as Job
     from .records import Learning as Learning
     from .records import StateEntry as StateEntry
     from .records import Summary as Summary
+    from .records import Task as Task
     from .records import Thread as Thread
     from .scope import Namespace as Namespace
-    from .scope import Scope as Scope
+    from .stores.base import Store as Store
     from .stores.opening import NothingLasts as NothingLasts

@@ -46,9 +46,11 @@ class Not(msgspec.Struct, frozen=True):
 
 
 Filter = Test | All | Any_ | Not
+Where = Mapping[str, Any]
+"""A filter as users write it."""
 
 
-def parse_filter(given: Mapping[str, Any] | None) -> Filter | None:
+def parse_filter(given: Where | None) -> Filter | None:
     """A checked filter, or None for none."""
     if given is None or given == {}:
         return None

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from .runtime import Background
+from .runtime import Background, run_blocking
 
 T = TypeVar("T")
 
@@ -58,6 +58,9 @@ class AsyncRuntime:
     def lock(self) -> AbstractAsyncContextManager[Any]:
         return _LoopLock()
 
+    async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return await asyncio.to_thread(lambda: run_blocking(work()))
+
     def home(self) -> object:
         return os.getpid(), asyncio.get_running_loop()
 
@@ -100,3 +103,9 @@ class _TaskBackground:
 
     def alive(self) -> bool:
         return not self._task.done() and not self._task.get_loop().is_closed()
+
+
+def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine on a loop of its own in a thread of its own: a loop may be running in the caller's."""
+    with ThreadPoolExecutor(1, thread_name_prefix="recollect") as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()

@@ -1,89 +1,104 @@
-"""Memory blocks, AsyncMemory awaits: two facades over one engine."""
+"""AsyncMemory: memory and context for agents, awaited. It is the declaration of the public API.
+
+`blocking/memory.py` holds the blocking `Memory`, which `scripts/generate-blocking` writes from this class.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
-from . import blocking
-from .engine.assembling import Assembling
+from .engine.assembling import Assembling, Recall
 from .engine.audit import Audit
-from .engine.core import Core, Shared
+from .engine.core import Core
 from .engine.documents import Documents
 from .engine.entities import Entities
 from .engine.events import Listens
 from .engine.facts import Facts
-from .engine.forgetting.forget import Erasure, Forgetting
-from .engine.forgetting.provenance import Provenance, Why
-from .engine.health import Health
-from .engine.inject import Injection, Remember, stepped
+from .engine.forgetting.forget import Erasure, FactRef, Forgetting
+from .engine.forgetting.provenance import Provenance, Traceable, Why
+from .engine.health import Diagnosis, Health, Stats
+from .engine.inject import Agent, AsyncTask, Injection, Remember
 from .engine.learnings import Learnings
-from .engine.outbox import InProcess, Jobs
+from .engine.outbox import Jobs
 from .engine.portable import Portable, Progress, Transfer
+from .engine.processors import ProcessorSpec, Report, run_all
 from .engine.processors import Progress as ProcessProgress
-from .engine.processors import Report, run_all
 from .engine.profile import Profile
 from .engine.recall.recalling import Recalling, Spaces
 from .engine.records import Records
-from .engine.session import Ended, Session, Turn
+from .engine.session import AsyncSession, Ended, Turn
 from .engine.state import State
 from .engine.tasks.tasks import Tasks
 from .engine.threads import MessageReceipt, Threads
 from .engine.working import Working, WorkingMemory
-from .records import Fact
-from .runtime import BlockingRuntime, Runtime, run_blocking
-from .scope import Scope
-from .stores.opening import open_store
+from .filters import Where
+from .opening import Durability, Extract, Opening, Url
+from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker, When
+from .recall.hit import Hit
+from .runtime import run_blocking
+from .scope import Actor, Ns
+from .values import Json
 
 if TYPE_CHECKING:
+    from .blocking.memory import Memory
     from .context.context import Context
-    from .recall.hit import Hit
-
-Durability = Literal["full", "normal"]
-Url = str | os.PathLike[str] | None
-
-
-def _open(
-    runtime: Runtime, url: Any, hot: Any, scope: Scope, durability: str, clock: Any, worker: bool, **parts: Any
-) -> Core:
-    shared = Shared(open_store(url, hot, runtime, durability), runtime, clock, **parts)
-    if worker:
-        shared.worker = InProcess(shared)
-        shared.wrote = shared.worker.wake
-    return Core(shared, scope)
+    from .context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from .context.plan import Policy
 
 
 class AsyncMemory(Listens):
     """Memory and context for agents, awaited."""
+
+    facts: Facts
+    threads: Threads
+    state: State
+    learnings: Learnings
+    profile: Profile
+    working: WorkingMemory[Working]
+    entities: Entities
+    documents: Documents
+    records: Records
+    tasks: Tasks
+    audit: Audit
+    jobs: Jobs
 
     def __init__(
         self,
         url: Url = None,
         *,
         hot: Url = None,
+        read_url: str | None = None,
+        api_key: str | None = None,
         org: str = "default",
         user: str | None = None,
-        actor: str = "user",
+        read: Sequence[Ns] = (),
+        write: Sequence[Ns] = (),
+        shared: str | None = None,
+        all_orgs: bool = False,
+        actor: Actor = "user",
         durability: Durability = "full",
-        embedder: Any = "default",
-        model: Any = None,
-        counter: Any = None,
-        clock: Any = None,
-        extract: Literal["auto", "rules"] | None = "auto",
+        embedder: EmbedderSpec = "default",
+        reranker: str | Reranker | None = None,
+        model: ModelSpec = None,
+        counter: CounterSpec = None,
+        clock: Clock | None = None,
+        extract: Extract | None = "auto",
         worker: bool = True,
         record_bytes: int | None = None,
     ) -> None:
-        scope = Scope(org, user, actor, root=org == "default")
-        from .loop_runtime import AsyncRuntime
+        """Open a memory: in RAM, or over the file, server or cluster that `url` names; the README tells of each option.
 
-        parts = {
-            "embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker,
-            "record_bytes": record_bytes,
-        }  # fmt: skip
-        self._bind(_open(AsyncRuntime(), url, hot, scope, durability, clock, **parts, batch=AsyncMemory._over))
+        `org` is the tenant, `user` makes a handle for one of its users, and `all_orgs` one that may hand out handles on
+        any org. `embedder=None` leaves recall lexical; without a `model`, facts are taken from messages by local rules.
+        """
+        opening = Opening(
+            url, hot, read_url, api_key, org, user, tuple(read), tuple(write), shared, all_orgs, actor, durability,
+            embedder, reranker, model, counter, clock, extract, worker, record_bytes,
+        )  # fmt: skip
+        self._bind(opening.core(blocking=False))
 
     def _bind(self, core: Core) -> None:
         self._core = core
@@ -92,19 +107,12 @@ class AsyncMemory(Listens):
         self.state = State(core)
         self.learnings = Learnings(core)
         self.profile = Profile(core)
-        self.working: WorkingMemory[Working] = WorkingMemory(core)
+        self.working = WorkingMemory(core)
         self.entities = Entities(core)
         self.documents = Documents(core)
         self.records = Records(core)
         self.tasks = Tasks(core)
         self.audit = Audit(core)
-        self._forgetting = Forgetting(core)
-        self._provenance = Provenance(core)
-        self._portable = Portable(core)
-        self._recalling = Recalling(core)
-        self._assembling = Assembling(core)
-        self._injection = Injection(core)
-        self._health = Health(core)
         self.jobs = Jobs(core)
 
     @classmethod
@@ -123,7 +131,24 @@ class AsyncMemory(Listens):
         """The user this handle is for, if it is for one."""
         return self._core.scope.user
 
-    def scope(self, *, org: str | None = None, user: str | None = None, actor: str | None = None) -> Self:
+    @property
+    def aio(self) -> AsyncMemory:
+        """This handle for callers that await, over the same store; usable from any thread and event loop."""
+        return AsyncMemory._over(self._core.beside(blocking=False))
+
+    @property
+    def blocking(self) -> Memory:
+        """This handle for callers that block, over the same store; usable from any thread."""
+        made: Memory = self._core.beside(blocking=True).facade()
+        return made
+
+    def scope(
+        self,
+        *,
+        org: str | None = None,
+        user: str | None = None,
+        actor: Actor | None = None,
+    ) -> Self:
         """A narrower handle over the same connection; it can never be widened."""
         return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor)))
 
@@ -135,13 +160,13 @@ class AsyncMemory(Listens):
         kinds: Sequence[str] | str | None = None,
         top_k: int = 10,
         max_tokens: int | None = None,
-        after: datetime | None = None,
-        before: datetime | None = None,
-        where: Mapping[str, Any] | None = None,
+        after: When | None = None,
+        before: When | None = None,
+        where: Where | None = None,
         min_score: float | None = None,
     ) -> list[Hit]:
         """The hits that matter most for a query, best first; what was written before the call is found."""
-        return await self._recalling.recall(
+        return await Recalling(self._core).recall(
             query,
             namespaces=namespaces,
             kinds=kinds,
@@ -155,19 +180,23 @@ class AsyncMemory(Listens):
 
     async def context(
         self,
-        input: Any,
+        input: Prompt | None,
         *,
         thread: str | None = None,
-        system: Any = None,
-        tools: Iterable[Any] | None = None,
-        budget: Any = None,
-        policy: Any = None,
-        recall: Any = True,
-        scratchpad: Any = None,
-        layout: str = "standard",
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        recall: Recall | Spaces | bool | Sequence[Item] = True,
+        scratchpad: Json = None,
+        layout: Layout = "standard",
     ) -> Context:
-        """The request for an input: within the budget, valid for the provider, with what is remembered."""
-        return await self._assembling.context(
+        """The request for an input: within the budget, valid for the provider, with what is remembered.
+
+        `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
+        8,000 tokens unless given.
+        """
+        return await Assembling(self._core).context(
             input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
             scratchpad=scratchpad, layout=layout,
         )  # fmt: skip
@@ -178,49 +207,53 @@ class AsyncMemory(Listens):
         *,
         user: str | None = None,
         agent: str | None = None,
-        budget: Any = 8000,
-        policy: Any = None,
-        layout: str = "cached",
-        system: Any = None,
+        budget: BudgetSpec = 8000,
+        policy: Policy | None = None,
+        layout: Layout = "cached",
+        system: Prompt | None = None,
         compact_at: float = 0.8,
         compact_to: float = 0.5,
         should_persist: Callable[[Turn], bool] | None = None,
-        on_turn_end: Callable[[Turn], Any] | None = None,
-        on_session_end: Callable[[Ended], Any] | None = None,
-    ) -> Session:
-        """One run of a conversation; use it as `async with`."""
-        return Session(
+        on_turn_end: Callable[[Turn], object] | None = None,
+        on_session_end: Callable[[Ended], object] | None = None,
+    ) -> AsyncSession:
+        """One run of a conversation: a context manager that goes on with a thread, or begins one."""
+        return AsyncSession(
             self._core, thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
             compact_at=compact_at, compact_to=compact_to, should_persist=should_persist, on_turn_end=on_turn_end,
             on_session_end=on_session_end,
         )  # fmt: skip
 
-    async def process(self, *processors: Any, progress: ProcessProgress | None = None) -> list[Report]:
+    async def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
         """Run maintenance processors in order: objects, classes or names; none means the usual ones."""
         return await run_all(self._core, processors, progress)
 
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Until the messages are indexed and derived from (or given up on); how they stand then."""
+        """Wait until the messages are indexed and derived from (or given up on); the receipts as they are then."""
         return await self.jobs.wait(receipts, timeout=timeout)
 
     def task(
-        self, *, recall: Any = None, remember: Remember | None = None, thread: str | None = None
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Gives a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
-        return self._injection.task(recall=recall, remember=remember, thread=thread)
+        self,
+        *,
+        recall: Recall | Spaces | bool = None,
+        remember: Remember | None = None,
+        thread: str | None = None,
+    ) -> AsyncTask:
+        """Give a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
+        return Injection(self._core).task(recall=recall, remember=remember, thread=thread)
 
-    async def stats(self) -> dict[str, Any]:
+    async def stats(self) -> Stats:
         """What is remembered here, by kind, and how far it is indexed."""
-        return await self._health.stats()
+        return await Health(self._core).stats()
 
-    async def doctor(self, *, deep: bool = False) -> dict[str, Any]:
-        """What stands under this memory, and everything that is wrong with it under `problems`."""
-        return await self._health.doctor(deep=deep)
+    async def doctor(self, *, deep: bool = False) -> Diagnosis:
+        """What stands under this memory, and everything that is wrong with it; `deep` reads every row."""
+        return await Health(self._core).doctor(deep=deep)
 
     def batch(self) -> AsyncBatch:
-        """Collects changes of any kind and commits them together at the end of `async with`, or not at all."""
+        """Collect changes of any kind and commit them together at the end of the block, or not at all."""
         return AsyncBatch(self)
 
     async def forget(
@@ -229,29 +262,29 @@ class AsyncMemory(Listens):
         user: str | None = None,
         thread: str | None = None,
         message: str | None = None,
-        fact: str | tuple[str, str] | Fact | None = None,
+        fact: FactRef | None = None,
         source: str | None = None,
         physical: bool = False,
     ) -> Erasure:
         """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well."""
-        return await self._forgetting.forget(
+        return await Forgetting(self._core).forget(
             user=user, thread=thread, message=message, fact=fact, source=source, physical=physical
         )
 
-    async def why(self, item: Any) -> Why:
+    async def why(self, item: Traceable) -> Why:
         """Where a fact, learning, summary, hit or id came from, back to the messages."""
-        return await self._provenance.why(item)
+        return await Provenance(self._core).why(item)
 
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Write every row of this org to a file of JSON lines."""
-        return await self._portable.export(path, progress=progress)
+        return await Portable(self._core).export(path, progress=progress)
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
-        return await self._portable.import_(path, progress=progress)
+        return await Portable(self._core).import_(path, progress=progress)
 
     async def close(self) -> None:
-        """Finish what is under way and let go of the store."""
+        """Finish what is under way and let go of the store; after this, every call on any handle is refused."""
         await self._core.shared.close()
 
     async def __aenter__(self) -> Self:
@@ -282,248 +315,68 @@ class AsyncBatch:
             await self._memory._core.commit(self._inner._core)
 
 
-class Memory(Listens):
-    """Memory and context for agents, blocking. Works in threads, inside a running loop and after a fork."""
-
-    def __init__(
-        self,
-        url: Url = None,
-        *,
-        hot: Url = None,
-        org: str = "default",
-        user: str | None = None,
-        actor: str = "user",
-        durability: Durability = "full",
-        embedder: Any = "default",
-        model: Any = None,
-        counter: Any = None,
-        clock: Any = None,
-        extract: Literal["auto", "rules"] | None = "auto",
-        worker: bool = True,
-        record_bytes: int | None = None,
-    ) -> None:
-        scope = Scope(org, user, actor, root=org == "default")
-        parts = {
-            "embedder": embedder, "model": model, "counter": counter, "extract": extract, "worker": worker,
-            "record_bytes": record_bytes,
-        }  # fmt: skip
-        self._bind(_open(BlockingRuntime(), url, hot, scope, durability, clock, **parts, batch=Memory._over))
-        run_blocking(self._core.shared.open())
-
-    def _bind(self, core: Core) -> None:
-        self._core = core
-        self._twin = AsyncMemory._over(core)
-        self.facts = blocking.Facts(self._twin.facts)
-        self.threads = blocking.Threads(self._twin.threads)
-        self.state = blocking.State(self._twin.state)
-        self.learnings = blocking.Learnings(self._twin.learnings)
-        self.profile = blocking.Profile(self._twin.profile)
-        self.working: blocking.WorkingMemory[Working] = blocking.WorkingMemory(self._twin.working)
-        self.entities = blocking.Entities(self._twin.entities)
-        self.documents = blocking.Documents(self._twin.documents)
-        self.records = blocking.Records(self._twin.records)
-        self.tasks = blocking.Tasks(self._twin.tasks)
-        self.audit = blocking.Audit(self._twin.audit)
-        self.jobs = blocking.Jobs(self._twin.jobs)
-
-    @classmethod
-    def _over(cls, core: Core) -> Self:
-        made = cls.__new__(cls)
-        made._bind(core)
-        return made
-
-    @property
-    def org(self) -> str:
-        """The tenant this handle is for."""
-        return self._core.org
-
-    @property
-    def user(self) -> str | None:
-        """The user this handle is for, if it is for one."""
-        return self._core.scope.user
-
-    def scope(self, *, org: str | None = None, user: str | None = None, actor: str | None = None) -> Self:
-        """A narrower handle over the same connection; it can never be widened."""
-        return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor)))
-
-    def recall(
-        self,
-        query: str,
-        *,
-        namespaces: Spaces = None,
-        kinds: Sequence[str] | str | None = None,
-        top_k: int = 10,
-        max_tokens: int | None = None,
-        after: datetime | None = None,
-        before: datetime | None = None,
-        where: Mapping[str, Any] | None = None,
-        min_score: float | None = None,
-    ) -> list[Hit]:
-        """The hits that matter most for a query, best first; what was written before the call is found."""
-        return run_blocking(
-            self._twin.recall(
-                query,
-                namespaces=namespaces,
-                kinds=kinds,
-                top_k=top_k,
-                max_tokens=max_tokens,
-                after=after,
-                before=before,
-                where=where,
-                min_score=min_score,
-            )
-        )
-
-    def context(
-        self,
-        input: Any,
-        *,
-        thread: str | None = None,
-        system: Any = None,
-        tools: Iterable[Any] | None = None,
-        budget: Any = None,
-        policy: Any = None,
-        recall: Any = True,
-        scratchpad: Any = None,
-        layout: str = "standard",
-    ) -> Context:
-        """The request for an input: within the budget, valid for the provider, with what is remembered."""
-        return run_blocking(
-            self._twin.context(
-                input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
-                scratchpad=scratchpad, layout=layout,
-            )
-        )  # fmt: skip
-
-    def session(
-        self,
-        thread: str | None = None,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        budget: Any = 8000,
-        policy: Any = None,
-        layout: str = "cached",
-        system: Any = None,
-        compact_at: float = 0.8,
-        compact_to: float = 0.5,
-        should_persist: Callable[[Turn], bool] | None = None,
-        on_turn_end: Callable[[Turn], Any] | None = None,
-        on_session_end: Callable[[Ended], Any] | None = None,
-    ) -> blocking.Session:
-        """One run of a conversation; use it as `with`."""
-        made = self._twin.session(
-            thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
-            compact_at=compact_at, compact_to=compact_to, should_persist=should_persist, on_turn_end=on_turn_end,
-            on_session_end=on_session_end,
-        )  # fmt: skip
-        return blocking.Session(made)
-
-    def process(self, *processors: Any, progress: ProcessProgress | None = None) -> list[Report]:
-        """Run maintenance processors in order: objects, classes or names; none means the usual ones."""
-        return run_blocking(self._twin.process(*processors, progress=progress))
-
-    def wait(
-        self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
-    ) -> list[MessageReceipt]:
-        """Until the messages are indexed and derived from (or given up on); how they stand then."""
-        return run_blocking(self._twin.wait(receipts, timeout=timeout))
-
-    def task(
-        self, *, recall: Any = None, remember: Remember | None = None, thread: str | None = None
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Gives a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
-        return stepped(self._twin._injection.task(recall=recall, remember=remember, thread=thread))
-
-    def stats(self) -> dict[str, Any]:
-        """What is remembered here, by kind, and how far it is indexed."""
-        return run_blocking(self._twin.stats())
-
-    def doctor(self, *, deep: bool = False) -> dict[str, Any]:
-        """What stands under this memory, and everything that is wrong with it under `problems`."""
-        return run_blocking(self._twin.doctor(deep=deep))
-
-    def batch(self) -> Batch:
-        """Collects changes of any kind and commits them together at the end of the `with` block, or not at all."""
-        return Batch(self)
-
-    def forget(
-        self,
-        *,
-        user: str | None = None,
-        thread: str | None = None,
-        message: str | None = None,
-        fact: str | tuple[str, str] | Fact | None = None,
-        source: str | None = None,
-        physical: bool = False,
-    ) -> Erasure:
-        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well."""
-        return run_blocking(
-            self._twin.forget(user=user, thread=thread, message=message, fact=fact, source=source, physical=physical)
-        )
-
-    def why(self, item: Any) -> Why:
-        """Where a fact, learning, summary, hit or id came from, back to the messages."""
-        return run_blocking(self._twin.why(item))
-
-    def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Write every row of this org to a file of JSON lines."""
-        return run_blocking(self._twin.export(path, progress=progress))
-
-    def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
-        return run_blocking(self._twin.import_(path, progress=progress))
-
-    def close(self) -> None:
-        """Finish what is under way and let go of the store."""
-        run_blocking(self._twin.close())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+@overload
+def run_with_memory(
+    agent: Agent,
+    input: str,
+    *,
+    memory: Memory,
+    user: str | None = None,
+    org: str | None = None,
+    thread: str | None = None,
+    budget: BudgetSpec = 8000,
+    system: Prompt | None = None,
+    tools: Iterable[Tool] | None = None,
+    policy: Policy | None = None,
+    scratchpad: Json = None,
+    layout: Layout = "standard",
+) -> Any: ...
 
 
-class Batch:
-    """Changes on their way to one commit."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._inner: Memory | None = None
-
-    def __enter__(self) -> Memory:
-        self._inner = Memory._over(self._memory._core.batched())
-        return self._inner
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None and self._inner is not None:
-            run_blocking(self._memory._core.commit(self._inner._core))
+@overload
+def run_with_memory(
+    agent: Agent,
+    input: str,
+    *,
+    memory: AsyncMemory,
+    user: str | None = None,
+    org: str | None = None,
+    thread: str | None = None,
+    budget: BudgetSpec = 8000,
+    system: Prompt | None = None,
+    tools: Iterable[Tool] | None = None,
+    policy: Policy | None = None,
+    scratchpad: Json = None,
+    layout: Layout = "standard",
+) -> Awaitable[Any]: ...
 
 
 def run_with_memory(
-    agent: Any,
+    agent: Agent,
     input: str,
     *,
     memory: Memory | AsyncMemory,
     user: str | None = None,
     org: str | None = None,
-    **more: Any,
+    thread: str | None = None,
+    budget: BudgetSpec = 8000,
+    system: Prompt | None = None,
+    tools: Iterable[Tool] | None = None,
+    policy: Policy | None = None,
+    scratchpad: Json = None,
+    layout: Layout = "standard",
 ) -> Any:
     """Run an agent (a function, or an object with run/invoke) with what is remembered, and record the turn.
 
     Gives the agent's output; with an AsyncMemory, an awaitable of it.
     """
     handle = memory.scope(org=org) if org is not None else memory
-    work = Injection(handle._core).run(agent, input, user=user, **more)
-    if isinstance(handle, Memory):
-        return run_blocking(work).output
 
     async def answered() -> Any:
-        return (await work).output
+        answer = await Injection(handle._core).run(
+            agent, input, user=user, thread=thread, budget=budget, system=system, tools=tools, policy=policy,
+            scratchpad=scratchpad, layout=layout,
+        )  # fmt: skip
+        return answer.output
 
-    return answered()
+    return run_blocking(answered()) if handle._core.runtime.blocking else answered()

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from .errors import InvalidValue, UsageError
-from .ports import to_micros
+from .ports import as_datetime
 from .records import Record, Table
 from .shapes import mended
 from .values import check_name
@@ -109,13 +109,8 @@ class Message(Record, frozen=True, kw_only=True):
         """The results this message carries, in either shape."""
         return _tool_results(self)
 
-    def openai(self) -> dict[str, Any]:
-        """The OpenAI chat shape; a list where one Anthropic message stands for several (see `openai_messages`)."""
-        many = self.openai_messages()
-        return many[0] if len(many) == 1 else many  # type: ignore[return-value]  # documented above
-
-    def openai_messages(self) -> list[dict[str, Any]]:
-        """The one or more OpenAI chat messages this stands for."""
+    def openai(self) -> list[dict[str, Any]]:
+        """The OpenAI chat messages this stands for: one, or several where an Anthropic message holds tool results."""
         from .wire import to_openai
 
         return to_openai(self)
@@ -157,10 +152,16 @@ def _part_text(block: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def as_message(given: Message | Mapping[str, Any] | str) -> Message:
+Given = Message | Mapping[str, Any] | str
+"""A message as users give it: a `Message`, a dict in the OpenAI or Anthropic shape, or text (a user's message)."""
+
+
+def as_message(given: Given) -> Message:
     """A checked Message from any accepted shape; text alone is a user's message."""
     if isinstance(given, Message):
         _check(given)
+        if isinstance(given.created_at, str):
+            given = msgspec.structs.replace(given, created_at=as_datetime(given.created_at))
         # A count is believed where the message comes out of a store; anyone can write a number beside a text.
         return given if given.tokens is None or given.thread else msgspec.structs.replace(given, tokens=None)
     if isinstance(given, str):
@@ -179,13 +180,15 @@ def as_message(given: Message | Mapping[str, Any] | str) -> Message:
         fields["content"] = None
     if fields.get("metadata") is None:
         fields.pop("metadata", None)
+    if isinstance(fields.get("created_at"), str):
+        fields["created_at"] = as_datetime(fields["created_at"], "created_at")
     # bool(…) would hide a wrong type that _check reports.
     message = Message(**fields, extra=extra, shape="bare" if bare else _shape_of(fields["content"], extra))
     _check(message)
     return message
 
 
-def as_messages(given: Iterable[Message | Mapping[str, Any] | str]) -> list[Message]:
+def as_messages(given: Iterable[Given]) -> list[Message]:
     """Checked messages from a list in any mix of shapes."""
     return [as_message(item) for item in given]
 
@@ -220,9 +223,7 @@ def _check(message: Message) -> None:
         if flaws:
             raise InvalidValue(f"no provider would take this message: {flaws[0]}")
     if message.created_at is not None:
-        if not isinstance(message.created_at, datetime):
-            raise InvalidValue("created_at must be a datetime")
-        to_micros(message.created_at)
+        as_datetime(message.created_at, "created_at")
 
 
 def _tool_calls(message: Message) -> list[ToolCall]:

@@ -1,12 +1,14 @@
-"""What users may plug in: a clock, a token counter, an embedder, a language model."""
+"""What users may plug in: a clock, a token counter, an embedder, a reranker, a model; and how times are given."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from .errors import UsageError
+import msgspec
+
+from .errors import InvalidValue, UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,6 +20,31 @@ FLOAT_EXACT = (1 << 33) * 1_000_000
 
 Clock = Callable[[], datetime]
 """Anything called with nothing that answers an aware datetime. Order never comes from it."""
+
+When = datetime | str
+"""A moment: an aware datetime, or the same as ISO text (`2026-11-16T09:30:00Z`; a date alone is its midnight, UTC)."""
+
+Ttl = float | timedelta
+"""A duration: seconds or a timedelta."""
+
+
+def as_datetime(when: When, what: str = "a time") -> datetime:
+    """An aware datetime from one, or from ISO text; text without an offset is UTC."""
+    if isinstance(when, datetime):
+        to_micros(when)
+        return when
+    if not isinstance(when, str):
+        raise InvalidValue(f"{what} is an aware datetime or ISO text, not {type(when).__name__}")
+    try:
+        read = datetime.fromisoformat(when)
+    except ValueError as cause:
+        raise InvalidValue(f"{what} is not ISO text such as 2026-11-16T09:30:00Z") from cause
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+
+
+def as_micros(when: When | None, what: str = "a time") -> int | None:
+    """The same in microseconds since the epoch; None stays None."""
+    return None if when is None else to_micros(as_datetime(when, what))
 
 
 def to_micros(when: datetime) -> int:
@@ -34,7 +61,7 @@ def to_datetime(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
-def ttl_micros(ttl: float | timedelta | None) -> int | None:
+def ttl_micros(ttl: Ttl | None) -> int | None:
     """A time to live in microseconds; seconds or timedelta in."""
     if ttl is None:
         return None
@@ -70,3 +97,79 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[Any] | Awaitable[NDArray[Any]]: ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Reads a query and texts together and scores each text; used on the best candidates of a recall."""
+
+    @property
+    def name(self) -> str: ...
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | Awaitable[Sequence[float]]: ...
+
+
+Messages = Sequence[Mapping[str, Any]]
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens as the provider counted them; zero where it did not say."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """An answer: its text, its parsed JSON when a schema was asked for (None if it was not JSON), and its cost."""
+
+    text: str
+    data: Any = None
+    usage: Usage = Usage()
+    model: str = ""
+    stop: str = "end"
+    """`end`, `length` (cut off at max_tokens) or `refusal`."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A language model. Both flavours have coroutine methods; those of a blocking one never suspend."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def blocking(self) -> bool:
+        """Whether its coroutines can be stepped without an event loop."""
+        ...
+
+    async def complete(
+        self,
+        messages: Messages,
+        *,
+        system: str | None = None,
+        max_tokens: int,
+        schema: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Completion:
+        """One answer; raises ModelError, with `retryable`, `status` and `reason`, and nothing of what was said."""
+        ...
+
+    def stream(
+        self, messages: Messages, *, system: str | None = None, max_tokens: int, timeout: float | None = None
+    ) -> AsyncIterator[str]:
+        """The answer's text as it comes."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+EmbedderSpec = str | Embedder | Callable[[Sequence[str]], Any] | None
+"""What `embedder=` takes: a name, an object, a function from texts to vectors, or None (recall is lexical)."""
+
+ModelSpec = str | Model | Callable[[str], Any] | None
+"""What `model=` takes: `provider:id`, an object with `complete`, a function from text to text, or None (rules)."""
+
+CounterSpec = str | TokenCounter | Callable[[str], int] | None
+"""What `counter=` takes: the name of an encoding, an object, a function from text to a number, or None (o200k_base)."""

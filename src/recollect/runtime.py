@@ -54,6 +54,10 @@ class Runtime(Protocol):
 
     def lock(self) -> AbstractAsyncContextManager[Any]: ...
 
+    async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine that belongs to the other runtime to its end."""
+        ...
+
     def home(self) -> object:
         """What a connection made now belongs to: this process and, on the async side, the running loop."""
         ...
@@ -105,6 +109,12 @@ class BlockingRuntime:
 
     def lock(self) -> AbstractAsyncContextManager[Any]:
         return _ThreadLock()
+
+    async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        # On a thread of its own, since a loop may be running in this one.
+        from .loop_runtime import run_in_thread
+
+        return run_in_thread(work)
 
     def home(self) -> object:
         return os.getpid()

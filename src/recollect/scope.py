@@ -50,14 +50,18 @@ class Namespace(msgspec.Struct, frozen=True, order=True):
         return cls(kind, name)
 
 
+Ns = str | Namespace
+"""A namespace as users give it: `"user:ada"`, `"global"`, or a `Namespace`."""
+
+
 class Scope(msgspec.Struct, frozen=True):
     """A handle on one org, optionally one of its users; it can be narrowed, never widened."""
 
     org: str = "default"
     user: str | None = None
     actor: str = "user"
-    root: bool = False
-    """Made by opening a memory with no org named: it alone may hand out handles on any org."""
+    all_orgs: bool = False
+    """May hand out handles on any org; for workers and operators."""
 
     def __post_init__(self) -> None:
         check_name(self.org, "org")
@@ -69,12 +73,13 @@ class Scope(msgspec.Struct, frozen=True):
     def narrow(self, org: str | None = None, user: str | None = None, actor: str | None = None) -> Scope:
         """The same or a smaller scope; asking for another org or user is refused."""
         if org is not None and org != self.org:
-            if not self.root or self.user is not None:
-                raise UsageError("a scope cannot change its org; open the memory with that org")
+            if not self.all_orgs or self.user is not None:
+                raise UsageError("a handle cannot change its org; open the memory with that org, or with all_orgs=True")
             return Scope(org, user, actor or self.actor)
         if user is not None and self.user is not None and user != self.user:
             raise UsageError("a scope of one user cannot become another user's; use the memory it was made from")
-        return Scope(self.org, user or self.user, actor or self.actor, self.root and org is None)
+        narrowed = self.user if user is None else user
+        return Scope(self.org, narrowed, actor or self.actor, self.all_orgs and org is None and narrowed is None)
 
     def namespace(self, ns: str | Namespace) -> str:
         """The text of a namespace this scope may touch."""

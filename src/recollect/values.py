@@ -15,6 +15,9 @@ import msgspec
 
 from .errors import InvalidValue, TooLarge, UsageError
 
+Json = Any
+"""A user's own value: None, a bool, a number, text, or lists and dicts of these; checked by `encode_json`."""
+
 MAX_NAME_BYTES = 512
 MAX_VALUE_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64

@@ -147,8 +147,8 @@ def test_context_shows_a_bar_and_the_request(recollect: Recollect) -> None:
 def test_processors_by_name(recollect: Recollect) -> None:
     recollect("facts", "set", "user:ada", "city", "Lisbon")
     usual = recollect("--json", "process").json()
-    assert [row["processor"] for row in usual] == ["gc", "facts", "embedder"]
-    every = ["gc", "facts", "learnings", "embedder", "summarizer", "limiter", "archiver", "dedup"]
+    assert [row["processor"] for row in usual] == ["gc", "facts", "vectors"]
+    every = ["gc", "facts", "learnings", "vectors", "summarizer", "limiter", "archiver", "dedup"]
     assert [row["processor"] for row in recollect("--json", "process", *every).json()] == every
     assert "archiver" in recollect("process", "archiver").out
     assert recollect("process", "nothing").code == 2

@@ -75,7 +75,7 @@ async def check(memory: Any, talk: Any, receipts: list[Any], count: int) -> None
     assert [message.seq for message in stored] == list(range(1, count + 1)), "a message was lost"
     states = [one.derived for one in await do(memory.wait(receipts, timeout=0))]
     assert states[0] == "failed", "the receipt hides the failure"
-    problems = (await do(memory.doctor()))["problems"]
+    problems = (await do(memory.doctor())).problems
     assert any("dead letters in derive" in problem for problem in problems)
     assert await do(memory.facts.list("user:ada")) == []
     summaries = await do(memory.threads.summaries(talk.thread))

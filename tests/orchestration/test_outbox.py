@@ -106,12 +106,12 @@ async def test_five_failures_make_a_dead_letter_that_receipts_and_doctor_show(
     (dead,) = await do(memory.jobs.dead())
     assert (dead.queue, dead.error) == ("derive", "ModelError: status 503")
     assert [one.derived for one in await do(memory.wait(receipts, timeout=0))] == ["failed"]
-    problems = (await do(memory.doctor()))["problems"]
+    problems = (await do(memory.doctor())).problems
     assert any("1 dead letters in derive" in problem and "status 503" in problem for problem in problems)
     assert await do(memory.jobs.retry_dead()) == 1
     assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
     assert (await location(memory)).value == "Lisbon"
-    assert not [one for one in (await do(memory.doctor()))["problems"] if "dead" in one]
+    assert not [one for one in (await do(memory.doctor())).problems if "dead" in one]
 
 
 async def test_a_bad_answer_is_a_dead_letter_at_once_and_the_thread_goes_on(
@@ -179,7 +179,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     assert (await do(memory.facts.get("user:ada", "role"))).value == "baker", "a correction behind it finds its fact"
     (dead,) = await do(memory.jobs.dead())
     assert (dead.queue, dead.payload) == ("reread", {"seqs": [2]}) and dead.error.startswith("poison")
-    assert any("1 dead letters in derive: poison" in one for one in (await do(memory.doctor()))["problems"])
+    assert any("1 dead letters in derive: poison" in one for one in (await do(memory.doctor())).problems)
     monkeypatch.setattr(Deriver, "_read", read)
     assert await do(memory.jobs.retry_dead()) == 1
     assert [one.derived for one in await do(memory.wait(receipts))] == ["done"] * 5
@@ -202,13 +202,13 @@ async def test_an_append_revives_what_was_given_up_and_the_reason_stays_visible(
     (queue,) = [one for one in await do(memory.jobs.backlog()) if one.queue == "derive"]
     assert (queue.waiting, queue.failing, queue.dead) == (1, 1, 0)
     assert queue.reasons == ("ModelError: status 503",)
-    assert any("tried again: ModelError: status 503" in one for one in (await do(memory.doctor()))["problems"])
+    assert any("tried again: ModelError: status 503" in one for one in (await do(memory.doctor())).problems)
     await outbox(memory).drain()  # once more down: it has all its attempts again
     clock.advance(2)
     await outbox(memory).drain()
     assert [one.derived for one in await do(memory.wait([*first, *second], timeout=0))] == ["done", "done"]
     assert (await location(memory)).value == "Porto"
-    assert not [one for one in (await do(memory.doctor()))["problems"] if "derive" in one]
+    assert not [one for one in (await do(memory.doctor())).problems if "derive" in one]
 
 
 async def test_an_append_does_not_revive_what_a_model_answered_badly_for(
@@ -239,7 +239,7 @@ async def test_indexing_is_tried_again_for_as_long_as_it_fails(
         await outbox(memory).drain()
         clock.advance(400)
     assert await do(memory.jobs.dead()) == []
-    assert any("jobs in index failed" in one and "ValueError" in one for one in (await do(memory.doctor()))["problems"])
+    assert any("jobs in index failed" in one and "ValueError" in one for one in (await do(memory.doctor())).problems)
     monkeypatch.setattr(Indexer, "_finished", finished)
     await do(memory.threads.append(thread.id, "And I work as a nurse."))
     await outbox(memory).drain()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from recollect import UsageError
+from recollect.engine.health import Turns
 from recollect.engine.outbox import Outbox
 from recollect.engine.session import worth_keeping
 from recollect.runtime import Runtime
@@ -108,7 +109,7 @@ async def test_small_talk_feeds_nothing_and_is_counted(memory: Any, run: Run) ->
     await do(talk.end())
     assert await do(memory.facts.get("user:ada", "location")) is None
     assert (await do(memory.facts.get("user:ada", "role"))).value == "nurse"
-    assert (await do(memory.stats()))["turns"] == {"persisted": 1, "passing": 1}
+    assert (await do(memory.stats())).turns == Turns(persisted=1, passing=1)
 
 
 async def test_the_last_turns_are_in_working_memory(memory: Any, run: Run) -> None:
@@ -169,7 +170,7 @@ async def test_a_failing_model_folds_by_extraction_and_says_so(
         await do(talk.add(sentence(number), "Noted."))
     found = await do(memory.threads.summaries(talk.thread))
     assert found and {one.method for one in found} == {"extractive"}
-    assert any(one.startswith("summaries: the model failed") for one in (await do(memory.doctor()))["problems"])
+    assert any(one.startswith("summaries: the model failed") for one in (await do(memory.doctor())).problems)
 
 
 async def test_ending_archives_a_long_talk(memory: Any, run: Run) -> None:

@@ -104,7 +104,7 @@ def test_what_went_wrong_with_the_worker_is_in_doctor(tmp_path: Path, monkeypatc
         monkeypatch.setattr(Outbox, "step", broken)
         said(memory)
         until(lambda: "worker" in memory._core.shared.problems)
-        assert "worker: RuntimeError" in memory.doctor()["problems"]
+        assert "worker: RuntimeError" in memory.doctor().problems
         monkeypatch.undo()
 
 
@@ -167,4 +167,4 @@ def test_closing_with_a_model_that_is_down_ends(tmp_path: Path) -> None:
     memory.close()
     with Memory(tmp_path / "m.db", embedder=None, worker=False) as again:
         assert [one.failing for one in again.jobs.backlog()] == [0, 1]
-        assert any("will be tried again" in problem for problem in again.doctor()["problems"])
+        assert any("will be tried again" in problem for problem in again.doctor().problems)

@@ -129,7 +129,7 @@ async def test_a_users_recall_looks_through_what_is_shared_and_its_own_and_past_
     await memory.recall("warm")  # indexes all of it
     await memory.facts.set("user:bob", "late", "the harbour at night")  # waits to be indexed
     ada = memory.scope(user="ada")
-    store = getattr(ada, "_twin", ada)._core.store
+    store = ada._core.store
     read: list[str] = []
     scan = store.scan
 

@@ -12,7 +12,7 @@ async def test_a_failing_embedder_leaves_recall_lexical_and_is_told_by_doctor(op
     memory = open_memory(embedder=Failing("away"))
     await thread(memory, "The caravan crossed the desert")
     assert await found(memory, "caravan") == ["The caravan crossed the desert"]
-    problems = (await memory.doctor())["problems"]
+    problems = (await memory.doctor()).problems
     assert any(problem.startswith("embedder: ModelError") for problem in problems)
     assert not any("caravan" in problem for problem in problems)
 
@@ -23,7 +23,7 @@ async def test_vectors_come_once_the_embedder_is_back(open_memory: Any) -> None:
     assert await found(away, "caravan") == ["The caravan crossed the desert"]
     back = open_memory(embedder=WordHashes())
     assert not await by_vector(back, "caravan desert")
-    await back.process("embedder")
+    await back.process("vectors")
     assert await by_vector(back, "caravan desert")
 
 
@@ -34,10 +34,10 @@ async def test_another_embedder_is_detected_and_reembeds(open_memory: Any) -> No
     new = open_memory(embedder=WordHashes("new", 16))
     assert (await found(new, "caravan"))[0] == "The caravan crossed the desert"
     assert not await by_vector(new, "caravan desert")
-    assert any("vectors of" in problem and "old" in problem for problem in (await new.doctor())["problems"])
-    await new.process("embedder")
+    assert any("vectors of" in problem and "old" in problem for problem in (await new.doctor()).problems)
+    await new.process("vectors")
     assert await by_vector(new, "caravan desert")
-    assert not any("vectors of" in problem for problem in (await new.doctor())["problems"])
+    assert not any("vectors of" in problem for problem in (await new.doctor()).problems)
 
 
 async def test_without_an_embedder_nothing_is_embedded(open_memory: Any) -> None:

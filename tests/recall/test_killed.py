@@ -46,4 +46,4 @@ def test_nothing_stays_unindexed_after_a_kill(tmp_path: Path, batches: int) -> N
             hits = memory.recall(f"unique{number}", namespaces="user:ada", top_k=3)
             assert f"Pebble unique{number}" in [hit.text for hit in hits]
         assert memory.recall("granite", namespaces="user:ada")[0].kind == "fact"
-        assert memory.stats()["indexed"] == 1201
+        assert memory.stats().indexed == 1201

@@ -102,7 +102,7 @@ async def test_two_handles_see_what_the_other_writes_and_deletes(memory: Any, op
 
 
 async def test_however_many_jobs_are_dead_what_is_new_is_found(memory: Any, clock: FakeClock) -> None:
-    core = getattr(memory, "_twin", memory)._core
+    core = memory._core
     dead = [
         Job(
             org=core.org, queue="index", ns=ADA, item=f"fact:{n:04}", status="dead", run_at=clock(), created_at=clock(),

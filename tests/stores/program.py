@@ -153,7 +153,7 @@ def _endings(memory: Memory, ada: Memory, clock: FakeClock, say: Printed) -> Non
     say("batch", [memory.facts.get("agent:r", "one"), memory.threads.recent("t1", 1), memory.state.get("n")])
     why = memory.why("user:ada/city")
     say("why", repr(why))
-    say("stats", memory.stats())
+    say("stats", msgspec.to_builtins(memory.stats()))
     say("forgotten", repr(memory.forget(thread="t1")))
     say("audit", memory.audit.list(limit=20))
     say("recall again", [h.text for h in memory.recall("once in a batch")])

@@ -18,18 +18,18 @@ def test_text_alone_is_a_users_message() -> None:
 def test_a_message_comes_out_in_the_shape_it_went_in(shape: str) -> None:
     for given in WIRE[shape]:
         message = as_message(given)
-        assert (message.openai() if shape == "openai" else message.anthropic()) == given
+        assert (message.openai()[0] if shape == "openai" else message.anthropic()) == given
 
 
 def test_fields_nobody_knows_are_kept() -> None:
     given = {"role": "user", "content": "x", "x_new": {"a": [1]}, "seq": 5, "org": "mine"}
     assert as_message(given).extra == {"x_new": {"a": [1]}, "seq": 5, "org": "mine"}
-    assert as_message(given).openai() == given
+    assert as_message(given).openai() == [given]
 
 
 def test_a_missing_content_stays_missing() -> None:
-    assert "content" not in as_message({"role": "assistant", "tool_calls": []}).openai()
-    assert as_message({"role": "assistant", "content": None}).openai() == {"role": "assistant", "content": None}
+    assert "content" not in as_message({"role": "assistant", "tool_calls": []}).openai()[0]
+    assert as_message({"role": "assistant", "content": None}).openai() == [{"role": "assistant", "content": None}]
 
 
 @pytest.mark.parametrize(

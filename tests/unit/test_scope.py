@@ -2,7 +2,8 @@
 
 import pytest
 
-from recollect import InvalidNamespace, InvalidValue, Namespace, Scope, UsageError
+from recollect import InvalidNamespace, InvalidValue, Namespace, UsageError
+from recollect.scope import Scope
 
 
 @pytest.mark.parametrize("text", ["global", "user:ada", "workflow:a:b", "agent: ", "user:%_*"])
@@ -32,14 +33,14 @@ def test_a_scope_is_never_widened() -> None:
             scope.narrow(**wider)
 
 
-def test_only_a_root_scope_hands_out_other_orgs() -> None:
-    root = Scope(root=True)
-    assert root.narrow(org="acme").org == "acme"
-    assert not root.narrow(org="acme").root
+def test_only_a_scope_over_all_orgs_hands_out_other_orgs() -> None:
+    every = Scope(all_orgs=True)
+    assert every.narrow(org="acme").org == "acme"
+    assert not every.narrow(org="acme").all_orgs
     with pytest.raises(UsageError):
-        root.narrow(org="acme").narrow(org="other")
+        every.narrow(org="acme").narrow(org="other")
     with pytest.raises(UsageError):
-        root.narrow(user="ada").narrow(org="other")
+        every.narrow(user="ada").narrow(org="other")
     with pytest.raises(UsageError):
         Scope("default").narrow(org="other")
 

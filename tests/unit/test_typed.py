@@ -13,7 +13,7 @@ import msgspec
 from recollect import typed
 from recollect.extract import model as extraction
 from recollect.models import openai, remote
-from recollect.models.base import Completion
+from recollect.ports import Completion
 from recollect.typed import ready
 
 AT = datetime(2026, 11, 16, tzinfo=UTC)

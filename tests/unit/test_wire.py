@@ -29,7 +29,7 @@ def test_a_tool_message_becomes_a_tool_result() -> None:
 
 
 def test_a_tool_use_becomes_a_tool_call() -> None:
-    made = as_message(WIRE["anthropic"][1]).openai()
+    made = as_message(WIRE["anthropic"][1]).openai()[0]
     assert made["content"] == "Let me look."
     assert made["reasoning_content"] == "hm"
     [call] = made["tool_calls"]
@@ -42,7 +42,7 @@ def test_a_tool_use_becomes_a_tool_call() -> None:
 
 def test_several_tool_results_become_several_messages() -> None:
     blocks = [{"type": "tool_result", "tool_use_id": f"u{n}", "content": f"r{n}"} for n in (1, 2)]
-    made = as_message({"role": "user", "content": [*blocks, {"type": "text", "text": "go on"}]}).openai_messages()
+    made = as_message({"role": "user", "content": [*blocks, {"type": "text", "text": "go on"}]}).openai()
     assert [(item["role"], item["content"]) for item in made] == [("tool", "r1"), ("tool", "r2"), ("user", "go on")]
     assert [item.get("tool_call_id") for item in made] == ["u1", "u2", None]
 
@@ -52,7 +52,7 @@ def test_an_image_survives_there_and_back() -> None:
         given = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
         there = as_message(given).anthropic()
         assert there["content"][0]["type"] == "image"
-        assert as_message(there).openai_messages()[0]["content"] == given["content"]
+        assert as_message(there).openai()[0]["content"] == given["content"]
 
 
 def test_a_speaker_stays_readable_where_there_are_no_names() -> None:

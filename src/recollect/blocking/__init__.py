@@ -1,4 +1,7 @@
-"""The blocking twins of the engine's nouns: the same methods, stepped to their end. One line each."""
+"""The blocking classes: the methods of the async ones, stepped to their end.
+
+Made by scripts/generate-blocking; change the async classes, then run the script.
+"""
 
 from .audit import Audit
 from .documents import Documents
@@ -6,6 +9,7 @@ from .entities import Entities
 from .facts import Facts
 from .jobs import Jobs
 from .learnings import Learnings
+from .memory import Batch, Memory
 from .profile import Profile
 from .records import Records
 from .session import Session
@@ -16,11 +20,13 @@ from .working import WorkingMemory
 
 __all__ = [
     "Audit",
+    "Batch",
     "Documents",
     "Entities",
     "Facts",
     "Jobs",
     "Learnings",
+    "Memory",
     "Profile",
     "Records",
     "Session",

@@ -1,10 +1,12 @@
-"""Blocking audit trail."""
+"""Blocking audit.
+
+Made by scripts/generate-blocking from engine/audit.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
-from ..engine import audit as engine
+from ..engine.audit import Audit as EngineAudit
+from ..ports import Ttl, When
 from ..records import AuditEvent
 from ..runtime import run_blocking
 
@@ -12,20 +14,21 @@ from ..runtime import run_blocking
 class Audit:
     """Reads the trail, and cuts its old end by policy."""
 
-    def __init__(self, engine: engine.Audit) -> None:
+    def __init__(self, engine: EngineAudit) -> None:
         self._engine = engine
 
-    def expire(self, older_than: float | timedelta) -> int:
+    def expire(self, older_than: Ttl) -> int:
+        """Remove events older than this many seconds (or timedelta); how many went."""
         return run_blocking(self._engine.expire(older_than))
 
-    # Last: the name hides the builtin for annotations below it.
     def list(
         self,
         *,
         subject: str | None = None,
         kind: str | None = None,
-        after: str | datetime | None = None,
-        limit: int | None = 100,
+        limit: int | None = None,
+        after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        return run_blocking(self._engine.list(subject=subject, kind=kind, after=after, limit=limit, reverse=reverse))
+        """Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment."""
+        return run_blocking(self._engine.list(subject=subject, kind=kind, limit=limit, after=after, reverse=reverse))

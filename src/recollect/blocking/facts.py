@@ -1,67 +1,90 @@
-"""Blocking facts."""
+"""Blocking facts.
+
+Made by scripts/generate-blocking from engine/facts.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import Any
 
-from ..engine import facts as engine
-from ..engine.facts import Ns
+from ..engine.facts import Facts as EngineFacts
+from ..filters import Where
+from ..ports import Ttl, When
 from ..records import Fact
 from ..runtime import run_blocking
+from ..scope import Ns
+from ..values import Json
 
 
 class Facts:
     """What is known, under `namespace` and `key`."""
 
-    def __init__(self, engine: engine.Facts) -> None:
+    def __init__(self, engine: EngineFacts) -> None:
         self._engine = engine
 
     def set(
         self,
         ns: Ns,
         key: str,
-        value: Any,
+        value: Json,
         *,
-        ttl: float | timedelta | None = None,
+        ttl: Ttl | None = None,
         confidence: float = 1.0,
         source: str | None = None,
         expect: int | None = None,
     ) -> Fact:
+        """Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
+
+        A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
+        """
         return run_blocking(
             self._engine.set(ns, key, value, ttl=ttl, confidence=confidence, source=source, expect=expect)
         )
 
-    def set_many(self, ns: Ns, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> list[Fact]:
+    def set_many(self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> list[Fact]:
+        """Write several values together, all or none."""
         return run_blocking(self._engine.set_many(ns, items))
 
-    def get(self, ns: Ns, key: str, *, as_of: datetime | None = None) -> Fact | None:
+    def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
+        """The value now, or the one that held at a moment; None where there is none."""
         return run_blocking(self._engine.get(ns, key, as_of=as_of))
 
+    def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
+        """The values under several keys in one read, in their order; None where there is none."""
+        return run_blocking(self._engine.get_many(ns, keys))
+
     def delete(self, ns: Ns, key: str) -> bool:
+        """Take a fact back; its history stays. Whether there was one."""
         return run_blocking(self._engine.delete(ns, key))
 
     def reject(self, ns: Ns, key: str, *, reason: str | None = None) -> Fact:
+        """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation."""
         return run_blocking(self._engine.reject(ns, key, reason=reason))
 
-    def correct(self, ns: Ns, key: str, value: Any, *, reason: str | None = None) -> Fact:
+    def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None) -> Fact:
+        """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation."""
         return run_blocking(self._engine.correct(ns, key, value, reason=reason))
 
-    def history(self, ns: Ns, key: str) -> list[Fact]:
+    def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
+        """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`."""
         return run_blocking(self._engine.history(ns, key))
 
     def delete_expired(self) -> int:
+        """Remove this org's expired facts for good now, without waiting for the collector; how many went."""
         return run_blocking(self._engine.delete_expired())
 
-    # Last: the name hides the builtin for annotations below it.
     def list(
         self,
         ns: Ns,
         *,
         prefix: str | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         limit: int | None = None,
         after: str | None = None,
+        reverse: bool = False,
     ) -> list[Fact]:
-        return run_blocking(self._engine.list(ns, prefix=prefix, where=where, limit=limit, after=after))
+        """Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key."""
+        return run_blocking(
+            self._engine.list(ns, prefix=prefix, where=where, limit=limit, after=after, reverse=reverse)
+        )

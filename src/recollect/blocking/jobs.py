@@ -1,35 +1,46 @@
-"""Blocking view of the outbox."""
+"""Blocking jobs.
+
+Made by scripts/generate-blocking from engine/outbox.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..engine import outbox as engine
 from ..engine.outbox import LEASE, Backlog
+from ..engine.outbox import Jobs as EngineJobs
 from ..engine.threads import MessageReceipt
 from ..records import Job
 from ..runtime import run_blocking
 
 
 class Jobs:
-    """How the outbox stands, waiting for a message, and reviving dead letters."""
+    """What users see of the outbox: how it stands, waiting for a message, and reviving dead letters."""
 
-    def __init__(self, engine: engine.Jobs) -> None:
+    def __init__(self, engine: EngineJobs) -> None:
         self._engine = engine
 
     def backlog(self) -> list[Backlog]:
+        """How each queue of this org stands, as far as this handle may see."""
         return run_blocking(self._engine.backlog())
 
     def dead(self) -> list[Job]:
+        """The dead letters that this handle may see, with their reasons."""
         return run_blocking(self._engine.dead())
 
     def retry_dead(self) -> int:
+        """Give every dead letter another chance; how many."""
         return run_blocking(self._engine.retry_dead())
 
-    def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1e6) -> int:
+    def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1000000.0) -> int:
+        """Do what is waiting, for so long at most; how many jobs were claimed.
+
+        A handle over all orgs works for all of them, as a worker does, any other for its own.
+        """
         return run_blocking(self._engine.drain(seconds=seconds, lease=lease))
 
     def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
+        """Work until the messages are indexed and derived from (or given up), and say how they stand then."""
         return run_blocking(self._engine.wait(receipts, timeout=timeout))

@@ -1,10 +1,14 @@
-"""Blocking learnings."""
+"""Blocking learnings.
+
+Made by scripts/generate-blocking from engine/learnings.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..engine import learnings as engine
+from ..engine.learnings import Learnings as EngineLearnings
+from ..engine.learnings import LearningType
 from ..records import Learning
 from ..runtime import run_blocking
 
@@ -12,45 +16,67 @@ from ..runtime import run_blocking
 class Learnings:
     """What was learned of the user this handle is for, or of the one named."""
 
-    def __init__(self, engine: engine.Learnings) -> None:
+    def __init__(self, engine: EngineLearnings) -> None:
         self._engine = engine
 
     def add(
         self,
         content: str,
         *,
-        type: str = "preference",
+        type: LearningType = "preference",
         confidence: float = 0.5,
         source: str | None = None,
         corrects: str | None = None,
         user: str | None = None,
     ) -> Learning:
+        """Keep a learning; the same content again (whatever its case, width or spacing) reinforces the one there is.
+
+        One that was deleted does not come back from a derivation: it is given back with status `rejected`.
+        """
         return run_blocking(
             self._engine.add(content, type=type, confidence=confidence, source=source, corrects=corrects, user=user)
         )
 
     def get(self, id: str, *, user: str | None = None) -> Learning | None:
+        """One learning, by its id."""
         return run_blocking(self._engine.get(id, user=user))
 
+    def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
+        """Several learnings in one read, in the order of their ids given; None where there is none."""
+        return run_blocking(self._engine.get_many(ids, user=user))
+
     def reinforce(self, id: str, *, user: str | None = None) -> Learning:
+        """It held again: more confidence."""
         return run_blocking(self._engine.reinforce(id, user=user))
 
     def weaken(self, id: str, *, user: str | None = None) -> Learning:
+        """It did not hold: less confidence."""
         return run_blocking(self._engine.weaken(id, user=user))
 
     def used(self, ids: Iterable[str], *, user: str | None = None) -> int:
+        """Count a use of each: it was put into a context. How many there were."""
         return run_blocking(self._engine.used(ids, user=user))
 
     def delete(self, id: str, *, user: str | None = None) -> bool:
+        """Remove a learning, and keep a fingerprint so that it is not derived again; whether there was one."""
         return run_blocking(self._engine.delete(id, user=user))
 
-    # Last: the name hides the builtin for annotations below it.
     def list(
         self,
         *,
-        min_confidence: float = 0.7,
-        type: str | None = None,
-        limit: int | None = 5,
+        min_confidence: float = 0.0,
+        type: LearningType | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        return run_blocking(self._engine.list(min_confidence=min_confidence, type=type, limit=limit, user=user))
+        """The learnings over the floor, most used first, then the surest, then the newest, or `reverse`.
+
+        The next page is `after` the id of the last one; where that one is gone meanwhile, there is no next page.
+        """
+        return run_blocking(
+            self._engine.list(
+                min_confidence=min_confidence, type=type, limit=limit, after=after, reverse=reverse, user=user
+            )
+        )

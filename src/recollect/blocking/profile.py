@@ -1,23 +1,33 @@
-"""Blocking profile."""
+"""Blocking profile.
+
+Made by scripts/generate-blocking from engine/profile.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
-from ..engine import profile as engine
+from ..engine.profile import Profile as EngineProfile
 from ..engine.profile import UserProfile
 from ..records import Fact
 from ..runtime import run_blocking
+from ..values import Json
 
 
 class Profile:
     """Reads profiles and sets preferences."""
 
-    def __init__(self, engine: engine.Profile) -> None:
+    def __init__(self, engine: EngineProfile) -> None:
         self._engine = engine
 
     def get(self, user: str | None = None, *, min_confidence: float = 0.0) -> UserProfile:
+        """All that is known of a user: two range reads, whatever there is."""
         return run_blocking(self._engine.get(user, min_confidence=min_confidence))
 
-    def set_preference(self, user: str | None, key: str, value: Any) -> Fact:
+    def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
+        """The profiles of several users, in their order."""
+        return run_blocking(self._engine.get_many(users, min_confidence=min_confidence))
+
+    def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
+        """Set a preference of a user."""
         return run_blocking(self._engine.set_preference(user, key, value))

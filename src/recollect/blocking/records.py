@@ -1,83 +1,98 @@
-"""Blocking records."""
+"""Blocking records.
+
+Made by scripts/generate-blocking from engine/records.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
-from typing import Any
 
-from ..engine import records as engine
 from ..engine.records import OpaqueRecord, RecordPut
+from ..engine.records import Records as EngineRecords
+from ..filters import Where
 from ..ordered_keys import RecordKey
+from ..ports import Ttl
 from ..runtime import run_blocking
-from ..scope import Namespace
+from ..scope import Ns
+from ..values import Json
 
 
 class Records:
     """Bytes and JSON values under tuples of texts and numbers."""
 
-    def __init__(self, engine: engine.Records) -> None:
+    def __init__(self, engine: EngineRecords) -> None:
         self._engine = engine
 
     def put(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         key: Sequence[str | int | float],
-        data: Any,
+        data: bytes | Json,
         *,
-        meta: Mapping[str, Any] | None = None,
-        ttl: float | timedelta | None = None,
+        meta: Mapping[str, Json] | None = None,
+        ttl: Ttl | None = None,
         expect: int | None = None,
         absent: bool = False,
     ) -> OpaqueRecord:
+        """Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
+
+        With `absent` a record that is there stays, and comes back with `existed` set.
+        """
         return run_blocking(self._engine.put(ns, key, data, meta=meta, ttl=ttl, expect=expect, absent=absent))
 
     def put_many(
         self,
-        ns: str | Namespace,
-        items: Mapping[RecordKey, Any] | Iterable[tuple[RecordKey, Any] | RecordPut],
+        ns: Ns,
+        items: Mapping[RecordKey, Json] | Iterable[tuple[RecordKey, Json] | RecordPut],
         *,
-        ttl: float | timedelta | None = None,
+        ttl: Ttl | None = None,
         absent: bool = False,
     ) -> builtins.list[OpaqueRecord]:
+        """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`."""
         return run_blocking(self._engine.put_many(ns, items, ttl=ttl, absent=absent))
 
-    def get(self, ns: str | Namespace, key: Sequence[str | int | float]) -> OpaqueRecord | None:
+    def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
+        """The record under a key; None where there is none."""
         return run_blocking(self._engine.get(ns, key))
 
-    def get_many(
-        self, ns: str | Namespace, keys: Iterable[Sequence[str | int | float]]
-    ) -> builtins.list[OpaqueRecord | None]:
+    def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
+        """The records under several keys, in their order."""
         return run_blocking(self._engine.get_many(ns, keys))
 
     def scan(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         prefix: Sequence[str | int | float] = (),
         *,
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
         reverse: bool = False,
         limit: int | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         keys_only: bool = False,
     ) -> builtins.list[OpaqueRecord]:
+        """Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
+
+        `where` filters by what is in `meta`. With `keys_only` no data is read.
+        """
         return run_blocking(
             self._engine.scan(
                 ns, prefix, after=after, before=before, reverse=reverse, limit=limit, where=where, keys_only=keys_only
             )
         )
 
-    def delete(self, ns: str | Namespace, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
+    def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
+        """Remove a record; whether it was there. With `expect`, only that version."""
         return run_blocking(self._engine.delete(ns, key, expect=expect))
 
     def delete_range(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         prefix: Sequence[str | int | float] = (),
         *,
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
+        """Remove all records whose key starts with `prefix` and lies between the bounds; how many went."""
         return run_blocking(self._engine.delete_range(ns, prefix, after=after, before=before))

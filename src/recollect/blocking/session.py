@@ -1,23 +1,32 @@
-"""Blocking sessions."""
+"""Blocking session.
+
+Made by scripts/generate-blocking from engine/session.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from ..engine import session as engine
-from ..engine.session import Ended, SessionState
+from ..engine.assembling import Recall
+from ..engine.recall.recalling import Spaces
+from ..engine.session import AsyncSession, Ended, SessionState
 from ..engine.threads import MessageReceipt
+from ..messages import Given
 from ..runtime import run_blocking
+from ..values import Json
 
 if TYPE_CHECKING:
     from ..context.context import Context
+    from ..context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from ..context.plan import Policy
 
 
 class Session:
     """One run of a conversation over a thread."""
 
-    def __init__(self, engine: engine.Session) -> None:
+    def __init__(self, engine: AsyncSession) -> None:
         self._engine = engine
 
     @property
@@ -26,29 +35,63 @@ class Session:
 
     @property
     def thread(self) -> str:
+        """The id of the thread; there is one from the first turn or context on."""
         return self._engine.thread
 
     def start(self) -> Self:
+        """Find or make the thread."""
         run_blocking(self._engine.start())
         return self
 
-    def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
+    def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
+        """A turn: the user's message, the assistant's, and any tool calls and results between them.
+
+        Text alternates between user and assistant. The turn is committed whole; `key` makes adding it again harmless.
+        """
         return run_blocking(self._engine.add(*messages, key=key))
 
-    def context(self, input: Any, **options: Any) -> Context:
-        return run_blocking(self._engine.context(input, **options))
+    def context(
+        self,
+        input: Prompt | None,
+        *,
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        recall: Recall | Spaces | bool | Sequence[Item] = True,
+        scratchpad: Json = None,
+        layout: Layout | None = None,
+    ) -> Context:
+        """The request for the next input, folding the thread first where it has outgrown its room.
+
+        What is not given (system, budget, policy, layout) is the session's own.
+        """
+        return run_blocking(
+            self._engine.context(
+                input,
+                system=system,
+                tools=tools,
+                budget=budget,
+                policy=policy,
+                recall=recall,
+                scratchpad=scratchpad,
+                layout=layout,
+            )
+        )
 
     def state(self) -> SessionState:
+        """The session as it stands."""
         return run_blocking(self._engine.state())
 
     def end(self) -> Ended:
+        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless."""
         return run_blocking(self._engine.end())
 
     def __enter__(self) -> Self:
-        return self.start()
+        run_blocking(self._engine.__aenter__())
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.end()
+        run_blocking(self._engine.__aexit__(kind, error, trace))

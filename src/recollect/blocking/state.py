@@ -1,34 +1,52 @@
-"""Blocking state."""
+"""Blocking state.
+
+Made by scripts/generate-blocking from engine/state.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
+import builtins
+from collections.abc import Iterable
 
-from ..engine import state as engine
+from ..engine.state import State as EngineState
+from ..ports import Ttl
 from ..records import StateEntry
 from ..runtime import run_blocking
+from ..values import Json
 
 
 class State:
     """Keys and values beside the conversation."""
 
-    def __init__(self, engine: engine.State) -> None:
+    def __init__(self, engine: EngineState) -> None:
         self._engine = engine
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Json = None) -> Json:
+        """The value, or `default` where there is none."""
         return run_blocking(self._engine.get(key, default))
 
+    def get_many(self, keys: Iterable[str], default: Json = None) -> builtins.list[Json]:
+        """The values under several keys in one read, in their order; `default` where there is none."""
+        return run_blocking(self._engine.get_many(keys, default))
+
     def entry(self, key: str) -> StateEntry | None:
+        """The value with its version and times; the version is what `set(expect=)` takes."""
         return run_blocking(self._engine.entry(key))
 
-    def set(
-        self, key: str, value: Any, *, ttl: float | timedelta | None = None, expect: int | None = None
-    ) -> StateEntry:
+    def set(self, key: str, value: Json, *, ttl: Ttl | None = None, expect: int | None = None) -> StateEntry:
+        """Write a value; with `expect`, only over that version (0: only if there is none)."""
         return run_blocking(self._engine.set(key, value, ttl=ttl, expect=expect))
 
     def delete(self, key: str) -> bool:
+        """Remove a key; whether it was there."""
         return run_blocking(self._engine.delete(key))
 
-    def increment(self, key: str, by: int = 1, *, ttl: float | timedelta | None = None) -> int:
+    def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
+        """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made."""
         return run_blocking(self._engine.increment(key, by, ttl=ttl))
+
+    def list(
+        self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
+    ) -> list[StateEntry]:
+        """The entries in the order of their keys, or `reverse`; the next page is `after` the last key."""
+        return run_blocking(self._engine.list(prefix=prefix, limit=limit, after=after, reverse=reverse))

@@ -1,66 +1,87 @@
-"""Blocking tasks."""
+"""Blocking tasks.
+
+Made by scripts/generate-blocking from engine/tasks/run.py, engine/tasks/tasks.py; change that, then run the script.
+"""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Self, cast
 
-from ..engine.tasks import run as taskrun
-from ..engine.tasks import tasks as engine
+from ..engine.tasks.run import AsyncTaskRun, T
 from ..engine.tasks.steps import NOTHING
-from ..engine.tasks.tasks import Checkpoint
+from ..engine.tasks.tasks import Checkpoint, Keep
+from ..engine.tasks.tasks import Tasks as EngineTasks
+from ..ports import Ttl
 from ..records import Task
 from ..runtime import run_blocking
-from ..scope import Namespace
+from ..scope import Ns
+from ..values import Json
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from .memory import Memory
 
 
 class Tasks:
     """Saves and resumes checkpoints, and runs tasks under a lease."""
 
-    def __init__(self, engine: engine.Tasks) -> None:
+    def __init__(self, engine: EngineTasks) -> None:
         self._engine = engine
 
     def save(
-        self,
-        checkpoint: Checkpoint | Mapping[str, Any],
-        *,
-        expect: int | None = None,
-        keep: int | str | None = None,
+        self, checkpoint: Checkpoint | Mapping[str, Json], *, expect: int | None = None, keep: Keep | None = None
     ) -> Checkpoint:
+        """Write where a task stands; `expect` refuses when it is no longer at that version.
+
+        `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
+        """
         return run_blocking(self._engine.save(checkpoint, expect=expect, keep=keep))
 
     def resume(self, task_id: str) -> Checkpoint | None:
+        """Where the task stands, or None where there is no such task."""
         return run_blocking(self._engine.resume(task_id))
 
     def get(self, task_id: str) -> Checkpoint | None:
+        """The same as `resume`."""
         return run_blocking(self._engine.get(task_id))
 
-    def list(
-        self, ns: str | Namespace | None = None, *, limit: int | None = 100, after: str | None = None
-    ) -> builtins.list[Task]:
-        return run_blocking(self._engine.list(ns, limit=limit, after=after))
+    def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
+        """Where several tasks stand, in the order of their ids given; None where there is none."""
+        return run_blocking(self._engine.get_many(task_ids))
 
     def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
+        """The last `n` saved steps that are kept, newest last."""
         return run_blocking(self._engine.history(task_id, n))
 
     def delete(self, task_id: str) -> bool:
+        """Remove a task and its saved steps; whether there was one."""
         return run_blocking(self._engine.delete(task_id))
 
     def run(
         self,
         task_id: str,
         *,
-        ns: str | Namespace = "global",
-        lease: float = 60,
-        keep: int | str | None = None,
-        state: Any = None,
+        ns: Ns | None = None,
+        lease: Ttl = 60,
+        keep: Keep | None = None,
+        state: Json = None,
         wait: float = 0,
     ) -> TaskRun:
+        """A context manager that holds the task's lease and resumes its state; `state` is that of a new task.
+
+        A new task belongs to `ns`: without one to the handle's user, or to `global` where it is for none.
+
+        While another worker holds the lease this raises LeaseLost, after trying for up to `wait` seconds.
+        """
         return TaskRun(self._engine.run(task_id, ns=ns, lease=lease, keep=keep, state=state, wait=wait))
+
+    def list(
+        self, ns: Ns | None = None, *, limit: int | None = None, after: str | None = None, reverse: bool = False
+    ) -> list[Task]:
+        """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states."""
+        return run_blocking(self._engine.list(ns, limit=limit, after=after, reverse=reverse))
 
 
 class TaskRun:
@@ -70,7 +91,7 @@ class TaskRun:
     well. Every save also renews the lease.
     """
 
-    def __init__(self, engine: taskrun.TaskRun) -> None:
+    def __init__(self, engine: AsyncTaskRun) -> None:
         self._engine = engine
 
     @property
@@ -78,62 +99,79 @@ class TaskRun:
         return self._engine.task_id
 
     @property
-    def state(self) -> Any:
+    def state(self) -> Json:
         return self._engine.state
 
     @state.setter
-    def state(self, state: Any) -> None:
+    def state(self, state: Json) -> None:
         self._engine.state = state
 
     @property
     def step(self) -> int:
+        """How many steps were completed, over all runs."""
         return self._engine.step
 
     @property
     def fence(self) -> int:
+        """Grows with every run: pass it to outside systems, so that they can refuse an older worker."""
         return self._engine.fence
 
     @property
     def completed(self) -> tuple[str, ...]:
+        """The subtasks that are complete, in their order."""
         return self._engine.completed
 
-    def is_complete(self, item: Any) -> bool:
+    def is_complete(self, item: object) -> bool:
+        """Whether a subtask was completed, in this run or one before."""
         return self._engine.is_complete(item)
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
+        """The items that are not complete yet, in their order; `key` names an item that is not text."""
         return self._engine.remaining(items, key=key)
 
-    def key(self, item: Any) -> str:
+    def key(self, item: object) -> str:
+        """An idempotency key for what this subtask does outside the store: the same in every run."""
         return self._engine.key(item)
 
     def complete(
         self,
-        item: Any,
-        state: Any = NOTHING,
+        item: object,
+        state: Json = NOTHING,
         *,
-        update: Mapping[str, Any] | None = None,
-        extend: Mapping[str, builtins.list[Any]] | None = None,
+        update: Mapping[str, Json] | None = None,
+        extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
+        """Mark a subtask complete and save, together with everything in the task's batch, all or nothing.
+
+        `update` sets top-level keys of the state and `extend` appends to top-level lists of it: the cost is that of the
+        change, where saving a whole state must look at all of it.
+        """
         run_blocking(self._engine.complete(item, state, update=update, extend=extend, step=step))
 
     def checkpoint(
         self,
-        state: Any = NOTHING,
+        state: Json = NOTHING,
         *,
-        update: Mapping[str, Any] | None = None,
-        extend: Mapping[str, builtins.list[Any]] | None = None,
+        update: Mapping[str, Json] | None = None,
+        extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
+        """Save where the task stands, together with everything in the task's batch."""
         run_blocking(self._engine.checkpoint(state, update=update, extend=extend, step=step))
 
     def heartbeat(self) -> None:
+        """Renew the lease without saving the state."""
         run_blocking(self._engine.heartbeat())
 
-    def batch(self) -> Any:
-        return self._engine.batch()
+    def batch(self) -> Memory:
+        """The memory's nouns, collecting: what is written through them is committed by the next save of this task.
 
-    def __enter__(self) -> TaskRun:
+        Asking again starts anew: what was collected and not saved is dropped.
+        """
+        return cast("Memory", self._engine.batch())
+
+    def __enter__(self) -> Self:
         run_blocking(self._engine.__aenter__())
         return self
 

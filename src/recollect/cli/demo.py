@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..memory import Memory
+from ..blocking.memory import Memory
 from .display import human, table
 from .session import Session, session_of
 

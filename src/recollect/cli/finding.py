@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from ..context.given import Layout
 from .display import cell, human
 from .session import Session, plain, read_filter, read_json, session_of, thread_id
 
@@ -78,7 +79,7 @@ def context(
     input: str,
     budget: str,
     system: str | None,
-    layout: str,
+    layout: Layout,
     no_recall: bool,
     messages: bool,
 ) -> None:

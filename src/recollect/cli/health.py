@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+import msgspec
 
 from .display import cell, echo
 from .session import Session, session_of
@@ -13,7 +14,7 @@ from .session import Session, session_of
 def stats(session: Session) -> None:
     """What is remembered, by kind, and how far it is indexed."""
     with session.memory(settle=True) as memory:
-        session.fields(memory.stats())
+        session.fields(msgspec.to_builtins(memory.stats()))
 
 
 @click.command()
@@ -24,7 +25,9 @@ def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
     """What stands under this memory and what is wrong with it; exit status 1 where something is."""
     with session.memory() as memory:
         revived = memory.jobs.retry_dead() if retry_dead else 0
-        found = memory.doctor(deep=deep)
+        diagnosis = memory.doctor(deep=deep)
+    found = {"store": diagnosis.store, **diagnosis.details, **msgspec.to_builtins(diagnosis)}
+    del found["details"]
     if retry_dead:
         found["revived"] = revived
     problems = found.pop("problems")
@@ -44,5 +47,5 @@ def migrate(session: Session) -> None:
     """Bring the store's schema up to date; opening it does this too where the rights suffice."""
     with session.memory(create=True) as memory:
         found = memory.doctor()
-    schema = found.get("schema", "none needed")
-    session.done({"store": found.get("store"), "schema": schema}, f"{found.get('store')}: schema {schema}")
+    schema = found.details.get("schema", "none needed")
+    session.done({"store": found.store, "schema": schema}, f"{found.store}: schema {schema}")

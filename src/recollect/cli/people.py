@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..engine.learnings import LearningType
 from .display import human
 from .grouping import group
 from .session import Session, ending, session_of
@@ -25,7 +26,7 @@ _user = click.option(
 @click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]))
 @click.option("--limit", type=int, default=50, show_default=True)
 @session_of
-def list_(session: Session, of: str | None, min_confidence: float, type_: str | None, limit: int) -> None:
+def list_(session: Session, of: str | None, min_confidence: float, type_: LearningType | None, limit: int) -> None:
     """Learnings, most used first."""
     with session.memory(settle=True) as memory:
         found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit, user=of)
@@ -40,7 +41,7 @@ def list_(session: Session, of: str | None, min_confidence: float, type_: str | 
 @click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), default="preference")
 @click.option("--confidence", type=float, default=0.5, show_default=True)
 @session_of
-def add(session: Session, content: str, of: str | None, type_: str, confidence: float) -> None:
+def add(session: Session, content: str, of: str | None, type_: LearningType, confidence: float) -> None:
     """Keep a learning; the same content again reinforces it."""
     with session.memory(create=True) as memory:
         made = memory.learnings.add(content, type=type_, confidence=confidence, user=of)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from ..blocking.memory import Memory
 from ..errors import NotFound
 from .display import SHORT, cell, echo, pairs, table
 
 if TYPE_CHECKING:
-    from ..memory import Memory
+    from ..blocking.memory import Memory
 
 DEFAULT_FILE = "recollect.db"
 SETTLE_SECONDS = 10.0
@@ -47,7 +48,7 @@ class Session:
         Only `create` makes a file, and a command that fails leaves none behind. Commands write without deriving, so
         that they end at once; with `settle`, what a file has waiting is derived first. Servers have workers for that.
         """
-        from ..memory import Memory
+        from ..blocking.memory import Memory
 
         path = _file(self.url)
         made = path is not None and not os.path.exists(path)
@@ -117,7 +118,7 @@ def thread_id(memory: Memory, given: str) -> str:
     """The id of a thread, from its id or from the end of it that tables show."""
     if len(given.removeprefix("…")) < SHORT or memory.threads.get(given) is not None:
         return given
-    return ending(given, [one.id for ns in memory.stats()["namespaces"] for one in memory.threads.list(ns)])
+    return ending(given, [one.id for ns in memory.stats().namespaces for one in memory.threads.list(ns)])
 
 
 def ending(given: str, ids: Sequence[str]) -> str:
@@ -134,7 +135,7 @@ def _settled(memory: Memory) -> int:
 
 
 def _is_empty(memory: Memory) -> bool:
-    return not any(value for value in memory.stats().values() if isinstance(value, int))
+    return not any(value for value in msgspec.structs.astuple(memory.stats()) if isinstance(value, int))
 
 
 def _remove(path: str) -> None:

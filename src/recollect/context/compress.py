@@ -132,12 +132,17 @@ def maybe_compress(
         raise BudgetError("what must be kept does not fit", sections=sections, budget_tokens=most.request_tokens)
     origin = {id(message): item for message, item in zip(read, given, strict=True)}
     kept = [
-        origin.get(id(message), message.anthropic() if message.shape == "anthropic" else message.openai())
+        item
         for unit in (*plan.keep, newest)
         for message in unit.messages
+        for item in ([origin[id(message)]] if id(message) in origin else _written(message))
     ]
     pair = _pair(plan.digest.text if plan.digest else previous)
     return [*given[:start], *pair, *kept]
+
+
+def _written(message: Message) -> list[dict[str, Any]]:
+    return [message.anthropic()] if message.shape == "anthropic" else message.openai()
 
 
 def _pair(summary: str | None) -> list[dict[str, Any]]:

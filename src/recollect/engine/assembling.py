@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import UsageError
+from ..filters import Where
 from ..messages import Message
 from ..records import Mark, Summary
+from ..values import Json
 from .core import Core
 from .learnings import Learnings
 from .recall.recalling import Recalling, Spaces
@@ -17,6 +19,8 @@ from .threads import Threads
 
 if TYPE_CHECKING:
     from ..context.context import Context
+    from ..context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from ..context.plan import Policy
 
 NEIGHBOURS = 10
 """How far from a pinned message the rest of its tool exchange is looked for."""
@@ -26,11 +30,11 @@ RECALLED = 8
 class Recall(msgspec.Struct, frozen=True):
     """What to recall for a context or a task: where to look and how much to bring."""
 
-    namespaces: Any = None
+    namespaces: Spaces = None
     top_k: int = RECALLED
     kinds: tuple[str, ...] | None = None
     min_score: float | None = None
-    where: dict[str, Any] | None = None
+    where: Where | None = None
 
 
 class Assembling:
@@ -41,16 +45,16 @@ class Assembling:
 
     async def context(
         self,
-        input: Any,
+        input: Prompt | None,
         *,
         thread: str | None = None,
-        system: Any = None,
-        tools: Iterable[Any] | None = None,
-        budget: Any = None,
-        policy: Any = None,
-        recall: Recall | Spaces | bool | Iterable[Any] = True,
-        scratchpad: Any = None,
-        layout: str = "standard",
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        recall: Recall | Spaces | bool | Sequence[Item] = True,
+        scratchpad: Json = None,
+        layout: Layout = "standard",
     ) -> Context:
         """The request for an input: at most the budget, no exchange broken, recalled memory fenced as data.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta
+import re
 from itertools import count
 from typing import Any
 
-from ..ports import to_micros, ttl_micros
+from ..ports import Ttl, When, as_datetime, to_micros, ttl_micros
 from ..records import AuditEvent
 from ..stores.base import DeleteRange, Put
 from ..values import check_name
@@ -54,19 +54,14 @@ class Audit:
         *,
         subject: str | None = None,
         kind: str | None = None,
-        after: str | datetime | None = None,
-        limit: int | None = 100,
+        limit: int | None = None,
+        after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        """Events in the order of time, of one subject if named, after an event's id or a moment.
-
-        With `reverse` the newest come first, and `after` goes on towards the older ones.
-        """
-        if isinstance(after, datetime):
-            # The last possible id of that very microsecond; the first, towards the older ones.
-            after = event_id(to_micros(after)) + ("" if reverse else "g")
-        bound = None if after is None else (after,)
-        bounds: dict[str, Any] = {"before" if reverse else "after": bound, "limit": limit, "reverse": reverse}
+        """Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment."""
+        bounds: dict[str, Any] = {"limit": limit, "reverse": reverse}
+        if after is not None:
+            bounds["before" if reverse else "after"] = (_place(after, reverse),)
         user = self._core.scope.user
         if kind is not None or user is not None:
             bounds["where"] = _only(kind, user)
@@ -74,13 +69,23 @@ class Audit:
             return await self._core.scan(AuditEvent, **bounds)
         return await self._core.scan(AuditEvent, check_name(subject, "subject"), index="by_subject", **bounds)
 
-    async def expire(self, older_than: float | timedelta) -> int:
+    async def expire(self, older_than: Ttl) -> int:
         """Remove events older than this many seconds (or timedelta); how many went."""
         before = self._core.now() - (ttl_micros(older_than) or 0)
         removed: list[int] = await self._core.apply(
             DeleteRange(AuditEvent, (self._core.org,), before=(event_id(before),))
         )
         return removed[0] or 0
+
+
+_ID = re.compile(r"\d{16}[0-9a-f]{14}")
+
+
+def _place(after: When, reverse: bool) -> str:
+    """An event's id as it is; a moment as the id behind (or before) all events of that very microsecond."""
+    if isinstance(after, str) and _ID.fullmatch(after):
+        return after
+    return event_id(to_micros(as_datetime(after, "after"))) + ("" if reverse else "g")
 
 
 def _only(kind: str | None, user: str | None) -> Any:

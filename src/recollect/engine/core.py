@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from typing import Any, TypeVar
 
 from ..errors import Conflict, RecollectError, UsageError
@@ -47,6 +49,9 @@ class Shared:
         self.recall_lock = runtime.lock()
         self.entity_locks = KeyedLocks(runtime)
         self.working_locks = KeyedLocks(runtime)
+        self.twin: Any = None
+        """Finds the parts of the other flavour (blocking, awaited) over the same store."""
+        self.closed = False
         self.worker: Any = None
         """The in-process worker, where there is one."""
         self._counter: Any = None
@@ -125,12 +130,22 @@ class Shared:
         if self._opened:
             return
         async with self._open_lock:
+            if self.closed:
+                raise UsageError("this memory is closed; open another one")
             if not self._opened:
                 await self.store.open()
                 self._opened = True
 
     async def close(self) -> None:
-        """Finish the work under way, then close the store; closing twice is fine."""
+        """Finish the work under way, then close the store, for both flavours; closing twice is fine."""
+        other = None if self.twin is None else self.twin.beside(self)
+        if other is not None and not other.closed:
+            await self.runtime.run_other(other.close_own)
+        await self.close_own()
+
+    async def close_own(self) -> None:
+        """Close what this flavour opened; from now on every call is refused."""
+        self.closed = True
         if self._opened and self.worker is not None:
             await self.worker.close()
         if self._model is not None:
@@ -147,24 +162,29 @@ class Scopes:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Any] = {}
+        self._lock = threading.Lock()
 
     def get(self, key: tuple[str, str]) -> Any:
         """What is kept of a namespace, moved to the young end."""
-        scoped = self._kept.pop(key, None)
-        if scoped is not None:
-            self._kept[key] = scoped
-        return scoped
+        with self._lock:
+            scoped = self._kept.pop(key, None)
+            if scoped is not None:
+                self._kept[key] = scoped
+            return scoped
 
     def put(self, key: tuple[str, str], scoped: Any) -> None:
         """Keep it, and let the oldest go while too many vectors are held."""
-        self._kept[key] = scoped
-        while len(self._kept) > 1 and sum(len(one.vectors or ()) + 64 for one in self._kept.values()) > KEPT_VECTORS:
-            del self._kept[next(iter(self._kept))]
+        with self._lock:
+            kept = self._kept
+            kept[key] = scoped
+            while len(kept) > 1 and sum(len(one.vectors or ()) + 64 for one in kept.values()) > KEPT_VECTORS:
+                del kept[next(iter(kept))]
 
     def drop(self, org: str) -> None:
         """Let go of everything of an org: something of it was forgotten."""
-        for key in [key for key in self._kept if key[0] == org]:
-            del self._kept[key]
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == org]:
+                del self._kept[key]
 
 
 class Core:
@@ -271,6 +291,19 @@ class Core:
     def narrowed(self, scope: Scope) -> Core:
         """The same parts through a smaller scope."""
         return Core(self.shared, scope, self.batch)
+
+    def beside(self, *, blocking: bool) -> Core:
+        """The same handle for the other kind of caller."""
+        if self.batch is not None:
+            raise UsageError("a batch is for one kind of caller; ask the memory for its twin")
+        if self.shared.runtime.blocking == blocking:
+            return self
+        return Core(self.shared.twin.of(blocking=blocking), self.scope)
+
+    def facade(self) -> Any:
+        """This handle as users see it; found by name, since the engine imports nothing from above itself."""
+        module, name = ("blocking.memory", "Memory") if self.runtime.blocking else ("memory", "AsyncMemory")
+        return getattr(import_module(f"recollect.{module}"), name)._over(self)
 
     def batched(self) -> Core:
         """A core that collects its changes."""

@@ -7,23 +7,22 @@ or has only moved, keeps its row, its index entry and its vector.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from datetime import timedelta
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from ..errors import InvalidValue
-from ..filters import parse_filter
+from ..filters import Where, parse_filter
 from ..ids import new_id
+from ..ports import Ttl
 from ..records import Chunk, Document, Entry, Job
-from ..scope import Namespace
+from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
-from ..values import check_name, check_text, encode_json, fingerprint_json
+from ..values import Json, check_name, check_text, encode_json, fingerprint_json
 from .audit import audit
 from .chunking import Piece, chunk
 from .core import Core
-from .facts import checked_limit, index_job
+from .facts import index_job, page
 
 
 class Documents:
@@ -34,14 +33,14 @@ class Documents:
 
     async def add(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         text: str,
         *,
         title: str | None = None,
         source: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Json] | None = None,
         id: str | None = None,
-        ttl: float | timedelta | None = None,
+        ttl: Ttl | None = None,
     ) -> Document:
         """Add a document, or replace the one of the same source (or id); unchanged chunks are kept."""
         new = self._new(self._core.scope.namespace(ns), text, title, source, metadata, id, ttl)
@@ -67,16 +66,21 @@ class Documents:
         done: Document = await self._core.retry(attempt)
         return done
 
-    async def get(self, ns: str | Namespace, id: str) -> Document | None:
+    async def get(self, ns: Ns, id: str) -> Document | None:
         """A document with its text, or None where there is none."""
         return await self._core.get(Document, self._core.scope.namespace(ns), check_name(id, "document id"))
 
-    async def chunks(self, ns: str | Namespace, id: str) -> list[Chunk]:
+    async def get_many(self, ns: Ns, ids: Iterable[str]) -> list[Document | None]:
+        """Several documents in one read, in the order of their ids given; None where there is none."""
+        space = self._core.scope.namespace(ns)
+        return await self._core.get_many(Document, [(space, check_name(id, "document id")) for id in ids])
+
+    async def chunks(self, ns: Ns, id: str) -> list[Chunk]:
         """The chunks of a document, in the order of its text."""
         found = await self._core.scan(Chunk, self._core.scope.namespace(ns), check_name(id, "document id"))
         return sorted(found, key=lambda piece: piece.position)
 
-    async def delete(self, ns: str | Namespace, id: str) -> bool:
+    async def delete(self, ns: Ns, id: str) -> bool:
         """Remove a document, its chunks and their index entries; whether there was one."""
         space = self._core.scope.namespace(ns)
         check_name(id, "document id")
@@ -95,9 +99,9 @@ class Documents:
         text: str,
         title: str | None,
         source: str | None,
-        metadata: Mapping[str, Any] | None,
+        metadata: Mapping[str, Json] | None,
         id: str | None,
-        ttl: float | timedelta | None,
+        ttl: Ttl | None,
     ) -> Document:
         check_text(text, "text")
         if not text.strip():
@@ -158,19 +162,19 @@ class Documents:
     # Last: the name hides the builtin for annotations below it.
     async def list(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         *,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         limit: int | None = None,
         after: str | None = None,
+        reverse: bool = False,
     ) -> list[Document]:
-        """Documents of a namespace in the order of their ids; `after` an id, for the next page."""
+        """Documents of a namespace in the order of their ids, or `reverse`; the next page is `after` the last id."""
         return await self._core.scan(
             Document,
             self._core.scope.namespace(ns),
             where=parse_filter(where),
-            limit=checked_limit(limit),
-            after=None if after is None else (after,),
+            **page(limit, after, reverse),
         )
 
 

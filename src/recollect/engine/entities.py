@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import msgspec
 
 from ..errors import Conflict, UsageError
-from ..ports import to_datetime, to_micros, ttl_micros
+from ..ports import Ttl, to_datetime, to_micros, ttl_micros
 from ..records import CachedEntity, Key
 from ..stores.base import Delete, DeleteRange, Expect, Put
-from ..values import check_name, encode_json
+from ..values import Json, check_name, encode_json
 from .core import Core
 
-Loader = Callable[..., Any | Awaitable[Any]]
-Seconds = float | timedelta
+Loader = Callable[..., Json | Awaitable[Json]]
+"""A function, sync or async, from an id to JSON, or to None where there is no such entity."""
 
 ENTITY_TTL = 3600
 MISSING_TTL = 30
@@ -58,6 +57,11 @@ class _Office(msgspec.Struct):
     finished: int = 0
 
 
+def entity_office() -> Any:
+    """What all handles on one memory share; both flavours of it are given the same."""
+    return _Office()
+
+
 class Entities:
     """Reads through to a loader."""
 
@@ -67,7 +71,7 @@ class Entities:
         self._direct = core if core.batch is None else Core(core.shared, core.scope)
         self._office: _Office = core.shared.parts.setdefault("entities", _Office())
 
-    def register(self, type: str, load: Loader, ttl: Seconds = ENTITY_TTL, *, stale: Seconds | None = None) -> None:
+    def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
         """Say how entities of a type are loaded: `load(id)` gives JSON, or None where there is no such entity."""
         self._office.sources[(self._core.org, check_name(type, "entity type"))] = _source(load, ttl, stale)
 
@@ -77,9 +81,9 @@ class Entities:
         id: str,
         load: Loader | None = None,
         *,
-        ttl: Seconds | None = None,
-        stale: Seconds | None = None,
-    ) -> Any:
+        ttl: Ttl | None = None,
+        stale: Ttl | None = None,
+    ) -> Json:
         """The entity, from the cache or loaded; None where the loader knows none (kept for 30 s).
 
         With `stale`, one that is too old by up to so much is served at once and loaded again in the background.
@@ -99,6 +103,19 @@ class Entities:
         stats.misses += 1
         return await self._shared_load(key, source)
 
+    async def get_many(
+        self,
+        type: str,
+        ids: Iterable[str],
+        load: Loader | None = None,
+        *,
+        ttl: Ttl | None = None,
+        stale: Ttl | None = None,
+    ) -> list[Json]:
+        """Several entities of one type, in the order of their ids given; those not in the cache are loaded together."""
+        loads = [self.get(type, id, load, ttl=ttl, stale=stale) for id in ids]
+        return await self._core.runtime.gather(loads)
+
     async def invalidate(self, type: str, id: str | None = None) -> int:
         """Drop one entity, or all of a type; how many went."""
         prefix = (self._core.org, check_name(type, "entity type"))
@@ -114,7 +131,7 @@ class Entities:
 
     # -- loading
 
-    def _source(self, type: str, load: Loader | None, ttl: Seconds | None, stale: Seconds | None) -> _Source:
+    def _source(self, type: str, load: Loader | None, ttl: Ttl | None, stale: Ttl | None) -> _Source:
         known = self._office.sources.get((self._core.org, type))
         if load is None and known is None:
             raise UsageError(f"no loader for entities of type {type!r}; pass load=… or register one")
@@ -254,7 +271,7 @@ class Entities:
         self._core.runtime.start(reload, "recollect-entity")
 
 
-def _source(load: Loader, ttl: Seconds, stale: Seconds | None) -> _Source:
+def _source(load: Loader, ttl: Ttl, stale: Ttl | None) -> _Source:
     if not callable(load):
         raise UsageError("a loader is a function of an id")
     return _Source(load, ttl_micros(ttl) or 0, ttl_micros(stale) or 0)

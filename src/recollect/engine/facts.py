@@ -5,22 +5,21 @@ from __future__ import annotations
 import builtins
 import hashlib
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from ..errors import InvalidValue, NotFound, UsageError
-from ..filters import parse_filter
-from ..ports import to_datetime, to_micros
+from ..filters import Where, parse_filter
+from ..ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ..records import Entry, Fact, FactVersion, Job, Link, Tombstone
-from ..scope import Namespace
+from ..scope import Ns
 from ..stores.base import Change, Delete, Expect, Load, Put
-from ..values import check_name, check_text, encode_json, fingerprint_json
+from ..values import Json, check_name, check_text, encode_json, fingerprint_json
 from .audit import audit
 from .core import Core
 
-Ns = str | Namespace
 PAGE = 1000
 MAX_LIMIT = 2**31 - 1
 """No list is longer; databases refuse limits beyond their integers, each in its own words."""
@@ -36,9 +35,9 @@ class Facts:
         self,
         ns: Ns,
         key: str,
-        value: Any,
+        value: Json,
         *,
-        ttl: float | timedelta | None = None,
+        ttl: Ttl | None = None,
         confidence: float = 1.0,
         source: str | None = None,
         expect: int | None = None,
@@ -55,11 +54,11 @@ class Facts:
                 return refused
         changes = self._changes(fact)
         if expect is not None:
-            changes.insert(0, Expect(Fact, fact.row_key, _version(expect)))
+            changes.insert(0, Expect(Fact, fact.row_key, version_of(expect)))
         results = await core.apply(*changes)
         return _as_stored(fact, results[0 if expect is None else 1])
 
-    async def set_many(self, ns: Ns, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> list[Fact]:
+    async def set_many(self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> list[Fact]:
         """Write several values together, all or none."""
         core = self._core
         space = core.scope.namespace(ns)
@@ -73,31 +72,36 @@ class Facts:
         starts = [sum(len(group) for group in groups[:i]) for i in range(len(groups))]
         return [_as_stored(fact, results[start]) for fact, start in zip(facts, starts, strict=True)]
 
-    async def get(self, ns: Ns, key: str, *, as_of: datetime | None = None) -> Fact | None:
+    async def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
         """The value now, or the one that held at a moment; None where there is none."""
         space = self._core.scope.namespace(ns)
         check_name(key, "fact key")
         if as_of is None:
             return await self._core.get(Fact, space, key)
-        return await self._as_of(space, key, as_of)
+        return await self._as_of(space, key, as_datetime(as_of, "as_of"))
+
+    async def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
+        """The values under several keys in one read, in their order; None where there is none."""
+        space = self._core.scope.namespace(ns)
+        return await self._core.get_many(Fact, [(space, check_name(key, "fact key")) for key in keys])
 
     async def list(
         self,
         ns: Ns,
         *,
         prefix: str | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         limit: int | None = None,
         after: str | None = None,
+        reverse: bool = False,
     ) -> list[Fact]:
-        """Facts of a namespace in the order of their keys; `after` a key, for the next page."""
+        """Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key."""
         return await self._core.scan(
             Fact,
             self._core.scope.namespace(ns),
             starts=prefix or None,
             where=parse_filter(where),
-            limit=checked_limit(limit),
-            after=None if after is None else (after,),
+            **page(limit, after, reverse),
         )
 
     async def delete(self, ns: Ns, key: str) -> bool:
@@ -111,7 +115,7 @@ class Facts:
             raise NotFound(f"no fact {key!r} in this namespace to reject", namespace=str(ns), key=key)
         return ended
 
-    async def correct(self, ns: Ns, key: str, value: Any, *, reason: str | None = None) -> Fact:
+    async def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None) -> Fact:
         """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation."""
         core = self._core
         space = core.scope.namespace(ns)
@@ -286,6 +290,14 @@ def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") 
     return Job(org=org, queue=queue, ns=ns, item=item, run_at=at, created_at=at, updated_at=at)
 
 
+def page(limit: int | None, after: str | None, reverse: bool) -> dict[str, Any]:
+    """The bounds of a scan for one page of a list; backwards the page after a row lies before it."""
+    bounds: dict[str, Any] = {"limit": checked_limit(limit), "reverse": reverse}
+    if after is not None:
+        bounds["before" if reverse else "after"] = (check_name(after, "after"),)
+    return bounds
+
+
 def checked_limit(limit: int | None) -> int | None:
     """A limit is None or a number from 0 up."""
     if limit is None:
@@ -301,7 +313,8 @@ def check_reason(reason: str | None) -> None:
         check_text(reason, "reason", limit=10_000)
 
 
-def _version(expect: Any) -> int:
+def version_of(expect: Any) -> int:
+    """A version to expect: a whole number from 0 up."""
     if isinstance(expect, bool) or not isinstance(expect, int) or expect < 0:
         raise UsageError("expect is a version number; 0 means that there must be none yet")
     return expect

@@ -4,15 +4,61 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ..errors import RecollectError
 from ..kinds import KINDS
 from ..records import Entry, Mark, Record, StateEntry
 from ..stores.base import Diagnoses
+from ..values import Json
 from .core import Core
-from .outbox import Jobs
+from .outbox import Backlog, Jobs
 
 PAGE = 1000
 STUCK_SECONDS = 3600.0
+
+
+class Turns(msgspec.Struct, frozen=True):
+    """Turns of ended sessions."""
+
+    persisted: int
+    """Those that feed facts and learnings."""
+    passing: int
+    """Those that `should_persist` kept out of them."""
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """What is remembered, by kind, and how far it is indexed."""
+
+    org: str
+    threads: int
+    messages: int
+    message_tokens: int
+    summaries: int
+    facts: int
+    learnings: int
+    documents: int
+    tasks: int
+    turns: Turns
+    indexed: int
+    """Entries that recall can find."""
+    waiting: dict[str, int]
+    """Jobs that are not done yet, by queue."""
+    dead_letters: int
+    """Jobs that were given up."""
+    namespaces: list[str]
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """What stands under a memory, and what is wrong with it."""
+
+    store: str
+    details: dict[str, Json]
+    """Versions, settings and sizes, as the store tells them."""
+    embedder: str | None
+    queues: list[Backlog]
+    problems: list[str]
+    """Each thing that is wrong, with what to do about it; empty where all is well."""
 
 
 class Health:
@@ -21,47 +67,54 @@ class Health:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    async def stats(self) -> dict[str, Any]:
+    async def stats(self) -> Stats:
         """What is remembered in this org, by kind and by namespace, and how far it is indexed."""
         core = self._core
         held = {kind.record.table.name: await self._visible(kind.record) for kind in KINDS if kind.counted}
         scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_touch(mark.item)]
         queues = await Jobs(core).backlog()
+        counts = {table: len(rows) for table, rows in held.items()}
         named = {row.ns for table in ("threads", "facts") for row in held[table]}
-        return {
-            "org": core.org,
-            **{table: len(rows) for table, rows in held.items()},
-            "messages": sum(thread.length for thread in held["threads"]),
-            "message_tokens": sum(thread.tokens for thread in held["threads"]),
-            "turns": await self._turns(),
-            "indexed": sum(mark.detail.get("entries", 0) for mark in scopes if mark.detail),
-            "waiting": {one.queue: one.waiting for one in queues},
-            "dead_letters": sum(one.dead for one in queues),
-            "namespaces": sorted(named | {mark.item for mark in scopes}),
-        }
+        return Stats(
+            org=core.org,
+            threads=counts["threads"],
+            messages=sum(thread.length for thread in held["threads"]),
+            message_tokens=sum(thread.tokens for thread in held["threads"]),
+            summaries=counts["summaries"],
+            facts=counts["facts"],
+            learnings=counts["learnings"],
+            documents=counts["documents"],
+            tasks=counts["tasks"],
+            turns=await self._turns(),
+            indexed=sum(mark.detail.get("entries", 0) for mark in scopes if mark.detail),
+            waiting={one.queue: one.waiting for one in queues},
+            dead_letters=sum(one.dead for one in queues),
+            namespaces=sorted(named | {mark.item for mark in scopes}),
+        )
 
-    async def _turns(self) -> dict[str, int]:
-        """Turns of ended sessions: those that feed facts and learnings, and those kept out of them."""
+    async def _turns(self) -> Turns:
         from .session import PASSED, PERSISTED
 
         entries = await self._visible(StateEntry)
-        return {
-            name: sum(one.value for one in entries if one.key == key and isinstance(one.value, int))
-            for name, key in (("persisted", PERSISTED), ("passing", PASSED))
-        }
+        return Turns(
+            *(
+                sum(one.value for one in entries if one.key == key and isinstance(one.value, int))
+                for key in (PERSISTED, PASSED)
+            )
+        )
 
     async def _visible(self, kind: type[Record]) -> list[Any]:
         """The rows of a kind with a namespace that this handle may see."""
         rows: list[Any] = await self._core.scan(kind)
         return [row for row in rows if self._core.scope.may_touch(row.ns)]
 
-    async def doctor(self, *, deep: bool = False) -> dict[str, Any]:
+    async def doctor(self, *, deep: bool = False) -> Diagnosis:
         """The store under us, the queues, the parts that failed, and every problem in one list."""
         core = self._core
         await core.shared.open()
         store = core.store
-        found = await store.diagnose(deep=deep) if isinstance(store, Diagnoses) else {"store": store.name}
-        problems = list(found.get("problems", ()))
+        found = dict(await store.diagnose(deep=deep)) if isinstance(store, Diagnoses) else {}
+        problems = list(found.pop("problems", ()))
         queues = await Jobs(core).backlog()
         for queue in queues:
             if queue.dead:
@@ -74,21 +127,7 @@ class Health:
                 problems.append(f"{queue.queue} lags {queue.lag_seconds:.0f} s behind; start `recollect worker`")
         problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
         embedder = await self._embedder(problems)
-        return {
-            **found,
-            "embedder": embedder,
-            "queues": [
-                {
-                    "queue": q.queue,
-                    "waiting": q.waiting,
-                    "failing": q.failing,
-                    "dead": q.dead,
-                    "lag_seconds": round(q.lag_seconds, 3),
-                }
-                for q in queues
-            ],
-            "problems": problems,
-        }
+        return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, problems)
 
     async def _embedder(self, problems: list[str]) -> str | None:
         """The embedder in use; a problem where stored vectors are of another one."""
@@ -107,7 +146,7 @@ class Health:
             if others:
                 problems.append(
                     f"vectors of {mark.item} were made by {others[0]}, not {embedder.name}: recall finds them by words "
-                    "only; run `recollect process embedder`"
+                    "only; run `recollect process vectors`"
                 )
                 break
         return str(embedder.name)

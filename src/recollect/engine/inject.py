@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 
 from ..errors import UsageError
 from ..messages import Message, text_of
+from ..ports import Ttl
 from ..runtime import run_blocking
+from ..scope import Ns
+from ..values import Json
 from .assembling import Assembling, Recall, _spec
 from .core import Core
 from .facts import Facts
 from .learnings import Learnings
-from .recall.recalling import Recalling
+from .recall.recalling import Recalling, Spaces
 from .state import State
 from .threads import Threads
 from .working import Working, WorkingMemory
 
+if TYPE_CHECKING:
+    from ..context.context import Context
+    from ..context.given import BudgetSpec, Layout, Prompt, Tool
+    from ..context.plan import Policy
+
+P = ParamSpec("P")
+T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
 SURE = 0.7
 PREFERENCES = 5
@@ -29,9 +39,9 @@ PREFERENCES = 5
 class Remember(msgspec.Struct, frozen=True):
     """Where the output of a task is kept: as a fact under a key."""
 
-    namespace: Any
+    namespace: Ns
     key: str
-    ttl: float | None = None
+    ttl: Ttl | None = None
     confidence: float = 1.0
 
 
@@ -40,7 +50,51 @@ class Answer(msgspec.Struct, frozen=True):
 
     output: Any
     thread: str
-    context: Any
+    context: Context
+
+
+class Runs(Protocol):
+    """An agent with `run`."""
+
+    def run(self, *args: Any, **options: Any) -> Any: ...
+
+
+class Invokes(Protocol):
+    """An agent with `invoke`."""
+
+    def invoke(self, *args: Any, **options: Any) -> Any: ...
+
+
+class RunsAsync(Protocol):
+    """An agent with `arun`."""
+
+    def arun(self, *args: Any, **options: Any) -> Any: ...
+
+
+class InvokesAsync(Protocol):
+    """An agent with `ainvoke`."""
+
+    def ainvoke(self, *args: Any, **options: Any) -> Any: ...
+
+
+Agent = Callable[..., Any] | Runs | Invokes | RunsAsync | InvokesAsync
+"""What `run_with_memory` runs: a function, sync or async, or an object with run, invoke, arun or ainvoke."""
+
+
+class AsyncTask(Protocol):
+    """A decorator whose functions are awaited, with the parameters they had."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, T]], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+
+class BlockingTask(Protocol):
+    """A decorator whose functions are as they were: plain ones plain, async ones async."""
+
+    def __call__(self, function: Callable[P, T], /) -> Callable[P, T]: ...
 
 
 class Injection:
@@ -51,13 +105,17 @@ class Injection:
 
     async def run(
         self,
-        agent: Any,
+        agent: Agent,
         input: str,
         *,
         user: str | None = None,
         thread: str | None = None,
-        budget: Any = 8000,
-        **more: Any,
+        budget: BudgetSpec = 8000,
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        policy: Policy | None = None,
+        scratchpad: Json = None,
+        layout: Layout = "standard",
     ) -> Answer:
         """Call an agent with what is known of the user, then record the turn; a failing agent records nothing."""
         core = self._core.narrowed(self._core.scope.narrow(user=user)) if user else self._core
@@ -66,7 +124,10 @@ class Injection:
         if thread is None:
             thread = await self._own_thread(core)
         items = await self._known(core, input)
-        context = await Assembling(core).context(input, thread=thread, budget=budget, recall=items or False, **more)
+        context = await Assembling(core).context(
+            input, thread=thread, budget=budget, recall=items or False, system=system, tools=tools, policy=policy,
+            scratchpad=scratchpad, layout=layout,
+        )  # fmt: skip
         output = await _called(core, call, input, context)
         await threads.append(
             thread, Message(role="user", content=input), Message(role="assistant", content=_said(output))
@@ -107,17 +168,17 @@ class Injection:
     def task(
         self,
         *,
-        recall: Recall | Any = None,
+        recall: Recall | Spaces | bool = None,
         remember: Remember | None = None,
         thread: str | None = None,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    ) -> AsyncTask:
         """A decorator that gives a function memory; see `Memory.task`."""
 
         def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
             takes = "recalled" in inspect.signature(function).parameters
 
             async def run(*args: Any, **kwargs: Any) -> Any:
-                if recall is not None and takes and "recalled" not in kwargs:
+                if recall is not None and recall is not False and takes and "recalled" not in kwargs:
                     kwargs["recalled"] = await self._recall(recall, args, kwargs)
                 output = await _run(self._core, function, args, kwargs)
                 await self._record(output, remember, thread, args, kwargs)
@@ -125,7 +186,7 @@ class Injection:
 
             return functools.wraps(function)(run)
 
-        return wrap
+        return cast(AsyncTask, wrap)
 
     async def _recall(self, asked: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         spec = _spec(asked)
@@ -210,9 +271,7 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool | list | dict)
 
 
-def stepped(
-    wrap: Callable[[Callable[..., Any]], Callable[..., Any]],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def stepped(wrap: AsyncTask) -> BlockingTask:
     """The decorator of a blocking memory: plain functions stay plain, async ones stay async."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,4 +280,4 @@ def stepped(
             return wrapped
         return functools.wraps(function)(lambda *args, **kwargs: run_blocking(wrapped(*args, **kwargs)))
 
-    return decorate
+    return cast(BlockingTask, decorate)

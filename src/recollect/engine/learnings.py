@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -26,6 +26,7 @@ from .core import Core
 from .facts import checked_limit, index_job
 
 TYPES = ("preference", "pattern", "correction")
+LearningType = Literal["preference", "pattern", "correction"]
 MAX_CONTENT = 10_000
 REINFORCE = 0.2
 WEAKEN = 0.7
@@ -64,7 +65,7 @@ class Learnings:
         self,
         content: str,
         *,
-        type: str = "preference",
+        type: LearningType = "preference",
         confidence: float = 0.5,
         source: str | None = None,
         corrects: str | None = None,
@@ -96,6 +97,11 @@ class Learnings:
     async def get(self, id: str, *, user: str | None = None) -> Learning | None:
         """One learning, by its id."""
         return (await self._read(self._ns(user), check_name(id, "learning id")))[1]
+
+    async def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
+        """Several learnings in one read, in the order of their ids given; None where there is none."""
+        ns = self._ns(user)
+        return await self._core.get_many(Learning, [(ns, check_name(id, "learning id")) for id in ids])
 
     async def reinforce(self, id: str, *, user: str | None = None) -> Learning:
         """It held again: more confidence."""
@@ -245,17 +251,26 @@ class Learnings:
     async def list(
         self,
         *,
-        min_confidence: float = 0.7,
-        type: str | None = None,
-        limit: int | None = 5,
+        min_confidence: float = 0.0,
+        type: LearningType | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """The learnings over the floor, most used first, then the surest, then the newest."""
+        """The learnings over the floor, most used first, then the surest, then the newest, or `reverse`.
+
+        The next page is `after` the id of the last one; where that one is gone meanwhile, there is no next page.
+        """
         if type is not None and type not in TYPES:
             raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
         rows = await self._core.scan(Learning, self._ns(user))
         kept = [row for row in rows if row.confidence >= min_confidence and type in (None, row.type)]
         kept.sort(key=lambda row: (-row.usage_count, -row.confidence, -row.updated_at.timestamp(), row.id))
+        if reverse:
+            kept.reverse()
+        if after is not None:
+            kept = kept[next((i for i, row in enumerate(kept, 1) if row.id == after), len(kept)) :]
         return kept[: checked_limit(limit)]
 
 

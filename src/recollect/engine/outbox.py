@@ -246,7 +246,7 @@ class Jobs:
 
         A handle over all orgs works for all of them, as a worker does, any other for its own.
         """
-        org = None if self._core.scope.root else self._core.org
+        org = None if self._core.scope.all_orgs else self._core.org
         return await Outbox(self._core.shared, org, lease=int(lease * 1e6)).drain(seconds=seconds)
 
     async def _jobs(self, queues: Sequence[str]) -> list[Job]:
@@ -287,8 +287,9 @@ class Jobs:
 class InProcess:
     """The worker beside the caller: started by the first append, drained when the memory closes."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, org: str | None = None) -> None:
         self._shared = shared
+        self._org = org
         self._running: Any = None
         self._pid = 0
         self._stop = False
@@ -305,7 +306,7 @@ class InProcess:
             self._woken.set()
 
     async def _loop(self) -> None:
-        outbox, woken = Outbox(self._shared), self._woken
+        outbox, woken = Outbox(self._shared, self._org), self._woken
         self._look_at = monotonic() + POLL_SECONDS
         while not self._stop:
             if not woken.is_set() and not self._is_time(outbox):
@@ -339,7 +340,7 @@ class InProcess:
         await self._running.join(DRAIN_SECONDS)
         self._running = None
         try:
-            await Outbox(self._shared).drain(seconds=DRAIN_SECONDS)
+            await Outbox(self._shared, self._org).drain(seconds=DRAIN_SECONDS)
         except RecollectError as problem:
             # What is left stays in the outbox for the next worker.
             self._shared.note("worker", problem)

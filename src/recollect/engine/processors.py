@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import msgspec
 
 from ..errors import Conflict, UsageError
 from ..ids import new_id
+from ..ports import ModelSpec, Ttl
 from ..records import Entry, Fact, Job, Mark, Thread
 from ..runtime import run_blocking
 from ..stores.base import Change, Delete, Expect, Put
@@ -23,6 +24,10 @@ from .folding import Folding
 from .outbox import Jobs, Outbox
 from .recall.indexing import texts_of
 from .records import collect_uploads
+
+if TYPE_CHECKING:
+    from ..blocking.memory import Memory
+    from ..memory import AsyncMemory
 
 PAGE = 500
 CLAIMED = 16
@@ -45,7 +50,13 @@ class Processor:
 
     name = "processor"
 
-    def process(self, memory: Any) -> Any:
+    @overload
+    def process(self, memory: Memory) -> Report: ...
+
+    @overload
+    def process(self, memory: AsyncMemory) -> Coroutine[Any, Any, Report]: ...
+
+    def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[Any, Any, Report]:
         """Run over a memory; a Report, or an awaitable of one on an AsyncMemory."""
         work = self.run(memory._core)
         return run_blocking(work) if memory._core.runtime.blocking else work
@@ -53,6 +64,16 @@ class Processor:
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         """The work itself, as a coroutine."""
         raise NotImplementedError
+
+
+class Processes(Protocol):
+    """A user's own processor: anything with `process(memory)`, which may give a Report, text or nothing."""
+
+    def process(self, memory: Any, /) -> Any: ...
+
+
+ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
+"""What `memory.process` takes: a name that `recollect process` knows, a processor, or its class."""
 
 
 class TtlGarbageCollector(Processor):
@@ -81,7 +102,7 @@ class FactExtractor(Processor):
 
     name = "facts"
 
-    def __init__(self, model: Any = None) -> None:
+    def __init__(self, model: ModelSpec = None) -> None:
         self._model = model
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
@@ -103,10 +124,10 @@ class LearningExtractor(FactExtractor):
     name = "learnings"
 
 
-class Embedder(Processor):
+class VectorIndexer(Processor):
     """Indexes what waits, then gives entries of another (or no) embedder a vector of the present one; resumable."""
 
-    name = "embedder"
+    name = "vectors"
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         outbox, done = Outbox(core.shared, core.org), 0
@@ -193,7 +214,7 @@ class Summarizer(Processor):
     name = "summarizer"
 
     def __init__(
-        self, model: Any = None, *, max_tokens: int = 8000, compact_at: float = 0.8, compact_to: float = 0.5
+        self, model: ModelSpec = None, *, max_tokens: int = 8000, compact_at: float = 0.8, compact_to: float = 0.5
     ) -> None:
         self._model, self._room, self._at, self._to = model, max_tokens, compact_at, compact_to
         self.last = True
@@ -219,7 +240,7 @@ class TokenLimiter(Summarizer):
 
     name = "limiter"
 
-    def __init__(self, max_tokens: int = 4000, model: Any = None) -> None:
+    def __init__(self, max_tokens: int = 4000, model: ModelSpec = None) -> None:
         if max_tokens < 1:
             raise UsageError("max_tokens must be at least 1")
         super().__init__(model, max_tokens=max_tokens, compact_at=1.0, compact_to=0.5)
@@ -230,7 +251,7 @@ class Archiver(Processor):
 
     name = "archiver"
 
-    def __init__(self, after: str | float | timedelta = "30d", model: Any = None) -> None:
+    def __init__(self, after: str | Ttl = "30d", model: ModelSpec = None) -> None:
         self._age = int(_age(after).total_seconds() * 1e6)
         self._model = model
 
@@ -293,7 +314,7 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
     "facts": FactExtractor,
     "learnings": LearningExtractor,
-    "embedder": Embedder,
+    "vectors": VectorIndexer,
     "summarizer": Summarizer,
     "limiter": TokenLimiter,
     "archiver": Archiver,
@@ -302,9 +323,9 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
 """By the names that `recollect process` takes."""
 
 
-async def run_all(core: Core, processors: Sequence[Any], progress: Progress | None = None) -> list[Report]:
+async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
     """Processors in order: names, classes or objects, our own or any with `process(memory)`."""
-    made = [_made(one) for one in processors or ("gc", "facts", "embedder")]
+    made = [_made(one) for one in processors or ("gc", "facts", "vectors")]
     folding = [one for one in made if isinstance(one, Summarizer)]
     for one in folding:
         one.last = one is folding[-1]
@@ -316,7 +337,7 @@ async def _ran(core: Core, one: Any, progress: Progress | None) -> Report:
     with core.shared.events.span("process", org=core.org, processor=name):
         if isinstance(one, Processor):
             return await one.run(core, progress)
-        report = await core.runtime.resolve(one.process(core.shared.parts["batch"](core)))
+        report = await core.runtime.resolve(one.process(core.facade()))
     return report if isinstance(report, Report) else Report(name, notes=() if report is None else (str(report),))
 
 
@@ -331,7 +352,7 @@ def _made(given: Any) -> Any:
     return made
 
 
-def _opened(core: Core, model: Any) -> Any:
+def _opened(core: Core, model: ModelSpec) -> Any:
     """A processor's own model, made for this memory's runtime; None where it has none."""
     if model is None:
         return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 
 from ..records import Fact, Learning
+from ..values import Json
 from .core import Core
 from .facts import Facts
 from .learnings import Learnings
@@ -19,7 +20,7 @@ class UserProfile(msgspec.Struct, frozen=True):
 
     user: str
     facts: list[Fact]
-    preferences: dict[str, Any]
+    preferences: dict[str, Json]
     learnings: list[Learning]
 
 
@@ -43,6 +44,10 @@ class Profile:
             learnings,
         )
 
-    async def set_preference(self, user: str | None, key: str, value: Any) -> Fact:
+    async def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
+        """The profiles of several users, in their order."""
+        return [await self.get(user, min_confidence=min_confidence) for user in users]
+
+    async def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
         """Set a preference of a user."""
         return await self._facts.set(f"user:{self._core.scope.subject(user)}", PREFERENCE + key, value)

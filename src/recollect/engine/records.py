@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from ..errors import Conflict, CorruptRecord, InvalidValue, TooLarge, UsageError
-from ..filters import parse_filter
+from ..filters import Where, parse_filter
 from ..ids import new_id
 from ..ordered_keys import AFTER_ELEMENTS, RecordKey, decode_record_key, encode_record_key
-from ..ports import to_datetime
+from ..ports import Ttl, to_datetime
 from ..records import Job, RecordPiece, StoredRecord
-from ..scope import Namespace
+from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
-from ..values import decode_json, encode_json, json_bytes
+from ..values import Json, decode_json, encode_json, json_bytes
 from .core import Core
-from .facts import _version, checked_limit
+from .facts import checked_limit, version_of
 
 PIECE_BYTES = 512 * 1024
 AT_ONCE = 8
@@ -46,7 +46,7 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     ns: str
     key: RecordKey
-    data: Any = None
+    data: bytes | Json = None
     """None where only keys were asked for."""
     meta: dict[str, Any] = {}
     size: int = 0
@@ -64,9 +64,9 @@ class RecordPut(msgspec.Struct, frozen=True, kw_only=True):
     """One record for `put_many`, where it needs more than a key and data."""
 
     key: Sequence[str | int | float]
-    data: Any
-    meta: Mapping[str, Any] | None = None
-    ttl: float | timedelta | None = None
+    data: bytes | Json
+    meta: Mapping[str, Json] | None = None
+    ttl: Ttl | None = None
     expect: int | None = None
     absent: bool = False
 
@@ -79,12 +79,12 @@ class Records:
 
     async def put(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         key: Sequence[str | int | float],
-        data: Any,
+        data: bytes | Json,
         *,
-        meta: Mapping[str, Any] | None = None,
-        ttl: float | timedelta | None = None,
+        meta: Mapping[str, Json] | None = None,
+        ttl: Ttl | None = None,
         expect: int | None = None,
         absent: bool = False,
     ) -> OpaqueRecord:
@@ -97,10 +97,10 @@ class Records:
 
     async def put_many(
         self,
-        ns: str | Namespace,
-        items: Mapping[RecordKey, Any] | Iterable[tuple[RecordKey, Any] | RecordPut],
+        ns: Ns,
+        items: Mapping[RecordKey, Json] | Iterable[tuple[RecordKey, Json] | RecordPut],
         *,
-        ttl: float | timedelta | None = None,
+        ttl: Ttl | None = None,
         absent: bool = False,
     ) -> builtins.list[OpaqueRecord]:
         """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`."""
@@ -108,14 +108,12 @@ class Records:
         puts = [_as_put(item, ttl, absent) for item in given]
         return await self._put_all(self._core.scope.namespace(ns), puts) if puts else []
 
-    async def get(self, ns: str | Namespace, key: Sequence[str | int | float]) -> OpaqueRecord | None:
+    async def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
         """The record under a key; None where there is none."""
         row = await self._core.get(StoredRecord, self._core.scope.namespace(ns), encode_record_key(key))
         return None if row is None else await self._opened(row)
 
-    async def get_many(
-        self, ns: str | Namespace, keys: Iterable[Sequence[str | int | float]]
-    ) -> builtins.list[OpaqueRecord | None]:
+    async def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
         """The records under several keys, in their order."""
         space = self._core.scope.namespace(ns)
         rows = await self._core.get_many(StoredRecord, [(space, encode_record_key(key)) for key in keys])
@@ -123,14 +121,14 @@ class Records:
 
     async def scan(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         prefix: Sequence[str | int | float] = (),
         *,
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
         reverse: bool = False,
         limit: int | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         keys_only: bool = False,
     ) -> builtins.list[OpaqueRecord]:
         """Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
@@ -152,17 +150,17 @@ class Records:
         found = [await self._opened(row) for row in rows]
         return [record for record in found if record is not None]
 
-    async def delete(self, ns: str | Namespace, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
+    async def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
         """Remove a record; whether it was there. With `expect`, only that version."""
         row = (self._core.org, self._core.scope.namespace(ns), _whole_key(key))
         changes: builtins.list[Change] = [Delete(StoredRecord, row), DeleteRange(RecordPiece, row)]
         if expect is not None:
-            changes.insert(0, Expect(StoredRecord, row, _version(expect)))
+            changes.insert(0, Expect(StoredRecord, row, version_of(expect)))
         return bool((await self._core.apply(*changes))[-2])
 
     async def delete_range(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         prefix: Sequence[str | int | float] = (),
         *,
         after: Sequence[str | int | float] | None = None,
@@ -235,7 +233,7 @@ class Records:
         places: builtins.list[int] = []
         for put, row in zip(puts, rows, strict=True):
             if put.expect is not None:
-                changes.append(Expect(StoredRecord, row.row_key, _version(put.expect)))
+                changes.append(Expect(StoredRecord, row.row_key, version_of(put.expect)))
             if row.upload is not None:
                 # The first piece is there as long as no other writer of this key has removed them all.
                 changes += [Expect(RecordPiece, _piece_key(row, 0), 1), Delete(Job, _job_key(row))]

@@ -6,7 +6,7 @@ lets through feeds facts and learnings. At the end the conversation is folded in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,19 +14,23 @@ import msgspec
 
 from ..errors import UsageError
 from ..ids import new_id
-from ..messages import Message, as_message
+from ..messages import Given, Message, as_message
 from ..records import Summary, Thread
-from .assembling import checked_budget
+from ..values import Json
+from .assembling import Recall, checked_budget
 from .core import Core
 from .derive import PASSING
 from .folding import Folding
 from .outbox import Outbox
+from .recall.recalling import Spaces
 from .recall.retrievals import CachedAssembling
 from .state import State
 from .threads import MessageReceipt, Threads
 
 if TYPE_CHECKING:
     from ..context.context import Context
+    from ..context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from ..context.plan import Policy
 
 SMALL_TALK = frozenset("hi hello hey thanks thank you ok okay yes no bye goodbye cool great nice sure".split())
 PERSISTED, PASSED = "recollect.turns.persisted", "recollect.turns.passing"
@@ -80,8 +84,10 @@ def worth_keeping(turn: Turn) -> bool:
     return any(word not in SMALL_TALK for word in words if word)
 
 
-class Session:
+class AsyncSession:
     """One run of a conversation over a thread."""
+
+    id: str
 
     def __init__(
         self,
@@ -90,10 +96,10 @@ class Session:
         *,
         user: str | None = None,
         agent: str | None = None,
-        budget: Any = 8000,
-        policy: Any = None,
-        layout: str = "cached",
-        system: Any = None,
+        budget: BudgetSpec = 8000,
+        policy: Policy | None = None,
+        layout: Layout = "cached",
+        system: Prompt | None = None,
         compact_at: float = 0.8,
         compact_to: float = 0.5,
         should_persist: Callable[[Turn], bool] | None = None,
@@ -137,7 +143,7 @@ class Session:
         self._thread = made.id
         return self
 
-    async def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
+    async def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
         """A turn: the user's message, the assistant's, and any tool calls and results between them.
 
         Text alternates between user and assistant. The turn is committed whole; `key` makes adding it again harmless.
@@ -158,17 +164,31 @@ class Session:
             await self._core.runtime.resolve(self._on_turn_end(turn))
         return receipts
 
-    async def context(self, input: Any, **options: Any) -> Context:
-        """The request for the next input, folding the thread first where it has outgrown its room."""
+    async def context(
+        self,
+        input: Prompt | None,
+        *,
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        recall: Recall | Spaces | bool | Sequence[Item] = True,
+        scratchpad: Json = None,
+        layout: Layout | None = None,
+    ) -> Context:
+        """The request for the next input, folding the thread first where it has outgrown its room.
+
+        What is not given (system, budget, policy, layout) is the session's own.
+        """
         self._check_open()
         if self._thread is None:
             await self.start()
         await self._fold()
-        options.setdefault("system", self._system)
-        options.setdefault("budget", self._budget)
-        options.setdefault("policy", self._policy)
-        options.setdefault("layout", self._layout)
-        context = await self._assembling.context(input, thread=self.thread, **options)
+        context = await self._assembling.context(
+            input, thread=self.thread, system=self._system if system is None else system, tools=tools,
+            budget=self._budget if budget is None else budget, policy=policy or self._policy, recall=recall,
+            scratchpad=scratchpad, layout=layout or self._layout,
+        )  # fmt: skip
         self._asked = (input if isinstance(input, str) else "", context)
         return context
 

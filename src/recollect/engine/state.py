@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import builtins
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from ..errors import InvalidValue
+from ..ports import Ttl
 from ..records import StateEntry
 from ..stores.base import Change, Delete, Expect, Increment, Put
-from ..values import check_name
+from ..values import Json, check_name
 from .core import Core
-from .facts import _version
+from .facts import page, version_of
 
 
 class State:
@@ -21,23 +23,34 @@ class State:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    async def get(self, key: str, default: Any = None) -> Any:
+    async def get(self, key: str, default: Json = None) -> Json:
         """The value, or `default` where there is none."""
         entry = await self.entry(key)
         return default if entry is None else entry.value
+
+    async def get_many(self, keys: Iterable[str], default: Json = None) -> builtins.list[Json]:
+        """The values under several keys in one read, in their order; `default` where there is none."""
+        own = self._core.scope.own()
+        found = await self._core.get_many(StateEntry, [(own, check_name(key, "state key")) for key in keys])
+        return [default if entry is None else entry.value for entry in found]
+
+    async def list(
+        self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
+    ) -> list[StateEntry]:
+        """The entries in the order of their keys, or `reverse`; the next page is `after` the last key."""
+        own = self._core.scope.own()
+        return await self._core.scan(StateEntry, own, starts=prefix or None, **page(limit, after, reverse))
 
     async def entry(self, key: str) -> StateEntry | None:
         """The value with its version and times; the version is what `set(expect=)` takes."""
         return await self._core.get(StateEntry, self._core.scope.own(), check_name(key, "state key"))
 
-    async def set(
-        self, key: str, value: Any, *, ttl: float | timedelta | None = None, expect: int | None = None
-    ) -> StateEntry:
+    async def set(self, key: str, value: Json, *, ttl: Ttl | None = None, expect: int | None = None) -> StateEntry:
         """Write a value; with `expect`, only over that version (0: only if there is none)."""
         entry = self._new(key, value, ttl)
-        changes: list[Change] = [Put(entry)]
+        changes: builtins.list[Change] = [Put(entry)]
         if expect is not None:
-            changes.insert(0, Expect(StateEntry, entry.row_key, _version(expect)))
+            changes.insert(0, Expect(StateEntry, entry.row_key, version_of(expect)))
         stored = (await self._core.apply(*changes))[-1]
         return msgspec.structs.replace(entry, version=stored.version, created_at=stored.created_at or entry.created_at)
 
@@ -47,7 +60,7 @@ class State:
         done = await self._core.apply(Delete(StateEntry, (self._core.org, self._core.scope.own(), key)))
         return bool(done[0])
 
-    async def increment(self, key: str, by: int = 1, *, ttl: float | timedelta | None = None) -> int:
+    async def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
         """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made."""
         if isinstance(by, bool) or not isinstance(by, int):
             raise InvalidValue("a counter is incremented by a whole number")

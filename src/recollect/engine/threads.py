@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -12,18 +11,18 @@ import msgspec
 from ..errors import Conflict, NotFound, UsageError
 from ..filters import Test
 from ..ids import new_id
-from ..messages import ROLES, Message, as_message, message_id
-from ..ports import to_datetime
+from ..messages import ROLES, Given, Message, as_message, message_id
+from ..ports import Ttl, to_datetime
 from ..records import Entry, Job, Link, Mark, Receipt, Summary, Thread
-from ..scope import Namespace
+from ..scope import Ns
 from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Put
-from ..values import check_name, check_text, encode_json
+from ..values import Json, check_name, check_text, encode_json
 from .audit import audit
 from .core import Core
-from .facts import checked_limit, index_job
+from .facts import checked_limit, index_job, page
 
-Given = Message | Mapping[str, Any] | str
 Place = int | str | Message
+"""A place in a thread: a message, its id, or its sequence number."""
 KNOWN_THREADS = 10_000
 QUEUES = ("index", "derive", "reread", "fold", "archive")
 """Where a thread may have a job."""
@@ -54,12 +53,12 @@ class Threads:
 
     async def create(
         self,
-        ns: str | Namespace,
+        ns: Ns,
         title: str | None = None,
         *,
         id: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        ttl: float | timedelta | None = None,
+        metadata: Mapping[str, Json] | None = None,
+        ttl: Ttl | None = None,
     ) -> Thread:
         """A new thread; one that exists under this id and namespace is given back as it is."""
         core, now = self._core, self._core.now()
@@ -87,12 +86,19 @@ class Threads:
         thread = await self._core.get(Thread, check_name(id, "thread id"))
         return thread if thread is not None and self._core.scope.may_touch(thread.ns) else None
 
-    async def list(self, ns: str | Namespace, *, limit: int | None = None, after: str | None = None) -> list[Thread]:
+    async def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
+        """Several threads in one read, in the order of their ids given; None where there is none."""
+        found = await self._core.get_many(Thread, [(check_name(id, "thread id"),) for id in ids])
+        may_read = self._core.scope.may_touch
+        return [thread if thread is not None and may_read(thread.ns) else None for thread in found]
+
+    async def list(
+        self, ns: Ns, *, limit: int | None = None, after: str | None = None, reverse: bool = False
+    ) -> list[Thread]:
         """Threads of a namespace in the order of their ids, which for ids given by us is the order of making."""
-        bounds: dict[str, Any] = {"index": "by_ns", "limit": checked_limit(limit)}
-        if after is not None:
-            bounds["after"] = (after,)
-        return await self._core.scan(Thread, self._core.scope.namespace(ns), **bounds)
+        return await self._core.scan(
+            Thread, self._core.scope.namespace(ns), index="by_ns", **page(limit, after, reverse)
+        )
 
     async def append(self, id: str, *messages: Given, key: str | None = None) -> builtins.list[MessageReceipt]:
         """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so."""

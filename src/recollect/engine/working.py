@@ -6,7 +6,7 @@ keeps writers from meeting; between processes the loser of a race reads again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Generic, Literal, TypeVar
 
@@ -17,7 +17,7 @@ from ..messages import Message
 from ..records import WorkingDocument
 from ..stores.base import Delete, Expect, Put
 from ..typed import ready
-from ..values import check_name, encode_json
+from ..values import Json, check_name, encode_json
 from .core import Core
 
 WORKING_TTL = timedelta(hours=24)
@@ -69,6 +69,7 @@ class Working(msgspec.Struct, kw_only=True):
 
 
 W = TypeVar("W", bound=Working)
+V = TypeVar("V", bound=Working)
 
 
 class WorkingMemory(Generic[W]):
@@ -79,7 +80,7 @@ class WorkingMemory(Generic[W]):
         self._template = template
         ready(template)
 
-    def template(self, template: type[Any]) -> WorkingMemory[Any]:
+    def template(self, template: type[V]) -> WorkingMemory[V]:
         """The same memory, typed and checked by a subclass of Working."""
         if not (isinstance(template, type) and issubclass(template, Working)):
             raise UsageError("a template is a subclass of recollect.Working")
@@ -95,7 +96,11 @@ class WorkingMemory(Generic[W]):
             found = await self._core.get(WorkingDocument, *key[1:])
         return None if found is None else self._typed(found.doc)
 
-    async def set(self, doc: W | Mapping[str, Any], *, user: str | None = None, session: str | None = None) -> W:
+    async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
+        """The documents of several sessions in their order (None: the one without a session); None where none is."""
+        return [await self.get(user, session) for session in sessions]
+
+    async def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document."""
         fields = self._checked(_fields(doc))
         made = self._typed(fields)
@@ -104,7 +109,7 @@ class WorkingMemory(Generic[W]):
         await self._write(user, session, lambda old: fields)
         return made
 
-    async def update(self, **fields: Any) -> W:
+    async def update(self, **fields: Json) -> W:
         """Set some fields and leave the others; `session=` (and `user=`, as text) say whose document."""
         session = fields.pop("session", None)
         user = fields.pop("user") if isinstance(fields.get("user"), str) else None
@@ -136,7 +141,7 @@ class WorkingMemory(Generic[W]):
         await self._write(user, session, change)
         return msgspec.convert(undone[0], Action) if undone else None
 
-    async def add_turn(self, *messages: Mapping[str, Any], user: str | None = None, session: str | None = None) -> W:
+    async def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
         """Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it."""
         turns = self._checked({"history": [dict(message) for message in messages]})["history"]
 

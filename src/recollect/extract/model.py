@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ..errors import ModelError, UsageError
-from ..models.base import Completion, Messages, Model
+from ..ports import Completion, Messages, Model
 from ..typed import ready
 from .extracted import Extracted, LearningType
 from .extractor import TRUSTED

@@ -6,7 +6,8 @@ import inspect
 from typing import Any
 
 from ..errors import UsageError
-from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT, Completion, Model, Usage, iterate
+from ..ports import Completion, Model, Usage
+from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT, iterate
 from .function import Call, FunctionModel, label
 
 __all__ = ["DEFAULT_MODEL", "DEFAULT_TIMEOUT", "Completion", "FunctionModel", "Model", "Usage", "iterate", "open_model"]

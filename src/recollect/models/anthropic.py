@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .base import Completion, Messages, Usage
+from ..ports import Completion, Messages, Usage
 from .remote import CLOSE, RemoteModel, decode, model_error
 from .retry import Retry, Sleep
 

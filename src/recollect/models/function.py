@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from ..errors import ModelError, UsageError
-from .base import Completion, Messages, parse_json
+from ..ports import Completion, Messages
+from .base import parse_json
 from .remote import model_error
 
 Call = Callable[..., Awaitable[Any]]

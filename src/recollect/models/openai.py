@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from .base import Completion, Messages, Usage, parse_json
+from ..ports import Completion, Messages, Usage
+from .base import parse_json
 from .remote import CLOSE, RemoteModel, decode, model_error
 from .retry import Retry, Sleep
 

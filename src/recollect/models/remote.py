@@ -19,8 +19,9 @@ from typing import Any, Protocol
 import msgspec
 
 from ..errors import ModelError
+from ..ports import Completion, Messages
 from ..typed import ready
-from .base import DEFAULT_TIMEOUT, MAX_ANSWER_BYTES, Completion, Messages
+from .base import DEFAULT_TIMEOUT, MAX_ANSWER_BYTES
 from .retry import Retry, Sleep, retrying
 
 CLOSE = {"Connection": "close"}

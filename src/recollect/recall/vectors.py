@@ -43,7 +43,7 @@ def encode_many(vectors: Any) -> list[bytes]:
 def decode(data: bytes) -> Floats:
     """The vector that `encode` wrote, to within half a step of its scale."""
     if len(data) < 5:
-        raise CorruptRecord(f"a stored vector of {len(data)} bytes; re-embed with `recollect process embedder`")
+        raise CorruptRecord(f"a stored vector of {len(data)} bytes; re-embed with `recollect process vectors`")
     scale = np.frombuffer(data[:4], "<f4")[0]
     result: Floats = np.frombuffer(data[4:], np.int8).astype(np.float32) * scale
     return result
@@ -113,7 +113,7 @@ class VectorIndex(Generic[Key]):
         """Add or replace vectors as `encode` wrote them; a time and a small number of each can be searched by."""
         size = self.dimensions + 4
         if any(len(item) != size for item in data):
-            raise CorruptRecord(f"a stored vector is not {size} bytes; re-embed with `recollect process embedder`")
+            raise CorruptRecord(f"a stored vector is not {size} bytes; re-embed with `recollect process vectors`")
         raw = np.frombuffer(b"".join(data), np.uint8).reshape(len(data), size)
         self._put(keys, raw[:, 4:].view(np.int8), np.ascontiguousarray(raw[:, :4]).view("<f4")[:, 0])
         places = [self._place[key] for key in keys]

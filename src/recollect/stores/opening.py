@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..errors import UsageError
+from ..errors import Unsupported, UsageError
 from ..runtime import Runtime
 from .base import Store
 
@@ -35,13 +35,31 @@ def open_store(url: Any, hot: Any, runtime: Runtime, durability: str) -> Store:
     return TieredStore(store, _one(hot, runtime, durability))
 
 
+def open_beside(store: Store, url: Any, hot: Any, runtime: Runtime, durability: str) -> Store:
+    """Another connection to the store behind `store`, for another runtime; what lives in RAM is shared as it is."""
+    from .memory import MemoryStore
+    from .tiered import TieredStore
+
+    if isinstance(store, MemoryStore):
+        return store
+    if isinstance(store, TieredStore):
+        durable = open_beside(store.durable, url, None, runtime, durability)
+        return TieredStore(
+            durable, open_beside(store.hot, hot or os.environ.get("RECOLLECT_HOT_URL"), None, runtime, durability)
+        )
+    url = url or os.environ.get("RECOLLECT_URL")
+    if not isinstance(url, str | os.PathLike):
+        raise Unsupported("a store object serves one kind of caller; open the memory with a URL to have both")
+    return _one(url, runtime, durability)
+
+
 def _one(url: Any, runtime: Runtime, durability: str) -> Store:
     if url is None or url in IN_RAM:
         from .memory import MemoryStore
 
-        # Inside open_store, the facade's constructor, then the user's line.
+        # Inside open_store, the opening, the facade's constructor, then the user's line.
         said = "no URL was given: this memory lives in RAM and nothing of it will last"
-        warnings.warn(said, NothingLasts, stacklevel=5)
+        warnings.warn(said, NothingLasts, stacklevel=6)
         return MemoryStore()
     if not isinstance(url, str | os.PathLike):
         if hasattr(url, "apply") and hasattr(url, "scan"):

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..memory import Memory
+from ..blocking.memory import Memory
 
 
 class Awaited:
@@ -17,6 +17,8 @@ class Awaited:
         self._twin = twin
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_core":
+            return self._twin._core
         value, other = getattr(self._blocking, name), getattr(self._twin, name)
         if inspect.iscoroutinefunction(other):
             return _awaitable(value)
@@ -41,7 +43,7 @@ class _Entered:
 def awaited(value: Any) -> Any:
     """What a blocking facade answered, in the shape of the awaiting one."""
     if isinstance(value, Memory):
-        return Awaited(value, value._twin)
+        return Awaited(value, value._engine)
     return _Entered(value) if hasattr(value, "__enter__") else value
 
 

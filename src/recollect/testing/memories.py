@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from ..memory import AsyncMemory, Memory
+from ..blocking.memory import Memory
+from ..memory import AsyncMemory
 from ..runtime import Runtime
 from .clock import FakeClock
 from .facades import awaited

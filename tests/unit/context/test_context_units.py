@@ -60,7 +60,7 @@ def test_blocks_given_in_a_message_without_a_shape_are_recognised() -> None:
     ]
     (unit,) = units(thread)
     assert unit.exchange
-    assert unit.messages[0].openai()["tool_calls"][0]["id"] == "a"
+    assert unit.messages[0].openai()[0]["tool_calls"][0]["id"] == "a"
 
 
 def test_a_result_without_its_call_is_left_out_and_reported() -> None:

@@ -37,7 +37,7 @@ def store(request: pytest.FixtureRequest, runtime: Runtime, run: Run, tmp_path: 
 
 @pytest.fixture
 def core(store: Store, runtime: Runtime, clock: FakeClock, org: str) -> Core:
-    return Core(Shared(store, runtime, clock), Scope(org, root=True))
+    return Core(Shared(store, runtime, clock), Scope(org, all_orgs=True))
 
 
 @pytest.fixture

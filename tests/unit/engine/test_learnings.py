@@ -66,11 +66,16 @@ async def test_the_list_has_those_over_the_floor_most_used_first(ada: Core) -> N
     rows = [await learnings.add(f"Learning number {i}", confidence=0.5 + i / 10) for i in range(5)]
     assert await learnings.used([rows[3].id, rows[3].id, rows[2].id]) == 2
     await learnings.used([rows[3].id])
-    listed = await learnings.list()
+    listed = await learnings.list(min_confidence=0.7)
     assert [row.id for row in listed] == [rows[3].id, rows[2].id, rows[4].id]
     assert [row.usage_count for row in listed] == [2, 1, 0]
     assert [row.id for row in await learnings.list(limit=1, min_confidence=0.85)] == [rows[4].id]
     assert await learnings.list(type="pattern") == []
+    every = [row.id for row in await learnings.list()]
+    assert len(every) == 5
+    assert [row.id for row in await learnings.list(reverse=True)] == every[::-1]
+    assert [row.id for row in await learnings.list(after=every[1], limit=2)] == every[2:4]
+    assert [row.id for row in await learnings.list(after=every[3], reverse=True)] == every[2::-1]
 
 
 async def test_a_use_remembers_when(ada: Core, clock: FakeClock) -> None:

@@ -11,14 +11,19 @@ from recollect.engine.facts import Facts
 from recollect.engine.tasks.tasks import Checkpoint, Tasks
 from recollect.engine.threads import Threads
 from recollect.errors import Conflict, CorruptRecord, InvalidValue, LeaseLost, NotFound, TooLarge, UsageError
+from recollect.memory import AsyncMemory
 from recollect.records import CheckpointStep, Task
 from recollect.stores.base import Delete
 from recollect.testing import FakeClock
 
 
+def engine(batch: Any) -> AsyncMemory:
+    """The nouns of a task's batch as coroutines, in both ways to run a test."""
+    return AsyncMemory._over(batch._core)
+
+
 @pytest.fixture
 def tasks(core: Core) -> Tasks:
-    core.shared.parts["batch"] = lambda batch: {"facts": Facts(batch), "threads": Threads(batch)}
     return Tasks(core)
 
 
@@ -141,8 +146,8 @@ async def test_a_step_and_its_effects_are_one_commit(core: Core, tasks: Tasks) -
     await Threads(core).create("global", id="log")
     async with tasks.run("t") as task:
         batch = task.batch()
-        await batch["facts"].set("global", "a", 1)
-        await batch["threads"].append("log", "did a")
+        await engine(batch).facts.set("global", "a", 1)
+        await engine(batch).threads.append("log", "did a")
         assert await Facts(core).get("global", "a") is None
         await task.complete("a")
     found = await Facts(core).get("global", "a")
@@ -153,11 +158,11 @@ async def test_a_step_and_its_effects_are_one_commit(core: Core, tasks: Tasks) -
 async def test_effects_of_a_failed_step_are_never_written(core: Core, tasks: Tasks) -> None:
     with pytest.raises(ZeroDivisionError):
         async with tasks.run("t") as task:
-            await task.batch()["facts"].set("global", "a", 1)
+            await engine(task.batch()).facts.set("global", "a", 1)
             raise ZeroDivisionError
     async with tasks.run("t") as task:
-        await task.batch()["facts"].set("global", "dropped", 1)
-        await task.batch()["facts"].set("global", "kept", 1)
+        await engine(task.batch()).facts.set("global", "dropped", 1)
+        await engine(task.batch()).facts.set("global", "kept", 1)
         await task.complete("x")
     assert [fact.key for fact in await Facts(core).list("global")] == ["kept"]
 
@@ -167,8 +172,8 @@ async def test_an_append_already_done_under_its_key_does_not_stop_the_step(core:
     await Threads(core).append("log", "did a", key="a")
     async with tasks.run("t") as task:
         batch = task.batch()
-        await batch["threads"].append("log", "did a", key="a")
-        await batch["facts"].set("global", "a", 1)
+        await engine(batch).threads.append("log", "did a", key="a")
+        await engine(batch).facts.set("global", "a", 1)
         await task.complete("a")
     found = await tasks.resume("t")
     assert found is not None and found.completed_subtasks == ("a",)
@@ -206,7 +211,7 @@ async def test_a_worker_that_lost_its_lease_writes_nothing(core: Core, tasks: Ta
 
 async def stale_writes(core: Core, stale: Any) -> None:
     batch = stale.batch()
-    await batch["facts"].set("global", "stale", 1)
+    await engine(batch).facts.set("global", "stale", 1)
     for write in (stale.complete("c", ["no"]), stale.checkpoint(["no"]), stale.heartbeat()):
         with pytest.raises(LeaseLost, match="nothing was written"):
             await write
@@ -351,7 +356,7 @@ async def test_a_step_whose_effects_fail_is_not_complete(core: Core, tasks: Task
     await Threads(core).create("global", id="log")
     async with tasks.run("t") as task:
         batch = task.batch()
-        await batch["threads"].append("log", "did a")
+        await engine(batch).threads.append("log", "did a")
         await Threads(core).delete("log")
         with pytest.raises(NotFound):
             await task.complete("a")

@@ -99,7 +99,7 @@ def test_the_text_index_of_sqlite_gives_the_best_and_not_the_first(tmp_path: Pat
         hits = memory.recall("walrus weather report", namespaces="user:ada", top_k=3)
         assert hits[0].text == "A walrus gave the weather report"
         entries = run_blocking(
-            memory._twin._core.store.search_text(  # type: ignore[attr-defined]
+            memory._core.store.search_text(  # type: ignore[attr-defined]
                 memory.org, "user:ada", ["walrus", "weather", "report"], limit=5, now=0
             )
         )

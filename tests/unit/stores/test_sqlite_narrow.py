@@ -40,7 +40,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memory(path: Path, written: list[bool]) -> Iterator[Memory]:
-    with Memory(path, **OPTIONS) as opened:
+    with Memory(path, all_orgs=True, **OPTIONS) as opened:
         opened.threads.create("global", id="t")
         for n in range(3):
             opened.threads.append("t", f"message {n}")

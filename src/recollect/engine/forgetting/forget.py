@@ -26,6 +26,10 @@ QUEUE = "forget"
 SCRUB = "scrub"
 
 
+FactRef = str | tuple[str, str] | Fact
+"""A fact by itself, by `(namespace, key)`, or by `"namespace/key"`."""
+
+
 class Erasure(msgspec.Struct, frozen=True):
     """What a forgetting removed: rows by table, and what the files were found to hold afterwards."""
 
@@ -60,7 +64,7 @@ class Forgetting:
         user: str | None = None,
         thread: str | None = None,
         message: str | None = None,
-        fact: str | tuple[str, str] | Fact | None = None,
+        fact: FactRef | None = None,
         source: str | None = None,
         physical: bool = False,
     ) -> Erasure:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from ...errors import NotFound
 from ...messages import Message
+from ...recall.hit import Hit
 from ...records import Record, Summary
 from ..core import Core
 from .lineage import find, reference, sources_of
 
 MAX_STEPS = 1000
+Traceable = Record | Hit | str
+"""Something that came from somewhere: a fact, a learning, a summary, a message, a document, a hit, or an id."""
 
 
 class WhyStep(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ class Provenance:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    async def why(self, item: Any) -> Why:
+    async def why(self, item: Traceable) -> Why:
         """The sources of a fact, learning, summary, hit or id, back to messages."""
         record = await find(self._core, item)
         if record is None:

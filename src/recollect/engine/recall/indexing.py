@@ -227,7 +227,7 @@ class Indexer:
         try:
             return encode_many(await embedder.embed(texts)), embedder.name
         except ModelError as problem:
-            # Found by its words until `recollect process embedder` gives it a vector.
+            # Found by its words until `recollect process vectors` gives it a vector.
             self._core.shared.note("embedder", problem)
             return None, None
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from ...errors import ModelError, UsageError
-from ...filters import parse_filter
+from ...filters import Where, parse_filter
 from ...kinds import FINDABLE
-from ...ports import to_micros
+from ...ports import When, as_micros, to_micros
+from ...recall.hit import Hit
 from ...recall.reach import CANDIDATES
 from ...records import Entry, Job, Mark
-from ...scope import Namespace
+from ...scope import Namespace, Ns
 from ..core import Core
 from .candidates import KINDS, Asked, Candidates, Found
 from .indexing import Indexer
 
-Spaces = Sequence[str | Namespace] | str | Namespace | None
+Spaces = Sequence[Ns] | Ns | None
+"""Where to look: namespaces, one of them, or None for all that the handle reaches."""
 MOST_CANDIDATES = 5_000
 _USERS, _PAST_USERS = "user:", "user;"
 """The namespaces of users lie between these two."""
@@ -41,11 +42,11 @@ class Recalling:
         kinds: Sequence[str] | str | None = None,
         top_k: int = 10,
         max_tokens: int | None = None,
-        after: datetime | None = None,
-        before: datetime | None = None,
-        where: Mapping[str, Any] | None = None,
+        after: When | None = None,
+        before: When | None = None,
+        where: Where | None = None,
         min_score: float | None = None,
-    ) -> list[Any]:
+    ) -> list[Hit]:
         """The hits that matter most, best first; everything written before the call can be found."""
         from ...recall.query import analyse
 
@@ -59,7 +60,7 @@ class Recalling:
         if not scopes or not query.strip() or top_k == 0:
             return []
         speakers = [name for _, mark in scopes for name in mark.detail.get("speakers", ())]
-        now = to_micros(before) if before is not None else self._core.now()
+        now = asked.before if asked.before is not None else self._core.now()
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now)
         vector = await self._embedded(read)
         events = self._core.shared.events
@@ -274,7 +275,6 @@ def _seen_type() -> Any:
 
 def _hit(scored: Any, reasons: Any) -> Any:
     from ...ports import to_datetime
-    from ...recall.hit import Hit
 
     entry = scored.entry
     kind = "document" if entry.kind == "chunk" else entry.kind
@@ -285,15 +285,15 @@ def _hit(scored: Any, reasons: Any) -> Any:
     )  # fmt: skip
 
 
-def _asked(kinds: Any, after: datetime | None, before: datetime | None, where: Any) -> Asked:
+def _asked(kinds: Any, after: When | None, before: When | None, where: Where | None) -> Asked:
     chosen = None if kinds is None else tuple([kinds] if isinstance(kinds, str) else kinds)
     unknown = [kind for kind in chosen or () if kind not in KINDS]
     if unknown:
         raise UsageError(f"kinds are {', '.join(KINDS)}")
     return Asked(
         chosen,
-        None if after is None else to_micros(after),
-        None if before is None else to_micros(before),
+        as_micros(after, "after"),
+        as_micros(before, "before"),
         parse_filter(where),
     )
 

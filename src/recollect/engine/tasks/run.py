@@ -6,28 +6,34 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ...errors import Conflict, LeaseLost, UsageError
-from ...ports import to_micros, ttl_micros
+from ...ports import Ttl, to_micros, ttl_micros
 from ...records import Task
 from ...stores.base import Appended, Change
-from ...values import check_name
+from ...values import Json, check_name
 from ..audit import audit
 from ..core import Core
 from .steps import NOTHING, Saved, load, moved, refuse_taken, save_changes, written
 
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
 T = TypeVar("T")
 
 
-class TaskRun:
+class AsyncTaskRun:
     """A task while this worker runs it; made by `tasks.run`, used in `async with`.
 
     `state` may be changed in place or replaced; it is saved by `complete` and `checkpoint`, and when the block ends
     well. Every save also renews the lease.
     """
 
-    def __init__(self, core: Core, task_id: str, ns: str, lease: float, keep: Any, state: Any, wait: float) -> None:
+    task_id: str
+    state: Json
+
+    def __init__(self, core: Core, task_id: str, ns: str, lease: Ttl, keep: Any, state: Json, wait: float) -> None:
         if core.batch is not None:
             raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
         self._core = core
@@ -40,7 +46,7 @@ class TaskRun:
         self._saved: Saved | None = None
         self._effects: list[Change] | None = None
         self.task_id = task_id
-        self.state: Any = None
+        self.state = None
 
     # -- what is known of it
 
@@ -65,7 +71,7 @@ class TaskRun:
         """The subtasks that are complete, in their order."""
         return tuple(self._held.completed)
 
-    def is_complete(self, item: Any) -> bool:
+    def is_complete(self, item: object) -> bool:
         """Whether a subtask was completed, in this run or one before."""
         return str(item) in self._held.completed
 
@@ -75,7 +81,7 @@ class TaskRun:
             if key(item) not in self._held.completed:
                 yield item
 
-    def key(self, item: Any) -> str:
+    def key(self, item: object) -> str:
         """An idempotency key for what this subtask does outside the store: the same in every run."""
         return f"{self._core.org}/{self.task_id}/{item}"
 
@@ -83,11 +89,11 @@ class TaskRun:
 
     async def complete(
         self,
-        item: Any,
-        state: Any = NOTHING,
+        item: object,
+        state: Json = NOTHING,
         *,
-        update: Mapping[str, Any] | None = None,
-        extend: Mapping[str, list[Any]] | None = None,
+        update: Mapping[str, Json] | None = None,
+        extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
         """Mark a subtask complete and save, together with everything in the task's batch, all or nothing.
@@ -100,10 +106,10 @@ class TaskRun:
 
     async def checkpoint(
         self,
-        state: Any = NOTHING,
+        state: Json = NOTHING,
         *,
-        update: Mapping[str, Any] | None = None,
-        extend: Mapping[str, list[Any]] | None = None,
+        update: Mapping[str, Json] | None = None,
+        extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
         """Save where the task stands, together with everything in the task's batch."""
@@ -116,15 +122,15 @@ class TaskRun:
         await self._commit(changes, saved)
         saved.task = written(changes)
 
-    def batch(self) -> Any:
+    def batch(self) -> AsyncMemory:
         """The memory's nouns, collecting: what is written through them is committed by the next save of this task.
 
         Asking again starts anew: what was collected and not saved is dropped.
         """
         core = self._core.batched()
         self._effects = core.batch
-        made = self._core.shared.parts.get("batch")
-        return core if made is None else made(core)
+        made: AsyncMemory = core.facade()
+        return made
 
     async def _save(
         self,
@@ -190,7 +196,7 @@ class TaskRun:
 
     # -- beginning and end
 
-    async def __aenter__(self) -> TaskRun:
+    async def __aenter__(self) -> Self:
         self._saved = await self._taken()
         if self._saved.image is None:
             self.state = self._first_state

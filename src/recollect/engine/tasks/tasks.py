@@ -7,23 +7,27 @@ that of two workers one gets `LeaseLost` and writes nothing; what was done for t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import builtins
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from ...errors import Conflict, InvalidValue, LeaseLost, NotFound
-from ...ports import to_micros
+from ...ports import Ttl, to_micros
 from ...records import CheckpointStep, Task
-from ...scope import Namespace
+from ...scope import Ns
 from ...stores.base import Delete, DeleteRange
-from ...values import check_name, decode_json
+from ...values import Json, check_name, decode_json
 from ..audit import audit
 from ..core import Core
-from .run import TaskRun
+from ..facts import page
+from .run import AsyncTaskRun
 from .steps import Saved, load, refuse_taken, restore, save_changes
 
+Keep = int | Literal["all", "latest"]
+"""How many saved steps of a task stay readable."""
 KEPT_TEXTS = 16
 """How many tasks a handle remembers the last saved text of, so that `save` need not read it back."""
 
@@ -32,9 +36,10 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where a task stands: its step, its state and the subtasks that are complete."""
 
     task_id: str
-    ns: str = "global"
+    ns: str | None = None
+    """The namespace it belongs to; None saves a new one for the handle's user, or to `global`."""
     step: int = 0
-    state: Any = None
+    state: Json = None
     completed_subtasks: tuple[str, ...] = ()
     status: str = "running"
     owner: str | None = None
@@ -54,17 +59,17 @@ class Tasks:
 
     async def save(
         self,
-        checkpoint: Checkpoint | Mapping[str, Any],
+        checkpoint: Checkpoint | Mapping[str, Json],
         *,
         expect: int | None = None,
-        keep: int | str | None = None,
+        keep: Keep | None = None,
     ) -> Checkpoint:
         """Write where a task stands; `expect` refuses when it is no longer at that version.
 
         `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
         """
         given = as_checkpoint(checkpoint)
-        ns = self._core.scope.namespace(given.ns)
+        ns = self._core.scope.own() if given.ns is None else self._core.scope.namespace(given.ns)
         kept = kept_steps(keep)
 
         async def attempt() -> Saved:
@@ -130,7 +135,11 @@ class Tasks:
         """The same as `resume`."""
         return await self.resume(task_id)
 
-    async def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
+    async def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
+        """Where several tasks stand, in the order of their ids given; None where there is none."""
+        return [await self.resume(task_id) for task_id in task_ids]
+
+    async def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
         """The last `n` saved steps that are kept, newest last."""
         saved = await load(self._core, task_id)
         if saved is None:
@@ -159,25 +168,28 @@ class Tasks:
         self,
         task_id: str,
         *,
-        ns: str | Namespace = "global",
-        lease: float = 60,
-        keep: int | str | None = None,
-        state: Any = None,
+        ns: Ns | None = None,
+        lease: Ttl = 60,
+        keep: Keep | None = None,
+        state: Json = None,
         wait: float = 0,
-    ) -> TaskRun:
+    ) -> AsyncTaskRun:
         """A context manager that holds the task's lease and resumes its state; `state` is that of a new task.
+
+        A new task belongs to `ns`: without one to the handle's user, or to `global` where it is for none.
 
         While another worker holds the lease this raises LeaseLost, after trying for up to `wait` seconds.
         """
         check_name(task_id, "task id")
-        return TaskRun(self._core, task_id, self._core.scope.namespace(ns), lease, kept_steps(keep), state, wait)
+        space = self._core.scope.own() if ns is None else self._core.scope.namespace(ns)
+        return AsyncTaskRun(self._core, task_id, space, lease, kept_steps(keep), state, wait)
 
     # Last: the name hides the builtin for annotations below it.
     async def list(
-        self, ns: str | Namespace | None = None, *, limit: int | None = 100, after: str | None = None
+        self, ns: Ns | None = None, *, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[Task]:
-        """Tasks of a namespace (or of all that this handle reaches), without their states."""
-        bounds: dict[str, Any] = {"limit": limit, "after": None if after is None else (after,)}
+        """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states."""
+        bounds = page(limit, after, reverse)
         if ns is not None:
             return await self._core.scan(Task, self._core.scope.namespace(ns), index="by_ns", **bounds)
         found = await self._core.scan(Task, **bounds)
@@ -208,7 +220,7 @@ def _read(given: Mapping[str, Any]) -> Checkpoint:
         raise InvalidValue(f"a checkpoint needs task_id, and has no {wrong}") from cause
 
 
-def kept_steps(keep: int | str | None) -> Any:
+def kept_steps(keep: Keep | None) -> Any:
     """`keep` as a number, None for all, or UNSET where nothing was said."""
     if keep is None:
         return msgspec.UNSET

@@ -23,7 +23,9 @@ ARGUMENTS: dict[str, Any] = {
     "checkpoint": {"task_id": "job-ada", "step": 9, "state": "stolen"}, "query": "bicycle", "input": "bicycle",
     "thread": "t-ada",
     "data": b"stolen",
-    "older_than": 1, "ids": ["t-ada#1"], "item": "t-ada#1", "action": "steal", "receipts": [], "message": "t-ada#1",
+    "older_than": 1, "ids": ["t-ada#1"],
+    "keys": ["secret"], "users": ["ada"], "sessions": [None], "task_ids": ["job-ada"],
+    "item": "t-ada#1", "action": "steal", "receipts": [], "message": "t-ada#1",
 }  # fmt: skip
 OF_GROUP: dict[str, dict[str, Any]] = {
     "records": {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "stolen"}},
@@ -148,7 +150,7 @@ async def _belongings(memory: Any) -> str:
 
 def _methods(memory: Any) -> Iterator[tuple[str, _Signed]]:
     """Every public method that must be awaited, of the memory and of its groups."""
-    surface = memory._twin if not isinstance(memory, AsyncMemory) else memory
+    surface = memory if isinstance(memory, AsyncMemory) else AsyncMemory._over(memory._core)
     for group in sorted(name for name in dir(surface) if not name.startswith("_")):
         value = getattr(surface, group)
         if inspect.iscoroutinefunction(value) and group not in APART:

@@ -183,7 +183,7 @@ class ThreadTests:
         await memory.threads.create(NS, id="t")
         await memory.threads.append("t", *WIRE[shape])
         found = await memory.threads.messages("t")
-        assert [message.openai() if shape == "openai" else message.anthropic() for message in found] == WIRE[shape]
+        assert [message.openai()[0] if shape == "openai" else message.anthropic() for message in found] == WIRE[shape]
 
     async def test_a_message_object_keeps_its_own_fields(self, memory: Any) -> None:
         await memory.threads.create(NS, id="t")

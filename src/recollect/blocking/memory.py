@@ -1,0 +1,346 @@
+"""Blocking memory.
+
+Made by scripts/generate-blocking from memory.py; change that, then run the script.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ..engine.assembling import Recall
+from ..engine.core import Core
+from ..engine.events import Listens
+from ..engine.forgetting.forget import Erasure, FactRef
+from ..engine.forgetting.provenance import Traceable, Why
+from ..engine.health import Diagnosis, Stats
+from ..engine.inject import BlockingTask, Remember, stepped
+from ..engine.portable import Progress, Transfer
+from ..engine.processors import ProcessorSpec, Report
+from ..engine.processors import Progress as ProcessProgress
+from ..engine.recall.recalling import Spaces
+from ..engine.session import Ended, Turn
+from ..engine.threads import MessageReceipt
+from ..engine.working import Working
+from ..filters import Where
+from ..memory import AsyncBatch, AsyncMemory
+from ..opening import Durability, Extract, Opening, Url
+from ..ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker, When
+from ..recall.hit import Hit
+from ..runtime import run_blocking
+from ..scope import Actor, Ns
+from ..values import Json
+from .audit import Audit
+from .documents import Documents
+from .entities import Entities
+from .facts import Facts
+from .jobs import Jobs
+from .learnings import Learnings
+from .profile import Profile
+from .records import Records
+from .session import Session
+from .state import State
+from .tasks import Tasks
+from .threads import Threads
+from .working import WorkingMemory
+
+if TYPE_CHECKING:
+    from ..context.context import Context
+    from ..context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from ..context.plan import Policy
+
+
+class Memory(Listens):
+    """Memory and context for agents, blocking. Works in threads, inside a running loop and after a fork."""
+
+    facts: Facts
+    threads: Threads
+    state: State
+    learnings: Learnings
+    profile: Profile
+    working: WorkingMemory[Working]
+    entities: Entities
+    documents: Documents
+    records: Records
+    tasks: Tasks
+    audit: Audit
+    jobs: Jobs
+
+    def __init__(
+        self,
+        url: Url = None,
+        *,
+        hot: Url = None,
+        read_url: str | None = None,
+        api_key: str | None = None,
+        org: str = "default",
+        user: str | None = None,
+        read: Sequence[Ns] = (),
+        write: Sequence[Ns] = (),
+        shared: str | None = None,
+        all_orgs: bool = False,
+        actor: Actor = "user",
+        durability: Durability = "full",
+        embedder: EmbedderSpec = "default",
+        reranker: str | Reranker | None = None,
+        model: ModelSpec = None,
+        counter: CounterSpec = None,
+        clock: Clock | None = None,
+        extract: Extract | None = "auto",
+        worker: bool = True,
+        record_bytes: int | None = None,
+    ) -> None:
+        """Open a memory: in RAM, or over the file, server or cluster that `url` names; the README tells of each option.
+
+        `org` is the tenant, `user` makes a handle for one of its users, and `all_orgs` one that may hand out handles on
+        any org. `embedder=None` leaves recall lexical; without a `model`, facts are taken from messages by local rules.
+        """
+        opening = Opening(
+            url,
+            hot,
+            read_url,
+            api_key,
+            org,
+            user,
+            tuple(read),
+            tuple(write),
+            shared,
+            all_orgs,
+            actor,
+            durability,
+            embedder,
+            reranker,
+            model,
+            counter,
+            clock,
+            extract,
+            worker,
+            record_bytes,
+        )
+        self._bind(opening.core(blocking=True))
+        run_blocking(self._core.shared.open())
+
+    def _bind(self, core: Core) -> None:
+        self._core = core
+        self._engine = AsyncMemory._over(core)
+        self.facts = Facts(self._engine.facts)
+        self.threads = Threads(self._engine.threads)
+        self.state = State(self._engine.state)
+        self.learnings = Learnings(self._engine.learnings)
+        self.profile = Profile(self._engine.profile)
+        self.working = WorkingMemory(self._engine.working)
+        self.entities = Entities(self._engine.entities)
+        self.documents = Documents(self._engine.documents)
+        self.records = Records(self._engine.records)
+        self.tasks = Tasks(self._engine.tasks)
+        self.audit = Audit(self._engine.audit)
+        self.jobs = Jobs(self._engine.jobs)
+
+    @classmethod
+    def _over(cls, core: Core) -> Self:
+        made = cls.__new__(cls)
+        made._bind(core)
+        return made
+
+    @property
+    def org(self) -> str:
+        """The tenant this handle is for."""
+        return self._engine.org
+
+    @property
+    def user(self) -> str | None:
+        """The user this handle is for, if it is for one."""
+        return self._engine.user
+
+    @property
+    def aio(self) -> AsyncMemory:
+        """This handle for callers that await, over the same store; usable from any thread and event loop."""
+        return self._engine.aio
+
+    @property
+    def blocking(self) -> Memory:
+        """This handle for callers that block, over the same store; usable from any thread."""
+        return self._engine.blocking
+
+    def scope(self, *, org: str | None = None, user: str | None = None, actor: Actor | None = None) -> Self:
+        """A narrower handle over the same connection; it can never be widened."""
+        return self._over(self._engine.scope(org=org, user=user, actor=actor)._core)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        namespaces: Spaces = None,
+        kinds: Sequence[str] | str | None = None,
+        top_k: int = 10,
+        max_tokens: int | None = None,
+        after: When | None = None,
+        before: When | None = None,
+        where: Where | None = None,
+        min_score: float | None = None,
+    ) -> list[Hit]:
+        """The hits that matter most for a query, best first; what was written before the call is found."""
+        return run_blocking(
+            self._engine.recall(
+                query,
+                namespaces=namespaces,
+                kinds=kinds,
+                top_k=top_k,
+                max_tokens=max_tokens,
+                after=after,
+                before=before,
+                where=where,
+                min_score=min_score,
+            )
+        )
+
+    def context(
+        self,
+        input: Prompt | None,
+        *,
+        thread: str | None = None,
+        system: Prompt | None = None,
+        tools: Iterable[Tool] | None = None,
+        budget: BudgetSpec | None = None,
+        policy: Policy | None = None,
+        recall: Recall | Spaces | bool | Sequence[Item] = True,
+        scratchpad: Json = None,
+        layout: Layout = "standard",
+    ) -> Context:
+        """The request for an input: within the budget, valid for the provider, with what is remembered.
+
+        `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
+        8,000 tokens unless given.
+        """
+        return run_blocking(
+            self._engine.context(
+                input,
+                thread=thread,
+                system=system,
+                tools=tools,
+                budget=budget,
+                policy=policy,
+                recall=recall,
+                scratchpad=scratchpad,
+                layout=layout,
+            )
+        )
+
+    def session(
+        self,
+        thread: str | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        budget: BudgetSpec = 8000,
+        policy: Policy | None = None,
+        layout: Layout = "cached",
+        system: Prompt | None = None,
+        compact_at: float = 0.8,
+        compact_to: float = 0.5,
+        should_persist: Callable[[Turn], bool] | None = None,
+        on_turn_end: Callable[[Turn], object] | None = None,
+        on_session_end: Callable[[Ended], object] | None = None,
+    ) -> Session:
+        """One run of a conversation: a context manager that goes on with a thread, or begins one."""
+        return Session(
+            self._engine.session(
+                thread,
+                user=user,
+                agent=agent,
+                budget=budget,
+                policy=policy,
+                layout=layout,
+                system=system,
+                compact_at=compact_at,
+                compact_to=compact_to,
+                should_persist=should_persist,
+                on_turn_end=on_turn_end,
+                on_session_end=on_session_end,
+            )
+        )
+
+    def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
+        """Run maintenance processors in order: objects, classes or names; none means the usual ones."""
+        return run_blocking(self._engine.process(*processors, progress=progress))
+
+    def wait(
+        self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
+    ) -> list[MessageReceipt]:
+        """Wait until the messages are indexed and derived from (or given up on); the receipts as they are then."""
+        return run_blocking(self._engine.wait(receipts, timeout=timeout))
+
+    def task(
+        self, *, recall: Recall | Spaces | bool = None, remember: Remember | None = None, thread: str | None = None
+    ) -> BlockingTask:
+        """Give a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
+        return stepped(self._engine.task(recall=recall, remember=remember, thread=thread))
+
+    def stats(self) -> Stats:
+        """What is remembered here, by kind, and how far it is indexed."""
+        return run_blocking(self._engine.stats())
+
+    def doctor(self, *, deep: bool = False) -> Diagnosis:
+        """What stands under this memory, and everything that is wrong with it; `deep` reads every row."""
+        return run_blocking(self._engine.doctor(deep=deep))
+
+    def batch(self) -> Batch:
+        """Collect changes of any kind and commit them together at the end of the block, or not at all."""
+        return Batch(self._engine.batch())
+
+    def forget(
+        self,
+        *,
+        user: str | None = None,
+        thread: str | None = None,
+        message: str | None = None,
+        fact: FactRef | None = None,
+        source: str | None = None,
+        physical: bool = False,
+    ) -> Erasure:
+        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well."""
+        return run_blocking(
+            self._engine.forget(user=user, thread=thread, message=message, fact=fact, source=source, physical=physical)
+        )
+
+    def why(self, item: Traceable) -> Why:
+        """Where a fact, learning, summary, hit or id came from, back to the messages."""
+        return run_blocking(self._engine.why(item))
+
+    def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Write every row of this org to a file of JSON lines."""
+        return run_blocking(self._engine.export(path, progress=progress))
+
+    def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
+        """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
+        return run_blocking(self._engine.import_(path, progress=progress))
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the store; after this, every call on any handle is refused."""
+        run_blocking(self._engine.close())
+
+    def __enter__(self) -> Self:
+        run_blocking(self._engine.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run_blocking(self._engine.__aexit__(kind, error, trace))
+
+
+class Batch:
+    """Changes on their way to one commit."""
+
+    def __init__(self, engine: AsyncBatch) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> Memory:
+        return Memory._over(run_blocking(self._engine.__aenter__())._core)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run_blocking(self._engine.__aexit__(kind, error, trace))

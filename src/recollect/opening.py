@@ -1,0 +1,127 @@
+"""From the options a memory is opened with to its core: the store, the parts plugged in, and the scope."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Literal
+
+import msgspec
+
+from .engine.core import Core, Shared
+from .engine.entities import entity_office
+from .engine.outbox import InProcess
+from .errors import Unsupported
+from .plugged import check_embedder, check_model
+from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker
+from .runtime import BlockingRuntime, Runtime
+from .scope import Ns, Scope
+from .stores.base import Store
+from .stores.opening import open_beside, open_store
+
+Url = str | os.PathLike[str] | Store | None
+"""Where a memory is: a path, a URL, a store of one's own, or None (RECOLLECT_URL, else RAM)."""
+
+Durability = Literal["full", "normal"]
+"""`full` survives power loss, `normal` a killed process."""
+
+Extract = Literal["auto", "rules"]
+"""How facts are taken from messages: by the model where there is one, or by local rules always."""
+
+
+def runtime_for(blocking: bool) -> Runtime:
+    """A runtime for callers that block, or for those that await; asyncio is loaded for the second alone."""
+    if blocking:
+        return BlockingRuntime()
+    from .loop_runtime import AsyncRuntime
+
+    return AsyncRuntime()
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """What a memory was opened with; see `AsyncMemory`."""
+
+    url: Url
+    hot: Url
+    read_url: str | None
+    api_key: str | None
+    org: str
+    user: str | None
+    read: tuple[Ns, ...]
+    write: tuple[Ns, ...]
+    shared: str | None
+    all_orgs: bool
+    actor: str
+    durability: Durability
+    embedder: EmbedderSpec
+    reranker: str | Reranker | None
+    model: ModelSpec
+    counter: CounterSpec
+    clock: Clock | None
+    extract: Extract | None
+    worker: bool
+    record_bytes: int | None
+
+    def core(self, *, blocking: bool) -> Core:
+        """The handle the caller gets; wrong options are refused here, before anything is opened."""
+        runtime = runtime_for(blocking)
+        self._check(runtime)
+        scope = Scope(self.org, self.user, self.actor, self.all_orgs)
+        # Inside open_store, `core`, the facade's constructor, then the user's line.
+        store = open_store(self.url, self.hot, runtime, self.durability)
+        return Core(self._shared(store, runtime), scope)
+
+    def _check(self, runtime: Runtime) -> None:
+        later = {"read_url": self.read_url, "api_key": self.api_key, "shared": self.shared, "reranker": self.reranker}
+        for name, given in {**later, "read": self.read or None, "write": self.write or None}.items():
+            if given is not None:
+                raise Unsupported(f"{name}= is not supported by this version")
+        check_embedder(self.embedder, blocking=runtime.blocking)
+        check_model(self.model, blocking=runtime.blocking)
+
+    def _shared(self, store: Store, runtime: Runtime) -> Shared:
+        parts = {
+            "embedder": self.embedder, "model": self.model, "counter": self.counter, "extract": self.extract,
+            "worker": self.worker, "record_bytes": self.record_bytes,
+        }  # fmt: skip
+        shared = Shared(store, runtime, self.clock, **parts)
+        if self.worker:
+            # A worker of one org does not touch the messages of another: they would go to this one's model.
+            shared.worker = InProcess(shared, None if self.all_orgs else self.org)
+            shared.wrote = shared.worker.wake
+        shared.twin = Twin(self, shared)
+        return shared
+
+
+class Twin:
+    """Makes, once, the parts of the other flavour over the same store: awaited for blocking ones, and back."""
+
+    def __init__(self, opening: Opening, shared: Shared) -> None:
+        self._opening = opening
+        self._first = shared
+        self._other: Shared | None = None
+        self._lock = threading.Lock()
+
+    def of(self, *, blocking: bool) -> Shared:
+        """The parts for callers that block, or for those that await."""
+        if self._first.runtime.blocking == blocking:
+            return self._first
+        with self._lock:
+            if self._other is None:
+                self._other = self._made(blocking)
+            return self._other
+
+    def beside(self, shared: Shared) -> Shared | None:
+        """The parts of the other flavour, where there are any, for the one that closes to close too."""
+        return self._first if shared is self._other else self._other
+
+    def _made(self, blocking: bool) -> Shared:
+        runtime = runtime_for(blocking)
+        check_embedder(self._opening.embedder, blocking=blocking)
+        check_model(self._opening.model, blocking=blocking)
+        given, first = self._opening, self._first
+        store = open_beside(first.store, given.url, given.hot, runtime, given.durability)
+        other = given._shared(store, runtime)
+        other.twin, other.events, other.closed = self, first.events, first.closed
+        other.parts["entities"] = first.parts.setdefault("entities", entity_office())
+        return other

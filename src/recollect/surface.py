@@ -1,0 +1,118 @@
+"""The public surface as data: every operation with its parameters and result, as types a program can read.
+
+The engine's async classes are the one declaration; what is generated from it (the blocking classes) or served by it
+(HTTP, MCP) reads it here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from .memory import AsyncMemory
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of an operation."""
+
+    name: str
+    type: Any
+    written: str
+    """The type as the source has it."""
+    kind: str
+    """`positional`, `keyword`, `many` (*args) or `fields` (**kwargs)."""
+    default: Any = inspect.Parameter.empty
+
+    @property
+    def required(self) -> bool:
+        """Whether a caller must give it."""
+        return self.default is inspect.Parameter.empty and self.kind in ("positional", "keyword")
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """A public method: `facts.set`, or `recall` on the memory itself."""
+
+    name: str
+    function: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
+    result: Any
+    written: str
+    """The result's type as the source has it."""
+    doc: str
+    awaited: bool
+
+    @property
+    def group(self) -> str:
+        """`facts` of `facts.set`; empty for a method of the memory itself."""
+        return self.name.rpartition(".")[0]
+
+
+_KINDS: dict[Any, str] = {
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+    inspect.Parameter.VAR_POSITIONAL: "many",
+    inspect.Parameter.VAR_KEYWORD: "fields",
+}
+
+
+@cache
+def operations() -> tuple[Operation, ...]:
+    """Every public method of a memory and of its groups, by name."""
+    return tuple(sorted(_found(), key=lambda one: one.name))
+
+
+def groups() -> dict[str, type]:
+    """The groups of a memory by name, with their classes."""
+    hints = typing.get_type_hints(AsyncMemory, localns=_names())
+    return {name: typing.get_origin(kind) or kind for name, kind in hints.items() if not name.startswith("_")}
+
+
+def _found() -> Iterator[Operation]:
+    for name, function in _methods(AsyncMemory):
+        yield _operation(name, function)
+    for group, kind in groups().items():
+        for name, function in _methods(kind):
+            yield _operation(f"{group}.{name}", function)
+
+
+def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in dir(kind):
+        value = getattr(kind, name)
+        if not name.startswith("_") and inspect.isfunction(value):
+            yield name, value
+
+
+def _operation(name: str, function: Callable[..., Any]) -> Operation:
+    hints = typing.get_type_hints(function, localns=_names())
+    signature = inspect.signature(function)
+    parameters = tuple(
+        Parameter(one.name, hints[one.name], str(one.annotation), _KINDS[one.kind], one.default)
+        for one in list(signature.parameters.values())[1:]
+    )
+    return Operation(
+        name,
+        function,
+        parameters,
+        hints["return"],
+        str(signature.return_annotation),
+        inspect.getdoc(function) or "",
+        inspect.iscoroutinefunction(function),
+    )
+
+
+@cache
+def _names() -> dict[str, Any]:
+    """What annotations name that their modules import for type checkers alone."""
+    from .blocking.memory import Memory
+    from .context import given
+    from .context.context import Context
+    from .context.plan import Policy
+    from .engine.core import Core
+
+    facades = {"Memory": Memory, "AsyncMemory": AsyncMemory, "Core": Core}
+    return {**vars(given), "Context": Context, "Policy": Policy, **facades}
