@@ -52,6 +52,11 @@ def test_every_command_is_documented() -> None:
     assert [name for name in _COMMANDS if f"`{name}" not in page and f"recollect {name}" not in page] == []
 
 
+def test_the_manual_page_is_what_the_commands_say() -> None:
+    ended = subprocess.run([sys.executable, ROOT / "scripts/make-man", "--check"], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
 def test_every_public_name_is_importable() -> None:
     import recollect
 

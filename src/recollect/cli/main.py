@@ -37,6 +37,8 @@ _COMMANDS = {
     "migrate": ("health", "Bring the store's schema up to date."),
     "analyze": ("analyze", "How other frameworks manage memory, from their source."),
     "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
+    "chat": ("chat", "Talk to a model, or to an echo, with memory: /why, /forget, /context."),
+    "browse": ("browse", "Look around in a memory on the terminal: users, threads, facts."),
     "completion": ("completion", "Shell completion: recollect completion bash|zsh|fish."),
 }
 

@@ -31,7 +31,8 @@ class Session:
         self._url = url
         self._hot = hot
         self._org = org
-        self._user = user
+        self.user = user
+        """Only what this user may see, where one is named."""
         self.as_json = as_json
         self._told = False
         """Whether the command has begun to say what it did: then it did something."""
@@ -57,7 +58,7 @@ class Session:
         options = {"worker": False, **options}
         unused = False
         try:
-            with Memory(self.url, hot=self._hot, org=self._org, user=self._user, **options) as memory:
+            with Memory(self.url, hot=self._hot, org=self._org, user=self.user, **options) as memory:
                 if settle and path is not None and (left := _settled(memory)):
                     echo(f"{left} jobs are still waiting; `recollect worker --once` does them", err=True)
                 try:
