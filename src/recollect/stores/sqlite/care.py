@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -31,7 +32,8 @@ def diagnose(connections: Connections, durability: str, deep: bool) -> dict[str,
     file_system = _file_system(str(path))
     if file_system in ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"):
         problems.append(f"the file is on {file_system}: SQLite's locks are not safe there; use a local disk")
-    if path.stat().st_mode & 0o077:
+    # Elsewhere the bits do not say who may read it.
+    if os.name == "posix" and path.stat().st_mode & 0o077:
         problems.append("the file can be read by other users; chmod 600 it")
     return {
         "store": "sqlite",

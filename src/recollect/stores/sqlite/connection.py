@@ -22,6 +22,7 @@ from ...errors import (
     StoreUnavailable,
     UnknownOutcome,
 )
+from .folder_lock import folder_lock
 from .narrow import SCHEMA
 
 T = TypeVar("T")
@@ -295,17 +296,8 @@ def _directory_lock(path: str) -> Iterator[None]:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise StoreUnavailable(f"the folder of {os.path.basename(path)!r} does not exist; create it first")
-    try:
-        import fcntl
-    except ImportError:  # no flock on this system: SQLite's own lock has to do
+    with folder_lock(folder):
         yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _refuse_strangers(path: str) -> None:
@@ -340,6 +332,17 @@ def _create(path: str) -> bool:
     return True
 
 
+def _allocate(handle: int, size: int) -> bool:
+    """Take room on the disk, and say whether there was any; macOS and Windows have no call for it, so it is written."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(handle, 0, size)
+            return True
+        return os.write(handle, bytes(size)) == size
+    except OSError:
+        return False
+
+
 def _make_ballast(path: str) -> None:
     """Room to delete in when the disk is full: DELETE needs space too."""
     ballast = path + "-ballast"
@@ -348,11 +351,11 @@ def _make_ballast(path: str) -> None:
     except FileExistsError:
         return
     try:
-        os.posix_fallocate(handle, 0, BALLAST_BYTES)
-    except OSError:
-        os.unlink(ballast)  # no room now: better none than a hole that promises room
+        full = _allocate(handle, BALLAST_BYTES)
     finally:
         os.close(handle)
+    if not full:
+        os.unlink(ballast)  # better none than a hole that promises room
 
 
 def known_migrations() -> list[tuple[int, str, str]]:
