@@ -52,7 +52,7 @@ from recollect import Memory
 with Memory("m.db") as memory:
     memory.threads.create("user:ada", id="t")
     memory.wait(memory.threads.append("t", "I live in Lisbon."))
-    print(memory.facts.get("user:ada", "location").value, len(memory.recall("where?")), memory.doctor()["problems"])
+    print(memory.facts.get("user:ada", "location").value, len(memory.recall("where?")), list(memory.doctor().problems))
 """
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -61,7 +61,7 @@ class Browser(App[None]):
         tree = self.query_one(Tree)
         tree.clear()
         tree.show_root = False
-        names: list[str] = self._memory.stats()["namespaces"]
+        names = self._memory.stats().namespaces
         for ns in names:
             branch = tree.root.add(Text(cell(ns)), Place("facts", ns), expand=True)
             branch.add_leaf(Text("facts"), Place("facts", ns))
