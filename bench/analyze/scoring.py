@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from recollect.analyze.catalog import canonical
+
 CORE = frozenset({"fifo_message_count", "token_window", "summarization", "vector_swap", "importance_scoring"})
 NEAR = 10
 LARGE_SYMBOL = 400
@@ -127,8 +129,10 @@ def _sets(truth: Record, report: Record) -> Iterable[tuple[str, set[str], set[st
 
 
 def _storage(record: Record) -> set[str]:
-    """Storage names, one file or many alike."""
-    return {s.removesuffix("s") if s.endswith("_files") else s for t in record["tiers"] for s in t["storage"]}
+    """Storages in use and on offer, each under its one name."""
+    return {canonical(s) for t in record["tiers"] for s in t["storage"]} | {
+        canonical(s) for s in record.get("offered", ())
+    }
 
 
 def order_agreement(truth: Record, report: Record) -> float:

@@ -161,6 +161,7 @@ class Window:
         self.history.append(message)
         while len(self.history) > self.max_messages:
             self.history.pop(0)
+        return self.history
 """,
         """
 class Walker:

@@ -101,3 +101,29 @@ def test_explain_of_something_unknown_is_wrong_usage(checkout: Path) -> None:
     result = run(checkout, "--explain", "nonsense")
     assert result.exit_code == 2
     assert "fifo_message_count@memory/window.py:6" in result.stderr
+
+
+def test_a_second_explanation_is_read_from_what_was_kept(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run(checkout, "--explain", "Window.apply")
+    monkeypatch.setattr("recollect.analyze.analysis.gather", None)  # reading the code again would fail
+    assert run(checkout, "--explain", "Window.apply").stdout == first.stdout != ""
+
+
+def test_an_explanation_is_made_anew_once_the_code_changed(checkout: Path) -> None:
+    run(checkout, "--explain", "Window.apply")
+    source = checkout / "memory/window.py"
+    source.write_text("\n\n" + source.read_text())
+    assert "memory/window.py:L8" in run(checkout, "--explain", "Window.apply").stdout
+
+
+def test_the_functions_to_judge_are_written_for_an_assistant(checkout: Path, tmp_path: Path) -> None:
+    assert run(checkout, "--evidence", tmp_path / "pack").exit_code == 0
+    assert "Window.apply" in (tmp_path / "pack" / "sample.evidence.json").read_text()
+
+
+def test_what_cannot_be_told_is_said_and_does_not_fail(tmp_path: Path) -> None:
+    (tmp_path / "sample").mkdir()
+    (tmp_path / "sample" / "a.py").write_text("x = 1\n")
+    result = run(tmp_path / "sample", "--fail-on", "no-token-counting")
+    assert result.exit_code == 0
+    assert "cannot tell" in result.stderr

@@ -82,18 +82,35 @@ def test_packages_of_a_monorepo_are_found_and_own_their_files(tmp_path: Path) ->
     assert {s.path: s.package for s in checkout.sources} == {"c.py": "", "core/a.py": "core", "web/b.ts": "web"}
 
 
-def test_applications_and_integrations_of_a_monorepo_are_set_aside(tmp_path: Path) -> None:
-    files = {f"core/m{i}.py": "" for i in range(12)}
-    files |= {"pyproject.toml": "", "core/pyproject.toml": "", "apps/web/package.json": "", "apps/web/a.ts": ""}
-    files |= {"integrations/x/pyproject.toml": "", "integrations/x/b.py": ""}
+def _crowd(count: int) -> dict[str, str]:
+    """A folder of packages that each need the core, and which nobody needs."""
+    files: dict[str, str] = {}
+    for at in range(count):
+        files[f"more/p{at}/pyproject.toml"] = f'[project]\nname = "p{at}"\ndependencies = ["core"]\n'
+        files[f"more/p{at}/a.py"] = ""
+    return files
+
+
+def test_packages_of_a_crowd_that_nobody_needs_are_set_aside(tmp_path: Path) -> None:
+    files = {f"core/m{i}.py": "" for i in range(12)} | _crowd(14)
+    files["core/pyproject.toml"] = '[project]\nname = "core"\n[project.optional-dependencies]\nmore = ["p3>=1"]\n'
+    files["more/p5/pyproject.toml"] = '[project]\nname = "p5"\ndependencies = ["redis"]\n'
     checkout = discover(write(tmp_path, files))
-    assert checkout.hosts == ["apps/web", "integrations/x"]
-    assert checkout.aside == {"other packages": 2}
+    assert "more/p3" not in checkout.hosts, "the core needs it"
+    assert "more/p5" not in checkout.hosts, "it brings a storage"
+    assert len(checkout.hosts) == 12
+    assert checkout.aside == {"other packages": 12}
 
 
-def test_hosts_are_kept_when_nothing_else_would_be_left(tmp_path: Path) -> None:
-    files = {"pyproject.toml": "", "apps/a/pyproject.toml": "", "apps/a/a.py": "", "apps/b/pyproject.toml": ""}
-    assert paths(write(tmp_path, files)) == ["apps/a/a.py"]
+@pytest.mark.parametrize("folder", ["apps/cli", "plugins/agent", "server", "integrations/x", "packages/observer"])
+def test_no_word_in_a_folders_name_sets_a_package_aside(folder: str, tmp_path: Path) -> None:
+    files = {f"{folder}/package.json": '{"name": "x"}', f"{folder}/a.ts": "", "core/package.json": "{}"}
+    files |= {f"core/m{i}.ts": "" for i in range(12)}
+    assert f"{folder}/a.ts" in paths(write(tmp_path, files))
+
+
+def test_packages_are_kept_when_nothing_else_would_be_left(tmp_path: Path) -> None:
+    assert len(paths(write(tmp_path, _crowd(14)))) == 14
 
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:

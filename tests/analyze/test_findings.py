@@ -241,7 +241,7 @@ class Brain:
 Brain().fold(llm)
 """
     found = analyzed(tmp_path, {"memory/brain.py": FOLDING + source}).eviction
-    assert [(f.strategy, f.symbol) for f in found] == [("summarization", "Brain.keep")]
+    assert [(f.strategy, f.symbol) for f in found] == [("summarization", "Brain.fold")]
 
 
 def test_a_cut_counted_from_the_end_is_a_window(tmp_path: Path) -> None:
@@ -289,3 +289,40 @@ def fit_memory(contexts, max_tokens):
 fit_memory(c, 3)
 """
     assert {f.subject for f in analyzed(tmp_path, {"memory/fit.py": source}).eviction} == {"memory_store"}
+
+
+_BACKEND = """
+import {module}
+from memory.base import Session
+
+class {name}(Session):
+    def get(self, limit):
+        messages = self.read()
+        return messages[-limit:]
+"""
+
+
+def test_one_window_over_several_storages_is_one_mechanism(tmp_path: Path) -> None:
+    files = {
+        "memory/base.py": "class Session:\n    pass\n",
+        "memory/a.py": _BACKEND.format(module="redis", name="RedisSession") + "\n    extra = 1\n",
+        "memory/b.py": _BACKEND.format(module="sqlite3", name="SqliteSession").replace(
+            "self.read()", "list(self.rows)"
+        ),
+        "use.py": "from memory import a, b\na.RedisSession()\nb.SqliteSession()\n",
+    }
+    found = analyzed(tmp_path, files).eviction
+    assert [(f.strategy, f.symbol) for f in found] == [("fifo_message_count", "RedisSession.get")]
+    assert len(found[0].twins) == 1
+
+
+def test_two_ways_of_forgetting_in_one_family_stay_two_mechanisms(tmp_path: Path) -> None:
+    files = {
+        "memory/base.py": "class Window:\n    pass\n",
+        "memory/a.py": _BACKEND.format(module="math", name="Newest").replace("Session", "Window"),
+        "memory/b.py": _BACKEND.format(module="math", name="Ends")
+        .replace("Session", "Window")
+        .replace("return messages[-limit:]", "return messages[:1] + messages[-limit:]"),
+        "use.py": "from memory.a import Newest\nfrom memory.b import Ends\nNewest()\nEnds()\n",
+    }
+    assert len(analyzed(tmp_path, files).eviction) == 2

@@ -11,10 +11,10 @@ import pytest
 
 from recollect.analyze import as_dict, as_json, as_markdown, matrix
 from recollect.analyze.analysis import Analysis, analyze
-from recollect.analyze.checks import CHECKS, failures
+from recollect.analyze.checks import CHECKS, failures, verdicts
 from recollect.analyze.explain import explain, find
 from recollect.analyze.html import as_html
-from recollect.errors import NotFound
+from recollect.errors import NotFound, UsageError
 
 from .reading import analyzed, write
 
@@ -105,10 +105,9 @@ def test_several_processes_give_the_same_bytes_as_one(tmp_path: Path, monkeypatc
     assert as_json([analyze(tmp_path / "sample", processes=2)]) == as_json([analyze(tmp_path / "sample", processes=1)])
 
 
-def test_a_time_limit_leaves_files_unread_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.analyze.gather._BATCH_BYTES", 1)
-    analysis = analyze(write(tmp_path, FILES), processes=1, time_limit=-1.0)
-    assert "not read within" in analysis.checkout.skipped[0][1]
+def test_a_time_limit_gives_no_answer_rather_than_another_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not read within"):
+        analyze(write(tmp_path, FILES), processes=1, time_limit=-1.0)
 
 
 def test_nothing_of_the_checkout_is_run(tmp_path: Path) -> None:
@@ -169,7 +168,9 @@ def test_html_shows_the_source_around_a_finding_and_escapes_it(sample: Analysis)
 def test_the_matrix_has_a_row_for_each_framework(sample: Analysis) -> None:
     rows = matrix.matrix([sample])["rows"]
     assert rows["sample"]["eviction"] == ["fifo_message_count (default)", "summarization (default)"]
-    assert "| eviction | fifo_message_count (default), summarization (default) |" in matrix.as_markdown([sample])
+    text = matrix.as_markdown([sample])
+    assert "sample     ●  ·  ●  ·  ·  ·  ·  ·  ·  ·" in text
+    assert max(len(line) for line in text.split("```")[1].splitlines()) <= 80
 
 
 def test_several_frameworks_share_one_json_object(sample: Analysis) -> None:
@@ -203,14 +204,36 @@ def test_the_checks_of_a_bounded_framework_name_only_what_is_wrong(sample: Analy
     ]
 
 
+ASKS = "def ask(llm, messages):\n    return llm.chat(messages)\n"
+
+
+def test_a_check_holds_fails_or_says_that_it_cannot_tell(tmp_path: Path) -> None:
+    def answer(root: str, rule: str, files: dict[str, str]) -> str:
+        return verdicts(analyzed(tmp_path / root, files), (rule,))[0].status
+
+    assert answer("a", "no-token-counting", FILES) == "holds"
+    assert answer("b", "no-token-counting", {"a.py": ASKS}) == "fails"
+    assert answer("c", "no-token-counting", {"a.py": "x = 1\n"}) == "cannot tell"
+
+
+def test_a_variant_that_nobody_makes_may_or_may_not_bound_the_history(tmp_path: Path) -> None:
+    files = {
+        "memory/base.py": "class Context:\n    def get(self):\n        return self.messages\n",
+        "memory/window.py": "class Window(Context):\n    def get(self):\n        return self.messages[-self.keep:]\n",
+        "agent.py": f"from memory.window import Window\n{ASKS}",
+    }
+    verdict = verdicts(analyzed(tmp_path, files), ("unbounded-history",))[0]
+    assert (verdict.status, "Window.get" in verdict.message) == ("cannot tell", True)
+
+
 @pytest.mark.parametrize(
     ("rule", "files"),
     [
         ("unbounded-history", {"a.py": "x = 1\n"}),
         ("orphaned-tool-pairs", FILES),
-        ("no-token-counting", {"a.py": "x = 1\n"}),
+        ("no-token-counting", {"a.py": ASKS}),
         ("estimate-only", FILES),
-        ("no-overflow-handling", {"a.py": "x = 1\n"}),
+        ("no-overflow-handling", {"a.py": ASKS}),
         ("dead-eviction", {"memory/window.py": FILES["memory/window.py"]}),
         ("no-persistent-tier", {"a.py": "x = 1\n"}),
     ],

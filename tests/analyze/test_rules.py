@@ -15,9 +15,10 @@ from recollect.analyze.world import World
 
 from .reading import write
 from .snippets import SNIPPETS, TYPESCRIPT, Snippet
+from .snippets_lineage import LINEAGE
 from .snippets_windows import WINDOWS
 
-ALL = (*SNIPPETS, *WINDOWS, *TYPESCRIPT)
+ALL = (*SNIPPETS, *WINDOWS, *LINEAGE, *TYPESCRIPT)
 
 
 def fired(root: Path, name: str, source: str) -> set[str]:
@@ -39,14 +40,13 @@ def test_a_rule_is_silent_on_its_look_alike(snippet: Snippet, tmp_path: Path) ->
 
 
 def test_every_rule_has_snippets() -> None:
-    assert {r.id for r in RULES} == {s.rule for s in (*SNIPPETS, *WINDOWS)}
+    assert {r.id for r in RULES} == {s.rule for s in (*SNIPPETS, *WINDOWS, *LINEAGE)}
 
 
 def test_every_rule_names_known_conditions_and_says_what_it_means() -> None:
     for rule in RULES:
         assert set(rule.needs) | set(rule.unless) <= set(CONDITIONS), rule.id
         assert rule.says and not rule.says.endswith("."), rule.id
-        assert 0.5 <= rule.confidence < 1.0, rule.id
 
 
 def test_rule_ids_are_unique() -> None:

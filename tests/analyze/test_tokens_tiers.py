@@ -46,11 +46,6 @@ def test_what_only_looks_like_counting_is_not(source: str, tmp_path: Path) -> No
     assert analyzed(tmp_path, {"counting.py": source, **CALLED, "u.py": "average(half())\n"}).tokens.counting == []
 
 
-def test_counting_for_telemetry_is_left_out(tmp_path: Path) -> None:
-    source = "def on_end(r):\n    return r.usage.total_tokens\n"
-    assert analyzed(tmp_path, {"telemetry/handler.py": source, "use.py": "on_end(1)\n"}).tokens.counting == []
-
-
 def test_counting_code_that_nobody_uses_is_left_out(tmp_path: Path) -> None:
     source = "def helper(t):\n    return len(AutoTokenizer.from_pretrained('m').encode(t))  # num_tokens\n"
     assert analyzed(tmp_path, {"counting.py": source}).tokens.counting == []

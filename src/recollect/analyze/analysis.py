@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recollect.analyze.assembly import Assembly, assembly
+from recollect.analyze.assembly import Assembly, Place, assembly
 from recollect.analyze.discover import Checkout, discover
 from recollect.analyze.findings import Finding, evictions
 from recollect.analyze.gather import Progress, gather
-from recollect.analyze.tiers import Tier, tiers
+from recollect.analyze.tiers import Tier, offered, tiers
 from recollect.analyze.tokens import Tokens, tokens
 from recollect.analyze.world import World
 from recollect.errors import UsageError
@@ -26,8 +26,11 @@ class Analysis:
     unwired: list[Finding]
     assembly: Assembly
     tiers: list[Tier]
+    offered: dict[str, list[Place]]
     tokens: Tokens
     languages: dict[str, int] = field(default_factory=dict)
+    denied: list[Finding] = field(default_factory=list)
+    judged_by: str = ""
 
 
 def analyze(
@@ -58,6 +61,7 @@ def analyze(
         [f for f in found if not f.wired],
         assembly(world),
         tiers(world, wired),
+        offered(world, checkout),
         tokens(world, wired),
         dict(sorted(languages.items())),
     )

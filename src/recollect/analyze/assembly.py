@@ -77,7 +77,7 @@ def _around_model(world: World) -> list[Function]:
 
 def _is_elsewhere(path: str) -> bool:
     """Telemetry, data generation and evaluation call models too, for other ends."""
-    return words.is_aside_place(path) or bool(
+    return words.is_drawn(path) or bool(
         set(words.words(path))
         & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}
     )

@@ -26,7 +26,7 @@ STORAGES: tuple[Storage, ...] = (
     Storage("sqlalchemy", ("sqlalchemy", "sqlmodel")),
     Storage("postgres", ("psycopg", "psycopg2", "psycopg_pool", "asyncpg", "pg", "postgres", "pg-promise")),
     Storage("mysql", ("pymysql", "aiomysql", "mysql", "mysql2")),
-    Storage("redis", ("redis", "ioredis", "aioredis", "@upstash/redis", "redisvl", "valkey")),
+    Storage("redis", ("redis", "ioredis", "aioredis", "@upstash/redis", "redisvl", "valkey", "glide")),
     Storage("mongodb", ("pymongo", "motor", "mongodb", "mongoose")),
     Storage("dynamodb", ("@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb")),
     Storage("dynamodb", ("boto3", "aioboto3"), "direct", "dynamodb"),
@@ -59,7 +59,61 @@ STORAGES: tuple[Storage, ...] = (
     Storage("surreal", ("surrealdb",), "semantic"),
     Storage("hnswlib", ("hnswlib", "hnswlib-node"), "semantic"),
     Storage("vectra", ("vectra",), "semantic"),
+    Storage("clickhouse", ("clickhouse_connect", "clickhouse_driver", "@clickhouse/client")),
+    Storage("singlestore", ("singlestoredb",)),
+    Storage("mssql", ("pymssql", "pyodbc", "mssql", "tedious")),
+    Storage("oracle", ("oracledb", "cx_Oracle")),
+    Storage("spanner", ("google.cloud.spanner", "@google-cloud/spanner")),
+    Storage("convex", ("convex",)),
+    Storage("cloudflare", ("cloudflare", "@cloudflare/workers-types")),
+    Storage("dapr", ("dapr", "@dapr/dapr")),
+    Storage("lmdb", ("lmdb",)),
+    Storage("leveldb", ("plyvel", "level", "classic-level")),
+    Storage("arangodb", ("arango", "arangojs")),
+    Storage("kuzu", ("kuzu",)),
+    Storage("falkordb", ("falkordb",)),
+    Storage("typesense", ("typesense",), "semantic"),
+    Storage("meilisearch", ("meilisearch",), "semantic"),
+    Storage("upstash", ("upstash_vector", "upstash_redis", "@upstash/vector"), "semantic"),
+    Storage("astra", ("astrapy", "@datastax/astra-db-ts"), "semantic"),
+    Storage("turbopuffer", ("turbopuffer", "@turbopuffer/turbopuffer"), "semantic"),
+    Storage("s3vectors", ("@aws-sdk/client-s3vectors",), "semantic"),
+    Storage("sqlite_vec", ("sqlite_vec", "sqlite-vec", "sqlite_vss"), "semantic"),
+    Storage("vespa", ("vespa", "pyvespa"), "semantic"),
+    Storage("marqo", ("marqo",), "semantic"),
+    Storage("azure_search", ("azure.search", "@azure/search-documents"), "semantic"),
+    Storage("vertex_ai", ("vertexai.rag", "google.cloud.aiplatform"), "semantic"),
 )
+
+# Other spellings of one technology, for reading what people wrote by hand.
+SYNONYMS: dict[str, str] = {
+    "chromadb": "chroma", "mem0": "mem0_cloud", "zep": "zep_cloud", "surrealdb": "surreal", "lance": "lancedb",
+    "qdrant_edge": "qdrant", "gcs": "google_cloud_storage", "gcs_json": "google_cloud_storage",
+    "json_file": "json_files",
+    "jsonl_file": "json_files", "jsonl_files": "json_files", "markdown_file": "markdown_files", "oracledb": "oracle",
+    "cloudflare_d1": "cloudflare", "cloudflare_kv": "cloudflare", "vectorize": "cloudflare", "upstash_redis": "upstash",
+    "upstash_vector": "upstash", "libsql_vector": "libsql", "sqlite_memory": "sqlite", "valkey": "redis",
+    "vertex_ai_rag": "vertex_ai", "vertex_ai_sessions": "vertex_ai", "agent_state_dict": "python_dict",
+    "postgresql": "postgres", "mongo": "mongodb", "elastic": "elasticsearch",
+}  # fmt: skip
+
+
+def canonical(name: str) -> str:
+    """The one name of a technology, however it is spelled."""
+    return SYNONYMS.get(name, name)
+
+
+def storages_of(packages: set[str]) -> dict[str, str]:
+    """The storages that these distributions bring, each with the distribution."""
+    found: dict[str, str] = {}
+    for package in sorted(packages):
+        plain = package.lower().removesuffix("-binary").removesuffix("-client").removesuffix("-python")
+        spellings = (package, plain, plain.replace("-", "_"), plain.replace("-", "."))
+        for storage in STORAGES:
+            if not storage.needs_text and any(is_module(s, storage.modules) for s in spellings):
+                found.setdefault(storage.name, package)
+    return found
+
 
 # Modules whose import means a way of counting tokens.
 COUNTERS: dict[str, tuple[str, ...]] = {

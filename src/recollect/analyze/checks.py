@@ -11,13 +11,19 @@ from recollect.analyze.findings import Finding
 _CUTTING = ("fifo_message_count", "token_window", "importance_scoring")
 
 
+HOLDS, FAILS, CANNOT_TELL = "holds", "fails", "cannot tell"
+# Mechanisms that keep the number of messages or tokens of the history below a bound.
+_BOUNDING = ("fifo_message_count", "token_window", "summarization", "vector_swap", "provider_managed")
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A property a framework should have."""
+    """A property a framework should have; `find` yields why it does not, or why one cannot tell."""
 
     id: str
     says: str
     find: Callable[[Analysis], Iterator[tuple[str, str]]]
+    doubt: Callable[[Analysis], str] = lambda _: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +35,31 @@ class Failure:
     where: str
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check says about one framework: it holds, it fails, or one cannot tell."""
+
+    rule: str
+    status: str
+    message: str = ""
+    where: tuple[str, ...] = ()
+
+
+def _bounding(analysis: Analysis) -> list[Finding]:
+    return [f for f in analysis.eviction if f.subject == "history" and f.strategy in _BOUNDING]
+
+
 def _unbounded(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    history = [f for f in analysis.eviction if f.subject == "history" and f.default_on and f.strategy != "reset"]
-    if not history:
-        optional = [f for f in analysis.eviction if f.subject == "history" and f.strategy != "reset"]
-        hint = f"; optional: {', '.join(sorted({f.strategy for f in optional}))}" if optional else ""
+    history = _bounding(analysis)
+    if not any(f.default_on for f in history):
+        hint = f"; optional: {', '.join(sorted({f.strategy for f in history}))}" if history else ""
         yield f"nothing bounds the history unless the user asks for it{hint}", ""
+
+
+def _perhaps_bounded(analysis: Analysis) -> str:
+    """Something bounds the history, and the code does not show whether it is on without being asked for."""
+    unsure = [f for f in _bounding(analysis) if not f.default_on and not f.default_sure]
+    return f"{unsure[0].symbol} may be on by default ({_where(unsure[0])})" if unsure else ""
 
 
 def _orphans(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -74,26 +99,49 @@ def _forgetful(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "nothing is kept after the process ends", ""
 
 
+def _nothing_seen(analysis: Analysis) -> str:
+    """Without any call of a model in sight, what is missing may be elsewhere."""
+    return "" if analysis.world.model_depth else "no call of a language model was found"
+
+
 def _where(finding: Finding) -> str:
     return f"{finding.path}:L{finding.line}"
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("unbounded-history", "the history is bounded by default", _unbounded),
+    Check("unbounded-history", "the history is bounded by default", _unbounded, _perhaps_bounded),
     Check("orphaned-tool-pairs", "every cut of the history minds tool calls and their results", _orphans),
-    Check("no-token-counting", "tokens are counted somehow", _uncounted),
+    Check("no-token-counting", "tokens are counted somehow", _uncounted, _nothing_seen),
     Check("estimate-only", "tokens are not only estimated from lengths", _estimated),
-    Check("no-overflow-handling", "something happens when the context is full", _unhandled),
+    Check("no-overflow-handling", "something happens when the context is full", _unhandled, _nothing_seen),
     Check("dead-eviction", "no eviction code is unused", _dead),
     Check("no-persistent-tier", "something is kept after the process ends", _forgetful),
 )
 
 
+def verdicts(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Verdict]:
+    """Every check with its answer, in the order of the table."""
+    found: list[Verdict] = []
+    for check in CHECKS:
+        if only and check.id not in only:
+            continue
+        against = list(check.find(analysis))
+        doubt = check.doubt(analysis) if against else ""
+        if not against:
+            found.append(Verdict(check.id, HOLDS))
+        elif doubt:
+            found.append(Verdict(check.id, CANNOT_TELL, doubt))
+        else:
+            where = tuple(w for _, w in against if w)
+            found.append(Verdict(check.id, FAILS, against[0][0], where))
+    return found
+
+
 def failures(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Failure]:
-    """The checks that do not hold, in the order of the table."""
+    """The checks that fail, one entry per place."""
     return [
-        Failure(check.id, message, where)
-        for check in CHECKS
-        if not only or check.id in only
-        for message, where in check.find(analysis)
+        Failure(v.rule, v.message, where)
+        for v in verdicts(analysis, only)
+        if v.status == FAILS
+        for where in (v.where or ("",))
     ]

@@ -71,8 +71,7 @@ def goes_to_context(case: Case) -> bool:
         return True
     if case.effect.flow != "prompt":
         return False
-    rendered_window = "message_count" in case.effect.guards and words.place_likeness(case.function.path) > 0
-    return rendered_window or case.world.model_depth.get(case.function.key, 9) <= 1
+    return "message_count" in case.effect.guards or case.world.model_depth.get(case.function.key, 9) <= 1
 
 
 @condition
@@ -231,7 +230,10 @@ def drops_old_part(case: Case) -> bool:
 @condition
 def rewrites_content(case: Case) -> bool:
     """The function replaces what messages say; it leaves none of them out."""
-    return any(e.kind in ("content", "condensed", "shortened") for e in case.function.effects)
+    return any(
+        e.kind in ("condensed", "shortened", "offload") or (e.kind == "content" and e.marks - {"call", "copied"})
+        for e in case.function.effects
+    )
 
 
 @condition
@@ -425,49 +427,15 @@ def refills(case: Case) -> bool:
 
 
 @condition
-def explicit_entry(case: Case) -> bool:
-    """The function is a command named for clearing."""
-    found = set(words.words(case.function.name))
-    place = set(words.words(case.function.path.rpartition("/")[2])) | set(words.words(case.function.symbol))
-    return bool(found & {"clear", "reset", "new", "drop", "forget", "wipe", "delete", "clean"}) and bool(
-        place & {"command", "commands", "cmd", "slash", "cli", "repl"}
-    )
-
-
-@condition
-def handles_results(case: Case) -> bool:
-    """The function or its class is about tool results or outputs."""
-    return bool(set(words.words(case.function.symbol)) & {"tool", "result", "results", "output", "outputs", "offload"})
-
-
-@condition
 def dedup_words(case: Case) -> bool:
     """Names in the function speak of outdated or duplicate content."""
     return "dedup_words" in case.function.marks
 
 
 @condition
-def shortens_for_model(case: Case) -> bool:
-    """What is shortened is a tool's result, an observation, a command's output or a message."""
-    found = set(words.words(case.function.symbol)) | {w for p in case.function.params for w in words.words(p.name)}
-    named = set(words.words(case.function.name)) & {
-        "truncate",
-        "limit",
-        "shorten",
-        "clip",
-        "trim",
-        "mask",
-        "elide",
-        "cap",
-    }
-    what = found & {"tool", "result", "results", "output", "observation", "content", "message", "command", "response"}
-    return bool(named) and bool(what) and bool(case.function.guards)
-
-
-@condition
-def aside_place(case: Case) -> bool:
-    """The file is telemetry, logging or user interface."""
-    return words.is_aside_place(case.function.path)
+def drawn(case: Case) -> bool:
+    """The file draws a user interface."""
+    return words.is_drawn(case.function.path)
 
 
 @condition

@@ -7,6 +7,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from recollect.analyze.catalog import storages_of
+from recollect.analyze.manifests import Manifest, read_manifests
+
 LANGUAGES = {
     ".py": "python", ".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx",
     ".js": "javascript", ".jsx": "javascript", ".mjs": "javascript", ".cjs": "javascript",
@@ -41,14 +44,8 @@ _ASIDE_NAME = re.compile(
     r"|(\.d\.[cm]?ts$)|(\.min\.js$)|(\.config\.[cm]?[jt]s$)|(^setup\.py$)|(_pb2(_grpc)?\.py$)"
 )
 
-# Packages (not folders inside one) that host or extend a framework without being it.
-_HOST_SEGMENTS = {
-    "apps", "app", "frontend", "gui", "ui", "webview", "webview-ui", "web", "desktop", "studio", "dashboard",
-    "extensions", "extension", "vscode", "client", "clients", "plugins", "plugin", "integrations", "integration",
-    "partners", "community", "contrib", "addons", "connectors", "templates", "deployers", "mcp", "devtools",
-    "enterprise", "server-adapters", "observability", "auth", "voice", "speech", "evals", "explorations",
-}  # fmt: skip
-_HOST_WORDS = {"integrations", "integration", "studio", "vscode", "webview", "bench", "playground", "cli", "ui"}
+# A folder with more packages than this holds adapters; those nobody else in the checkout needs are set aside.
+_CROWD = 12
 _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "package.json")
 
 
@@ -70,6 +67,7 @@ class Checkout:
     sources: list[Source] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    manifests: list[Manifest] = field(default_factory=list)
     aside: dict[str, int] = field(default_factory=dict)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     aside_paths: list[str] = field(default_factory=list)
@@ -82,7 +80,8 @@ def discover(root: Path) -> Checkout:
     manifests: list[str] = []
     _walk(root, "", checkout, found, manifests)
     checkout.packages = sorted(manifests) or [""]
-    checkout.hosts = _hosts(checkout.packages, [path for path, _, _ in found])
+    checkout.manifests = read_manifests(root, checkout.packages)
+    checkout.hosts = _hosts(checkout.manifests, [path for path, _, _ in found])
     hosts = tuple(host + "/" for host in checkout.hosts)
     total = 0
     for path, language, size in found:
@@ -155,27 +154,21 @@ def _owner(path: str, packages: list[str]) -> str:
     return best
 
 
-def _hosts(packages: list[str], paths: list[str]) -> list[str]:
-    """Packages that are applications or integrations, unless nothing else would be left."""
-    if len(packages) < 3:
-        return []
-    hosts = [p for p in packages if p and (_is_host(p) or _is_one_of_many(p, packages))]
-    prefixes = tuple(h + "/" for h in hosts)
-    left = sum(1 for path in paths if not path.startswith(prefixes))
-    return hosts if left >= 10 else []
-
-
-def _is_host(package: str) -> bool:
-    segments = package.lower().split("/")
-    words = set(re.split(r"[-_]", segments[-1]))
-    return any(s in _HOST_SEGMENTS for s in segments) or bool(words & _HOST_WORDS) or "-integrations" in segments[0]
-
-
-def _is_one_of_many(package: str, packages: list[str]) -> bool:
-    """One of a crowd of sibling packages whose names share a prefix: `x-llms-a`, `x-llms-b`, …"""
-    parent, _, name = package.rpartition("/")
-    stem = re.split(r"[-_]", name)[0]
-    crowd = [
-        p for p in packages if p.rpartition("/")[0] == parent and re.split(r"[-_]", p.rpartition("/")[2])[0] == stem
+def _hosts(manifests: list[Manifest], paths: list[str]) -> list[str]:
+    """Packages of a crowd that no other package needs and that bring no storage, unless nothing else would be left."""
+    crowds: dict[str, int] = {}
+    for manifest in manifests:
+        parent = manifest.folder.rpartition("/")[0]
+        crowds[parent] = crowds.get(parent, 0) + 1
+    needed = {n for m in manifests for n in m.needs | m.offers}
+    hosts = [
+        m.folder
+        for m in manifests
+        if m.folder
+        and crowds[m.folder.rpartition("/")[0]] > _CROWD
+        and m.name not in needed
+        and not storages_of(m.needs | m.offers)
     ]
-    return parent != "" and len(crowd) > 12
+    prefixes = tuple(h + "/" for h in hosts)
+    left = sum(1 for path in paths if not path.startswith(prefixes)) if hosts else len(paths)
+    return hosts if left >= 10 else []

@@ -7,6 +7,7 @@ import re
 from recollect.analyze import words
 from recollect.analyze.flow import Scope
 from recollect.analyze.guards import Guards
+from recollect.analyze.origins import MODEL, Origins
 from recollect.analyze.records import Effect
 from recollect.analyze.syntax import Node, dotted, last_name, spelled, walk
 
@@ -14,12 +15,13 @@ from recollect.analyze.syntax import Node, dotted, last_name, spelled, walk
 class EffectBase:
     """One function's names, guards and the effects found so far."""
 
-    def __init__(self, scope: Scope, guards: Guards, strings: dict[str, str]) -> None:
+    def __init__(self, scope: Scope, guards: Guards, strings: dict[str, str], origins: Origins) -> None:
         self.scope = scope
         self.guards = guards
         self.strings = strings
+        self.origins = origins
         self.found: list[Effect] = []
-        self.model_names = self._model_names()
+        self.model_names = {n.rpartition(".")[2] for n, made in origins.names.items() if MODEL in made}
         self.summary_names = self._summary_names()
         self.shortened_names = {
             n.kids[0].text
@@ -27,7 +29,16 @@ class EffectBase:
             if n.kind == "assign" and n.kids[0].kind == "name" and self.marker(n.kids[1]) == "shortened"
         }
 
-    def _add(self, kind: str, node: Node, subject: Node, likeness: int, flow: str = "", *marks: str) -> None:
+    def _add(
+        self,
+        kind: str,
+        node: Node,
+        subject: Node,
+        likeness: int,
+        flow: str = "",
+        *marks: str,
+        fed: frozenset[str] = frozenset(),
+    ) -> None:
         self.found.append(
             Effect(
                 kind,
@@ -38,25 +49,9 @@ class EffectBase:
                 flow,
                 self.guards.of.get(id(node), ()),
                 frozenset(marks),
+                fed,
             )
         )
-
-    def _model_names(self) -> set[str]:
-        """Local names that hold something a language model said."""
-        names: set[str] = set()
-        for _ in range(2):
-            for node in self.scope.nodes:
-                if node.kind != "assign" or node.text != "=" or len(node.kids) != 2:
-                    continue
-                value = node.kids[1]
-                from_model = any(
-                    (k.kind == "call" and words.is_model_call(dotted(k.kids[0])))
-                    or (k.kind == "name" and k.text in names)
-                    for k in walk(value)
-                )
-                if from_model:
-                    names.update(k.text for k in walk(node.kids[0]) if k.kind in ("name", "attr") and k.text != "self")
-        return names
 
     def _summary_names(self) -> set[str]:
         """Local names that hold a summary or something made from one."""

@@ -6,61 +6,267 @@ import re
 
 from recollect.analyze import words
 from recollect.analyze.effect_base import EffectBase
-from recollect.analyze.syntax import Node, dotted
+from recollect.analyze.flow import unwrapped
+from recollect.analyze.syntax import Node, arguments, dotted, last_name, walk
 from recollect.analyze.words import bag
 
-_HIDDEN = re.compile(r"masked|omitted|truncated|redacted|elided|cleared|removed", re.I)
-_CUT = re.compile(r"truncated|head|tail|preview|prefix", re.I)
-_NOTICE = re.compile(r"notice|marker|ellipsis|suffix|truncat.*(message|text|note)", re.I)
-_PUTTING = bag("put store save write write_text write_bytes upload writeFile set")
+_FIELDS = bag(
+    "content contents text output result parts value response data observation body payload outputs stdout stderr "
+    "tool_result tool_output toolresult message_content original_content result_for_assistant"
+)
+_ONE_WORDS = bag("message msg entry event turn step part block node item chunk observation m e result output response")
+_ONE_TYPES = re.compile(
+    r"\b\w*(Message|Msg|Content|Part|Event|Turn|Step|Block|Observation|ToolResult|Result|Item)\w*\b"
+)
+_COPYING = bag("copy deepcopy model_copy clone structuredclone replace _replace evolve with_content dict cast")
+_WRITING = bag(
+    "write_text write_bytes writefile writefilesync outputfile put_object upload upload_file upload_blob writetextfile "
+    "write_file awrite awrite_text awrite_bytes upload_text save_text save_file savefile"
+)
+_PUTTING = bag("put store save write set upload create awrite asave aput add")
+_KEEPERS = bag(
+    "storage store artifact artifacts files fs offload blob backend filesystem workspace sandbox bucket cache file disk"
+)
+_SAVED = re.compile(
+    r"\b(sav(ed|ing)|stored|written|wrote|offload\w*|persist\w*|moved|spill\w*|retriev\w*|artifact|full "
+    r"(output|result|content|"
+    r"text|response|log|version)|complete (output|result)|read (it|the file)|see )\b",
+    re.I,
+)
+_MEASURES = bag("len count size length")
 
 
 class ContentEffects(EffectBase):
     """Finds content that is shortened, hidden or stored elsewhere."""
+
+    def prepare_content(self) -> None:
+        """Learn which names hold one message or a part of one, and which hold a shortened text."""
+        self.ones = set(self.scope.elements)
+        for name, annotation in self.scope.params.items():
+            listed = words.LIST_TYPES.search(annotation)
+            one = bool(set(words.words(name)[-1:]) & _ONE_WORDS) and not listed
+            if one and (not annotation or _ONE_TYPES.search(annotation)):
+                self.ones.add(name)
+        self.cut_names: set[str] = set()
+        for _ in range(2):
+            for node in self.scope.nodes:
+                if node.kind != "assign" or node.kids[0].kind != "name" or node.text not in ("=", "+="):
+                    continue
+                target, value = node.kids
+                if self._is_one(value):
+                    self.ones.add(target.text)
+                if self.text_cuts(value) or (value.kind == "call" and self._joined_cut(value)):
+                    self.cut_names.add(target.text)
+
+    def _is_one(self, value: Node) -> bool:
+        """Is a value one message: picked from a list, or a copy of such a one?"""
+        if value.kind == "name":
+            return value.text in self.ones
+        if value.kind == "index":
+            return self.scope.likeness(value.kids[0]) > 1 and value.kids[1].kind != "str"
+        if value.kind == "dict":
+            return any(k.kind == "spread" and self._is_one(k.kids[0]) for k in value.kids)
+        if value.kind == "call" and last_name(value.kids[0]).lower() in _COPYING:
+            inner = value.kids[1:] or []
+            owner = value.kids[0].kids[0] if value.kids[0].kind == "attr" else None
+            return any(self._is_one(k) for k in inner[:1]) or (owner is not None and self._is_one(owner))
+        return False
+
+    def text_cuts(self, value: Node) -> list[Node]:
+        """The places in a value where a text is cut to a length."""
+        return [k for k in walk(value) if self._is_text_cut(k)]
+
+    def _is_text_cut(self, node: Node) -> bool:
+        if node.kind != "slice" or node.text == "step" or self.scope.likeness(node.kids[0]) > 0:
+            return False
+        low, high = node.kids[1:3]
+        bounds = [b for b in (low, high) if b.kind not in ("none",) and b.text != "0"]
+        if not bounds:
+            return False
+        return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
+
+    def _joined_cut(self, value: Node) -> bool:
+        return last_name(value.kids[0]) in ("join", "concat") and bool(self.text_cuts(value))
+
+    def shrunk(self, value: Node) -> list[str]:
+        """How a value is less than what it replaces: `marker`, `cut`, `const`, `blanked`, `call`, or nothing."""
+        marks: list[str] = []
+        told = self.marker(value)
+        if told:
+            marks.append(told)
+        if self.text_cuts(value) or any(k.kind == "name" and k.text in self.cut_names for k in walk(value)):
+            marks.append("cut")
+        if self._is_constant(value):
+            marks.append("const")
+        for item in walk(value):
+            blanks = item.kind == "call" and last_name(item.kids[0]) in ("sub", "replace", "replaceAll")
+            if blanks and any(k.kind == "str" and k.text == "" for k in item.kids[1:]):
+                marks.append("blanked")
+            if item.kind == "call" and not last_name(item.kids[0])[:1].isupper():
+                marks.append("call")
+            if item.kind == "name" and any(o.startswith("call:") for o in self.origins.names.get(item.text, ())):
+                marks.append("call")
+        return list(dict.fromkeys(marks))
+
+    def _is_constant(self, value: Node) -> bool:
+        """A text that says nothing of what was there: a literal, or one that only tells its size."""
+        if value.kind == "str":
+            return len(value.text) >= 8
+        if value.kind == "name":
+            return value.text.isupper() and len(value.text) > 3
+        if value.kind == "list" and len(value.kids) == 1:
+            return self._is_constant(value.kids[0])
+        if value.kind == "dict":
+            texts = [
+                p.kids[0] for p in value.kids if p.kind == "pair" and p.text in ("text", "content", "output") and p.kids
+            ]
+            return bool(texts) and all(self._is_constant(t) for t in texts)
+        return False
 
     def _content(self, node: Node, target: Node, value: Node) -> None:
         """Content of one message replaced by a marker or a shortened text."""
         field = target.text if target.kind == "attr" else ""
         if target.kind == "index" and target.kids[1].kind == "str":
             field = target.kids[1].text
+        if field.lower() not in _FIELDS or node.text != "=":
+            return
         owner = target.kids[0] if target.kids else target
         root = dotted(owner).split(".")[0]
-        if target.kind == "name" and target.text in ("result", "output", "observation", "content"):
-            told = value.kind in ("str", "fstr") and _HIDDEN.search(value.text)
-            if node.text == "=" and (told or (value.kind == "name" and value.text == "marker")):
-                self._add("content", node, target, 2, "stored", "marker")
+        if root == "self" or (owner.kind == "name" and owner.text == "this"):
             return
-        if field not in ("content", "text", "output", "result", "parts", "value", "response", "data"):
+        if root in self.ones or self.scope.likeness(owner) > 0:
+            marks = self.shrunk(value)
+            if marks:
+                self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
+
+    def _looped(self, node: Node) -> list[str]:
+        return ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
+
+    def _said_instead(self, node: Node, target: Node, value: Node) -> None:
+        """`result = "[left out]"` where the same name held what a call gave."""
+        if target.kind != "name" or node.text != "=" or target.text.lower() not in _FIELDS:
             return
-        if root in self.scope.elements or self.scope.likeness(owner) > 0 or words.words(root)[-1:] == ("message",):
-            mark = self.marker(value)
-            if mark:
-                self._add("content", node, target, 2, "stored", mark)
+        held = any(o.startswith("call:") for o in self.origins.names.get(target.text, ()))
+        named = words.words(target.text)[-1] in ("result", "results", "output", "outputs", "observation", "response")
+        said = value.kind == "str" and value.text.startswith(("[", "<", "("))
+        if held and named and (said or (value.kind in ("str", "fstr") and self.marker(value))):
+            self._add("content", node, target, 2, "stored", "const", "instead")
 
     def _copied_content(self, node: Node) -> None:
         """`{ ...block, content: shortened }`: a copy of a message whose content was cut."""
         if not any(k.kind == "spread" for k in node.kids):
             return
         for pair in node.kids:
-            if pair.kind == "pair" and pair.text in ("content", "text", "output", "result", "parts") and pair.kids:
+            if pair.kind == "pair" and pair.text.lower() in _FIELDS and pair.kids:
                 value = pair.kids[0]
-                if self.marker(value) or (value.kind == "name" and value.text in self.shortened_names):
-                    self._add("content", pair, value, 2, self.scope.flow(node), "copied")
+                marks = self.shrunk(value)
+                one = any(k.kind == "spread" and self._is_one(_root(k.kids[0])) for k in node.kids)
+                if marks:
+                    likeness = 2 if one else 1 + self.scope.place
+                    flow, fed = self.scope.flow(node), self.origins.of(value)
+                    self._add("content", pair, value, likeness, flow, "copied", *marks, *self._looped(pair), fed=fed)
                     return
 
-    def _shortened(self, node: Node) -> None:
-        """A text built of a head, a marker and perhaps a tail."""
-        if node.text != "+" or (around := self.scope.parent(node)) is None or around.kind == "bin":
+    def _copied_by_call(self, node: Node) -> None:
+        """`message.model_copy(update={"content": short})`, `replace(message, content=short)`."""
+        if last_name(node.kids[0]).lower() not in _COPYING or not self._is_one(node):
             return
-        pieces = _flat(node)
-        cut = [p for p in pieces if p.kind == "slice" or (p.kind == "name" and _CUT.search(p.text))]
-        says = [
-            p for p in pieces
-            if (p.kind in ("str", "fstr") and words.MARKER.search(p.text))
-            or (p.kind in ("name", "attr") and _NOTICE.search(p.text))
+        pairs = [(k, v) for k, v in arguments(node) if k]
+        for _, value in list(arguments(node)):
+            if value.kind == "dict":
+                pairs.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
+        for key, value in pairs:
+            if key.lower() in _FIELDS and (marks := self.shrunk(value) or self._held_elsewhere(value)):
+                flow = self.scope.flow(node)
+                self._add("content", node, value, 2, flow, "copied", *marks, fed=self.origins.of(value))
+                return
+
+    def _held_elsewhere(self, value: Node) -> list[str]:
+        """A field of the object itself put in place of the content: a placeholder that was configured."""
+        return ["const"] if value.kind == "attr" and dotted(value.kids[0]) in ("self", "this") else []
+
+    def _masking_loop(self, node: Node) -> None:
+        """A loop that copies a list of messages, some of them as they are and some with less in them."""
+        if node.kind != "for" or self.scope.likeness(unwrapped(node.kids[1])) == 0:
+            return
+        names = {k.text for k in walk(node.kids[0]) if k.kind == "name"}
+        added = [
+            n for n in walk(node.kids[-1])
+            if n.kind == "call" and last_name(n.kids[0]) in ("append", "push", "unshift") and len(n.kids) == 2
         ]  # fmt: skip
+        whole = any(n.kids[1].kind == "name" and n.kids[1].text in names for n in added)
+        for item in added:
+            value = item.kids[1]
+            if value.kind not in ("call", "dict"):
+                continue
+            pairs = arguments(value) if value.kind == "call" else [(p.text, p.kids[0]) for p in value.kids if p.kids]
+            texts = [
+                v for k, v in pairs if (not k or k.lower() in _FIELDS) and v.kind in ("str", "fstr", "name", "attr")
+            ]
+            marked = any(self.marker(t) == "marker" for t in texts)
+            if marked or (whole and any(self._is_constant(t) for t in texts)):
+                self._add("content", item, node.kids[1], 2, "returned", "marker", "copied", "in_loop")
+                return
+
+    def _shortened(self, node: Node) -> None:
+        """A text built of a head, a notice and perhaps a tail."""
+        if node.kind == "bin" and node.text != "+":
+            return
+        if (around := self.scope.parent(node)) is None or (around.kind == "bin" and around.text == "+"):
+            return
+        pieces = list(node.kids) if node.kind == "fstr" else _flat(node)
+        cut = [p for p in pieces if self.text_cuts(p) or (p.kind == "name" and p.text in self.cut_names)]
+        says = [p for p in pieces if p.kind in ("str", "fstr") and len(p.text.strip()) >= 3]
+        says += [p for p in pieces if p.kind in ("name", "attr") and p.text.isupper()]
+        if node.kind == "fstr" and len(node.text.strip()) >= 3:
+            says.append(node)
         if cut and says:
-            self._add("shortened", node, cut[0], 0, self.scope.flow(node))
+            inside = [c for p in cut for c in self.text_cuts(p)]
+            subject = inside[0].kids[0] if inside else cut[0]
+            told = ["marker"] if self.marker(node) == "marker" else []
+            flow = self.scope.flow(node)
+            if node.kind == "fstr" and flow == "prompt":
+                flow = "read"
+            self._add("shortened", node, subject, 0, flow, *told, fed=self.origins.of(node))
+
+    def shortens_text(self) -> bool:
+        """Does the function give back a text it was given, cut to a length?"""
+        given = {
+            p for p, a in self.scope.params.items() if a in ("", "str", "string", "unknown", "any", "Any") or "str" in a
+        }
+        for node in self.scope.nodes:
+            if node.kind != "return":
+                continue
+            values = [node.kids[0]] if node.kids else []
+            names = {k.text for v in values for k in walk(v) if k.kind == "name"} & self.cut_names
+            cuts = [c for v in values for c in self.text_cuts(v)]
+            cuts += [
+                c for n in self.scope.nodes
+                if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text in names
+                for c in self.text_cuts(n.kids[1])
+            ]  # fmt: skip
+            if any(self._from_given(c.kids[0], given) for c in cuts):
+                return True
+        return False
+
+    def _from_given(self, text: Node, given: set[str]) -> bool:
+        return any(o[6:] in given for o in self.origins.of(text) if o.startswith("param:"))
+
+    def writes_text(self) -> Node | None:
+        """The call that writes what the function was given to a file or store."""
+        for node in self.scope.nodes:
+            if node.kind != "call" or len(node.kids) < 2:
+                continue
+            name = last_name(node.kids[0]).lower()
+            owner = set(words.words(dotted(node.kids[0]).rpartition(".")[0]))
+            kept = (
+                name in _WRITING
+                or (name in _PUTTING and bool(owner & _KEEPERS))
+                or (name == "write" and bool(owner & {"f", "file", "fh", "fp", "handle", "out"}))
+            )
+            if kept and any(o.startswith(("param:", "call:")) for a in node.kids[1:] for o in self.origins.of(a)):
+                return node
+        return None
 
     def _provider(self, node: Node, keywords: list[tuple[str, Node]]) -> None:
         for key, value in keywords:
@@ -70,18 +276,38 @@ class ContentEffects(EffectBase):
                 self._add("provider", node, value, 1, "model")
 
     def _offload(self) -> None:
-        """A result written to a store, with a preview or reference put where it was."""
-        names = {n.text.lower() for n in self.scope.nodes if n.kind in ("name", "attr")}
-        left = any({"preview", "placeholder", "reference", "references"} & set(words.words(n)) for n in names)
-        tools = any({"tool", "result", "results"} & set(words.words(n)) for n in names)
-        if not (left and tools):
-            return
-        for node in self.scope.nodes:
-            if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in _PUTTING:
-                owner = set(words.words(dotted(node.kids[0].kids[0])))
-                if owner & {"storage", "store", "artifact", "artifacts", "files", "fs", "offload", "blob", "backend"}:
-                    self._add("offload", node, node.kids[0].kids[0], 1, "stored")
-                    return
+        """A text kept elsewhere, with a note left where it was: what was written, and a text that says so."""
+        notes = [
+            n for n in self.scope.nodes
+            if n.kind in ("fstr", "str") and len(n.text) > 8 and _SAVED.search(n.text) and not
+            _logged(self.scope.parent(n))
+        ]  # fmt: skip
+        told = [
+            n for n in notes if n.kind == "fstr" or (p := self.scope.parent(n)) is None or p.kind in ("bin", "list")
+        ]
+        written = self.writes_text()
+        if told and written is not None:
+            self._add("offload", written, written.kids[0], 1, "stored", "noted", fed=self.origins.of(written))
+        elif told:
+            self._add("offload", told[0], told[0], 1, self.scope.flow(told[0]), "noted", "through_helper")
+        elif written is not None and self.cut_names:
+            self._add("offload", written, written.kids[0], 1, "stored", "preview", fed=self.origins.of(written))
+
+
+def _logged(around: Node | None) -> bool:
+    """Is a text said to a log or raised, rather than kept?"""
+    if around is None:
+        return False
+    if around.kind == "raise":
+        return True
+    name = dotted(around.kids[0]).lower() if around.kind == "call" and around.kids else ""
+    return bool(re.search(r"log|warn|debug|print|error|info|exception|console", name))
+
+
+def _root(node: Node) -> Node:
+    while node.kind == "attr" and node.kids:
+        node = node.kids[0]
+    return node
 
 
 def _flat(node: Node) -> list[Node]:

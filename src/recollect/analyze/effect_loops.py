@@ -14,7 +14,6 @@ class LoopEffects(EffectBase):
         if node.kind == "while":
             self._trim_loop(node)
         self._fill_loop(node)
-        self._masking_loop(node)
 
     def _trim_loop(self, node: Node) -> None:
         """`while tokens > limit:` with something taken away inside."""
@@ -106,6 +105,8 @@ class LoopEffects(EffectBase):
                 marks.append("for_summary")
         if gathered:
             marks.append("gathers")
+            if all(len(g.kids) > 1 and _is_id(g.kids[-1]) for g in gathered):
+                marks.append("ids_only")
         self._add("token_fill", line, subject, self.scope.likeness(subject), fate, *marks)
 
     def _counts_down(self, body: Node) -> bool:
@@ -150,15 +151,8 @@ class LoopEffects(EffectBase):
             for k in walk(body)
         )
 
-    def _masking_loop(self, node: Node) -> None:
-        """A loop that copies a list of messages, some of them as placeholders."""
-        if node.kind != "for" or self.scope.likeness(node.kids[1]) == 0:
-            inner = node.kids[1] if node.kind == "for" else node.kids[0]
-            if not any(self.scope.likeness(k) > 1 for k in inner.kids):
-                return
-        for item in walk(node.kids[-1]):
-            if item.kind == "call" and last_name(item.kids[0]) == "append" and len(item.kids) == 2:
-                value = item.kids[1]
-                if value.kind in ("call", "dict") and self.marker(value) == "marker":
-                    self._add("content", item, node.kids[1], 2, "returned", "marker", "copied")
-                    return
+
+def _is_id(value: Node) -> bool:
+    """`message.id`, `call.tool_call_id`, or an index: it names a message and is none."""
+    last = words.words(last_name(value))[-1:]
+    return value.kind in ("attr", "index", "name") and last in (("id",), ("ids",), ("index",), ("idx",), ("i",))

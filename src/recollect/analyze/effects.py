@@ -6,7 +6,9 @@ import re
 
 from recollect.analyze import words
 from recollect.analyze.effect_content import ContentEffects
+from recollect.analyze.effect_lists import ListEffects
 from recollect.analyze.effect_loops import LoopEffects
+from recollect.analyze.effect_summaries import SummaryEffects, parts_of
 from recollect.analyze.flow import unwrapped
 from recollect.analyze.records import Effect
 from recollect.analyze.syntax import Node, arguments, dotted, last_name, walk
@@ -18,26 +20,39 @@ _REMOVED = re.compile(
 )
 _NEWEST_ROWS = re.compile(r"order\s+by\s.*\bdesc\b.*\blimit\s*(\?|:|%|\$|$|\{)", re.I | re.S)
 _ROWS_OF = re.compile(r"\b(\w*messages?|\w*history|\w*conversations?|\w*turns|\w*events)\b", re.I)
-_CLEARING = bag("clear reset delete_messages clear_messages clear_memory clear_history reset_messages "
-                      "clear_chat_history reset_history delete_all clearmessages clearhistory")  # fmt: skip
-_REFILLING = bag(
-    "append extend insert add set put push update_memory add_message add_messages set_messages write_record "
-    "write_records save add_user_message add_ai_message append_message record_message replace_messages set_history "
-    "sethistory addmessage addhistory update aadd_messages aset put_messages"
-)
-
 _TRIMMER = re.compile(
     r"^_?a?(trim|truncate|prune|fit)(_?(chat|conversation|llm))?(_?(messages|history|context))?$", re.I
+)
+_VECTOR = bag(
+    "vector vectors vectorstore vectordb embedding embeddings collection chroma qdrant pinecone faiss milvus weaviate "
+    "lancedb index retriever similarity"
+)
+_VECTOR_ADD = bag(
+    "add aadd async_add add_texts aadd_texts add_documents aadd_documents upsert insert insert_nodes add_nodes "
+    "ainsert_nodes add_embeddings"
+)
+_VECTOR_QUERY = bag(
+    "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents"
 )
 _OUT = bag("excluded hidden evicted archived forgotten compacted pruned")
 _ONE = (("message",), ("msg",), ("m",), ("turn",), ("event",))
 
 
-class Reader(ContentEffects, LoopEffects):
+def is_vector_call(callee: str) -> str:
+    """`add` or `query` for a call of a vector store, an empty string for any other."""
+    owner, _, name = callee.rpartition(".")
+    low = name.lower()
+    if set(words.words(owner)) & _VECTOR:
+        return "add" if low in _VECTOR_ADD else "query" if low in _VECTOR_QUERY else ""
+    return "add" if low in ("add_texts", "add_documents", "upsert_vectors") else ""
+
+
+class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
     """Finds the effects of one function."""
 
     def read(self) -> list[Effect]:
         """All effects, in source order."""
+        self.prepare_content()
         for node in self.scope.nodes:
             match node.kind:
                 case "slice":
@@ -52,11 +67,15 @@ class Reader(ContentEffects, LoopEffects):
                     self._returned(node)
                 case "while" | "for":
                     self._loop(node)
+                    self._kept_in_loop(node)
+                    self._masking_loop(node)
                 case "comp":
                     self._filter(node)
                 case "str" | "fstr":
                     if _NEWEST_ROWS.search(node.text) and _ROWS_OF.search(node.text):
                         self._add("query_limit", node, node, 2, "returned")
+                    if node.kind == "fstr":
+                        self._shortened(node)
                 case "bin":
                     self._shortened(node)
                 case "dict":
@@ -72,13 +91,17 @@ class Reader(ContentEffects, LoopEffects):
     def _slice(self, node: Node) -> None:
         owner, low, high = node.kids
         likeness = self.scope.likeness(owner)
-        if {"ranked", "scored", "prioritized", "rated"} & set(words.words(last_name(owner))) and high.kind != "none":
-            self._add("ranked_cut", node, owner, likeness, self.scope.flow(node))
-        if likeness == 0 or node.text == "step":
+        if likeness == 0:
+            self._sorted_cut(node, owner)
+            self._ranked_cut(node, owner, high)
+            return
+        self._ranked_cut(node, owner, high)
+        if node.text == "step":
             return
         shape = self._bounds(owner, low, high, node)
         if shape in ("", "copy", "whole"):
             return
+        self._sorted_cut(node, owner)
         flow = self.scope.flow(node)
         marks = [shape]
         if shape == "head" and (_leading_minus(high) is not None or self._names_length(high)):
@@ -93,6 +116,10 @@ class Reader(ContentEffects, LoopEffects):
             if dotted(target) == dotted(owner) or (target.kind == "index" and self.scope.likeness(target.kids[0])):
                 marks.append("back_into_itself")
         self._add("slice", node, owner, likeness, flow, *marks)
+
+    def _ranked_cut(self, node: Node, owner: Node, high: Node) -> None:
+        if {"ranked", "scored", "prioritized", "rated"} & set(words.words(last_name(owner))) and high.kind != "none":
+            self._add("ranked_cut", node, owner, self.scope.likeness(owner), self.scope.flow(node))
 
     def _bounds(self, owner: Node, low: Node, high: Node, node: Node) -> str:
         if low.kind == "none" and high.kind == "none":
@@ -160,7 +187,8 @@ class Reader(ContentEffects, LoopEffects):
             elif low == "sort":
                 self._sort(node, owner)
             elif low in ("append", "insert", "unshift") and likeness > 1 and self._carries_summary(node.kids[-1]):
-                self._add("summary_put", node, owner, likeness, self._fate(owner), "summary_value")
+                fed = self.origins.of(node.kids[-1])
+                self._add("summary_put", node, owner, likeness, self._fate(owner), "summary_value", fed=fed)
             elif low == "limit":
                 self._query(node)
         elif low in ("sorted", "nlargest", "nsmallest"):
@@ -168,12 +196,25 @@ class Reader(ContentEffects, LoopEffects):
         if low == "deque":
             self._deque(node)
         keywords = [(k, v) for k, v in arguments(node) if k]
+        self._newest_read(node)
+        self._copied_by_call(node)
+        self._vector_put(node)
         self._removal(node, keywords)
         self._provider(node, keywords)
         self._trimmer(node, name)
         self._marked_out(node, name, keywords)
-        if name == "RemoveMessage":
+        if name[:1].isupper() and words.words(name) in (
+            ("remove", "message"),
+            ("delete", "message"),
+            ("drop", "message"),
+        ):
             self._add("removal", node, node, 2, "returned")
+
+    def _vector_put(self, node: Node) -> None:
+        """Something added to a vector store."""
+        if is_vector_call(dotted(node.kids[0])) == "add":
+            likeness = max((self.scope.likeness(k) for a in node.kids[1:] for k in walk(a)), default=0)
+            self._add("vector_put", node, node.kids[0], likeness, "stored")
 
     def _trimmer(self, node: Node, name: str) -> None:
         """`trim(messages, max_tokens=…)`: whose body it is, the world knows."""
@@ -260,13 +301,12 @@ class Reader(ContentEffects, LoopEffects):
     def _assign(self, node: Node) -> None:
         target, value = node.kids[0], node.kids[1]
         self._content(node, target, value)
+        self._said_instead(node, target, value)
         self._summary_field(node, target, value)
         self._condensed_content(node, target, value)
         field = target.text if target.kind == "attr" else target.kids[1].text if target.kind == "index" else ""
         if field in _OUT and value.text.lower() == "true" and words.words(dotted(target.kids[0]))[-1:] in _ONE:
             self._add("marked_out", node, target.kids[0], 2, "stored")
-        if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self.marker(value) == "shortened":
-            self._add("content", node, target.kids[0], 2, "stored", "shortened")
         if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self._tells(value):
             owner = target.kids[0]
             self._add("rebuild", node, owner, 2, self._fate(owner), *self._tells(value))
@@ -311,9 +351,12 @@ class Reader(ContentEffects, LoopEffects):
     def _is_cut(self, value: Node) -> bool:
         """A part of a message list, here or where a name was given its value."""
         if value.kind == "slice":
-            return self.scope.likeness(value) > 1
+            small = [k for k in value.kids[1:] if k.kind == "num" and k.text in ("0", "1")]
+            fixed = len(small) == 1 and all(k.kind in ("num", "none") for k in value.kids[1:])
+            return self.scope.likeness(value) > 1 and not fixed
         if value.kind == "list" and value.text == "list":
-            return any(self._is_cut(k.kids[0]) for k in value.kids if k.kind == "spread")
+            picked = [k for k in value.kids if k.kind == "index" and self.scope.likeness(k.kids[0]) > 1]
+            return bool(picked) or any(self._is_cut(k.kids[0]) for k in value.kids if k.kind == "spread")
         if value.kind != "name":
             return False
         return any(
@@ -329,7 +372,9 @@ class Reader(ContentEffects, LoopEffects):
             if target.kind in ("attr", "slice", "index") and node.kind == "assign":
                 self._add("clear", node, target, likeness, flow)
             return
-        parts = _parts(value)
+        parts = parts_of(value)
+        if value.kind == "name" and (built := self.built(value.text)):
+            self._rebuilt(node, target, built, max(likeness, 1 + self.scope.place), flow)
         kept = [p for p in parts if self._is_kept(p)]
         fresh = [p for p in parts if self._is_fresh(p)]
         if value.kind == "name" and value.text not in self.model_names | self.summary_names:
@@ -341,18 +386,26 @@ class Reader(ContentEffects, LoopEffects):
             marks = ["model_value"] if any(self._from_model(p) for p in fresh) else []
             if any(self._tells_summary(p, self.summary_names) for p in parts):
                 marks.append("summary_value")
+            if self._precedes(parts):
+                marks.append("precedes")
             if kept or marks:
-                self._add("rebuild", node, target, max(likeness, 1 + self.scope.place), flow, *marks)
+                fed = frozenset(o for p in fresh for o in self.origins.of(p))
+                self._add("rebuild", node, target, max(likeness, 1 + self.scope.place), flow, *marks, fed=fed)
         elif likeness and persisted and self._from_model(value) and value.kind in ("name", "call", "attr"):
             self._add("rebuild", node, target, likeness, flow, "model_value")
 
-    def _is_kept(self, part: Node) -> bool:
-        inner = part.kids[0] if part.kind == "spread" else part
-        if inner.kind == "name":
-            return self.scope.likeness(inner) > 0 or bool(
-                {"tail", "recent", "remaining", "kept", "keep", "rest"} & set(words.words(inner.text))
-            )
-        return inner.kind in ("slice", "comp", "attr") and self.scope.likeness(inner) > 0
+    def _rebuilt(self, node: Node, target: Node, parts: list[Node], likeness: int, flow: str) -> None:
+        """A list filled step by step: something new first, then the part of another list that is kept."""
+        fresh = [p for p in parts if self._is_fresh(p)]
+        if fresh and self._precedes(parts):
+            fed = frozenset(o for p in fresh for o in self.origins.of(p))
+            self._add("rebuild", node, target, likeness, flow, "precedes", fed=fed)
+
+    def _precedes(self, parts: list[Node]) -> bool:
+        """Does something new stand before what is kept of a cut list? A reply always stands behind it."""
+        fresh = [at for at, part in enumerate(parts) if self._is_fresh(part)]
+        kept = [at for at, part in enumerate(parts) if self._is_cut(_inner(part))]
+        return bool(fresh and kept) and fresh[0] < kept[-1]
 
     def _is_fresh(self, part: Node) -> bool:
         inner = part.kids[0] if part.kind == "spread" else part
@@ -407,77 +460,9 @@ class Reader(ContentEffects, LoopEffects):
             if fed and found & {"search", "similar", "similarity", "retrieve", "nearest", "relevant"}:
                 self._add("recalled", node, element.kids[0], 2, self.scope.flow(node))
 
-    def _summary_field(self, node: Node, target: Node, value: Node) -> None:
-        """`self.summary = self.summarize(self.messages)`: whether it replaces them, other methods say."""
-        if target.kind != "attr" or not words.SUMMARY.search(target.text):
-            return
-        fed = any(self.scope.likeness(k) > 1 for k in walk(value) if k.kind in ("name", "attr"))
-        if fed and self._tells_summary(value, self.summary_names):
-            self._add("summary_field", node, target, 2, "stored", "summary_value")
 
-    def _condensed_content(self, node: Node, target: Node, value: Node) -> None:
-        """`message.content = compressed` in a loop over messages: each is replaced by what a model made of it."""
-        if target.kind != "attr" or target.kids[0].kind != "name" or target.kids[0].text not in self.scope.elements:
-            return
-        if {"content", "text", "output", "result"} & set(words.words(target.text)):
-            told = self._tells_summary(value, self.summary_names) or self._from_model(value)
-            if told and value.kind in ("name", "call", "attr"):
-                self._add("condensed", node, target.kids[0], 2, "stored", "summary_value")
-
-    def _summary_aside(self) -> None:
-        """A model's summary kept in a field of its own, while the list it stands for is cut to what is kept."""
-        told = [
-            n for n in self.scope.nodes
-            if n.kind == "assign" and n.kids[0].kind == "attr" and words.SUMMARY.search(n.kids[0].text)
-            and (self._from_model(n.kids[1]) or self._tells_summary(n.kids[1], self.summary_names))
-        ]  # fmt: skip
-        if not told:
-            return
-        for node in self.scope.nodes:
-            if node.kind != "assign" or node.text != "=" or node.kids[0].kind not in ("attr", "slice"):
-                continue
-            target, value = node.kids
-            like = max(self.scope.likeness(target), self.scope.likeness(value))
-            stands = like > 1 and target.kind == "attr" and not words.SUMMARY.search(target.text)
-            if stands and (self._empties(node) or any(self._is_kept(p) for p in _parts(value))):
-                self._add("rebuild", node, target, like, "replaced", "summary_value")
-                return
-
-    def _empties(self, node: Node) -> bool:
-        """`self.history = []`, or a list of what is kept put in its place."""
-        target, value = node.kids
-        empty = value.kind == "list" and not value.kids and value.text == "list"
-        kept = value.kind in ("name", "slice") and node.text == "="
-        return (empty or kept) and target.kind == "attr" and self.scope.likeness(target) > 1
-
-    def _clear_and_refill(self) -> None:
-        cleared: tuple[Node, Node] | None = None
-        for node in self.scope.nodes:
-            if node.kind == "assign" and self._empties(node):
-                cleared = (node, node.kids[0])
-            if node.kind != "call":
-                continue
-            name = last_name(node.kids[0]).lower()
-            owner = node.kids[0].kids[0] if node.kids[0].kind == "attr" else node.kids[0]
-            if name in _CLEARING:
-                likely = self.scope.likeness(owner)
-                memory = set(words.words(dotted(node.kids[0]))) & (words.STRONG | {"memory", "memories", "chat"})
-                if likely or memory or (self.scope.place and dotted(owner) == "self" and name == "reset"):
-                    cleared = (node, owner)
-                    self._add("clear", node, owner, max(2 if memory else 1, likely), "stored")
-            elif cleared is not None and name in _REFILLING and node.line > cleared[0].line:
-                told = any(self._tells_summary(a, self.summary_names) for a in node.kids[1:])
-                same = dotted(owner).split(".")[:2] == dotted(cleared[1]).split(".")[:2]
-                same = same or (told and dotted(owner) == dotted(cleared[1]).rpartition(".")[0])
-                if same or self.scope.likeness(owner) or "memory" in words.words(name):
-                    values = [k for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr")]
-                    marks = ["summary_value"] if told else []
-                    if any(k.text in self.model_names for k in values):
-                        marks.append("model_value")
-                    if marks or cleared[0].kind == "call":
-                        self._add("refill", cleared[0], cleared[1], 2, "stored", *marks)
-                    if marks:
-                        return
+def _inner(part: Node) -> Node:
+    return part.kids[0] if part.kind in ("spread", "item") and part.kids else part
 
 
 def _is_nothing(value: Node) -> bool:
@@ -498,15 +483,3 @@ def _keeps(part: Node) -> bool:
     return inner.kind == "call" and last_name(inner.kids[0]).lower() in (
         "copy", "list", "deepcopy", "split", "tolist", "reversed", "sorted", "get", "pop", "setdefault", "model_copy",
     )  # fmt: skip
-
-
-def _parts(value: Node) -> list[Node]:
-    """The pieces a list is built of: `[a] + b + c` and `[a, *b]` alike; an item is wrapped as such."""
-    if value.kind == "bin" and value.text == "+":
-        return [p for k in value.kids for p in _parts(k)]
-    if value.kind == "list" and value.text == "list":
-        return [k if k.kind == "spread" else Node("item", k.line, "", [k]) for k in value.kids]
-    if value.kind == "call" and len(value.kids) == 2 and last_name(value.kids[0])[:1].isupper():
-        inner = value.kids[1].kids[0] if value.kids[1].kind == "kw" else value.kids[1]
-        return _parts(inner) if inner.kind in ("bin", "list") else [value]
-    return [value]

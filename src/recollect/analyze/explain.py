@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.analyze.analysis import Analysis
 from recollect.analyze.conditions import CONDITIONS
 from recollect.analyze.findings import Finding
-from recollect.analyze.rules import RULES
+from recollect.analyze.rules import RULES, Rule
 from recollect.errors import NotFound
 
 
@@ -25,7 +25,9 @@ def find(analysis: Analysis, wanted: str) -> Finding:
 def explain(analysis: Analysis, finding: Finding) -> str:
     """Why the finding was made, step by step, each with its place."""
     function, effect = finding.function, finding.effect
-    rule = next(r for r in RULES if r.id == finding.rule)
+    rule = next(
+        (r for r in RULES if r.id == finding.rule), Rule("model", finding.strategy, (), (), says="a model's verdict")
+    )
     lines = [
         f"{finding.id}",
         f"  {finding.strategy} in {function.symbol}, confidence {finding.confidence:.2f}",
@@ -43,10 +45,19 @@ def explain(analysis: Analysis, finding: Finding) -> str:
     lines += _model_steps(analysis, finding)
     lines += _users(analysis, finding)
     default = "in use when nothing is asked for" if finding.default_on else "off until asked for"
+    default += "" if finding.default_sure else " (a guess: nothing in the code shows who makes it)"
     lines += ["", f"6. By default: {default}"]
     if finding.twins:
         lines.append(f"   the same code again: {', '.join(finding.twins)}")
     return "\n".join(lines) + "\n"
+
+
+def explanations(analysis: Analysis) -> list[dict[str, str]]:
+    """Every finding with its explanation, as kept between runs."""
+    return [
+        {"id": f.id, "symbol": f.symbol, "rule": f.rule, "text": explain(analysis, f)}
+        for f in [*analysis.eviction, *analysis.unwired]
+    ]
 
 
 def _says(name: str) -> str:

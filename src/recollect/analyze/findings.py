@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from recollect.analyze import words
+from recollect.analyze import lineage_conditions, words
+from recollect.analyze.calibration import confidence
 from recollect.analyze.conditions import CONDITIONS, Case
 from recollect.analyze.records import Effect, Function
 from recollect.analyze.rules import RULES, Rule
@@ -16,7 +17,9 @@ BEATS: dict[str, tuple[str, ...]] = {
     "summarization": ("token_window", "fifo_message_count", "reset", "content_elision"),
     "token_window": ("fifo_message_count", "reset"),
     "fifo_message_count": ("reset",),
+    "offload": ("content_elision",),
 }
+assert lineage_conditions  # imported for the conditions it registers
 
 
 @dataclass(slots=True)
@@ -31,6 +34,7 @@ class Finding:
     line: int
     symbol: str
     default_on: bool
+    default_sure: bool
     wired: bool
     confidence: float
     evidence: str
@@ -38,6 +42,7 @@ class Finding:
     function: Function
     effect: Effect
     twins: list[str] = field(default_factory=list)
+    by: str = "rules"
 
 
 def evictions(world: World) -> list[Finding]:
@@ -46,9 +51,9 @@ def evictions(world: World) -> list[Finding]:
     for function in world.functions:
         if function.effects:
             fired.extend(_fire(world, function))
-    fired = _one_mechanism(world, fired)
+    fired = _one_mechanism(world, [_lifted(world, *hit) for hit in fired])
     found = [_finding(world, rule, function, effect) for rule, function, effect in fired]
-    found = _without_twins(found)
+    found = _without_backends(world, _without_doubles(_without_twins(found)))
     found.sort(key=lambda f: (f.path, f.line, f.strategy))
     for finding in found:
         finding.id = f"{finding.strategy}@{finding.path}:{finding.line}"
@@ -78,11 +83,32 @@ def holds(rule: Rule, case: Case) -> bool:
     return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
 
 
+def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> tuple[Rule, Function, Effect]:
+    """A summary put in by a helper that asks no model is reported where it is made, if that is one place."""
+    if rule.strategy != "summarization" or function.key in world.model_depth:
+        return rule, function, effect
+    makers = [
+        (c, f) for c, f in world.callers.get(function.key, []) if f.key in world.model_depth and f.path == function.path
+    ]
+    if len({f.key for _, f in makers}) != 1:
+        return rule, function, effect
+    call, maker = makers[0]
+    return rule, maker, replace(effect, line=call.line, guards=call.guards or effect.guards)
+
+
 def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> list[tuple[Rule, Function, Effect]]:
     """Drop a function whose strategy is really done by another it calls."""
+    fired = list({(r.strategy, f.key): (r, f, e) for r, f, e in reversed(fired)}.values())[::-1]
     keys = {(rule.strategy, function.key) for rule, function, _ in fired}
     kept: list[tuple[Rule, Function, Effect]] = []
     for rule, function, effect in fired:
+        if rule.strategy == "content_elision":
+            # Shortening is done by helpers; the mechanism is the one who puts the short text into the message.
+            if not any(
+                ("content_elision", c.key) in keys and c is not function for _, c in world.callers.get(function.key, [])
+            ):
+                kept.append((rule, function, effect))
+            continue
         deeper = any(
             (rule.strategy, target.key) in keys and target.key != function.key
             for _, target in world.callees.get(function.key, [])
@@ -106,9 +132,9 @@ def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Fi
         function.path,
         effect.line,
         function.symbol,
-        default_on(world, function),
+        *default_on(world, function),
         world.is_wired(function),
-        round(min(0.95, rule.confidence + (0.05 if effect.likeness > 2 else 0.0)), 2),
+        confidence(rule.id),
         f"{rule.says}: `{effect.evidence}`",
         rule.id,
         function,
@@ -128,6 +154,57 @@ def _without_twins(found: list[Finding]) -> list[Finding]:
         first[key] = finding
         kept.append(finding)
     return kept
+
+
+# Rules that see a part of a mechanism; where another rule found the same strategy in the file, they add nothing.
+_PARTIAL = frozenset(("summary.kept-aside", "summary.sized-content"))
+# Rules that say something of a class as a whole.
+_OF_A_CLASS = frozenset(("vector.indexed", "vector.paged"))
+
+
+def _without_doubles(found: list[Finding]) -> list[Finding]:
+    """One finding for what a class does several times over, and none for parts of what was found whole."""
+    whole = {(f.strategy, f.path) for f in found if f.rule not in _PARTIAL}
+    first: dict[tuple[str, ...], Finding] = {}
+    kept: list[Finding] = []
+    for finding in found:
+        if finding.rule in _PARTIAL and (finding.strategy, finding.path) in whole:
+            continue
+        said = "" if finding.rule in _OF_A_CLASS else finding.evidence
+        key = (finding.strategy, finding.path, finding.function.owner, said)
+        if finding.function.owner and key in first:
+            first[key].twins.append(f"{finding.path}:L{finding.line}")
+            continue
+        first[key] = finding
+        kept.append(finding)
+    return kept
+
+
+def _without_backends(world: World, found: list[Finding]) -> list[Finding]:
+    """The same method in several classes of one family, each over a storage, is one mechanism with several backends."""
+    stored = {file.path for file in world.files if file.storage}
+    first: dict[tuple[str, str, str], Finding] = {}
+    kept: list[Finding] = []
+    for finding in sorted(found, key=lambda f: (not f.default_on, f.path, f.line)):
+        family = _root(world, finding.function.owner) if finding.path in stored else ""
+        key = (finding.strategy, finding.function.name, family)
+        if family and key in first:
+            first[key].twins.append(f"{finding.path}:L{finding.line}")
+            continue
+        first[key] = finding
+        kept.append(finding)
+    return kept
+
+
+def _root(world: World, owner: str) -> str:
+    """The first ancestor of a class that the checkout defines, or an empty string."""
+    current, seen = owner, {owner}
+    while True:
+        bases = [b for c in world.classes.get(current, []) for b in c.bases if b in world.classes and b not in seen]
+        if not bases:
+            return current if current != owner else ""
+        current = bases[0]
+        seen.add(current)
 
 
 def triggers(world: World, function: Function, effect: Effect) -> list[str]:
@@ -203,14 +280,16 @@ def subject(function: Function, effect: Effect) -> str:
     return "history"
 
 
-def default_on(world: World, function: Function) -> bool:
-    """Is the mechanism in use when the user asks for nothing?"""
+def default_on(world: World, function: Function) -> tuple[bool, bool]:
+    """Is the mechanism in use when the user asks for nothing, and is that seen or only guessed?"""
     owner = function.owner
     if not owner:
-        return world.is_wired(function)
-    built = [(f, c) for f in world.functions for c in f.calls if c.name == owner and f.path != function.path]
+        return world.is_wired(function), bool(world.callers.get(function.key))
+    built = [(f, c) for f, c in world.built.get(owner, []) if f.path != function.path]
     if not built:
         own = [c for c in world.classes.get(owner, []) if c.path == function.path]
         is_variant = any(b in world.classes for c in own for b in c.bases)
-        return not is_variant
-    return any(f.name in ("__init__", "constructor", "<module>") or "default" in f.name for f, _ in built)
+        return not is_variant, False
+    plain = ("__init__", "constructor", "<module>")
+    default = any((f.name in plain or "default" in f.name) and not c.guards for f, c in built)
+    return default, default or all(f.name not in plain for f, _ in built)

@@ -21,6 +21,10 @@ _FINISHING = bag("merge combine concat prepend ensure repair sanitize normalize 
 _RENDERING = bag("format join render format_messages stringify dumps replace format_prompt get_buffer_string f")
 
 
+# Methods that give the list on, whole or in part: `page.items.filter(…).reverse()`.
+_CHAINING = bag("filter map flatMap reverse toReversed sort toSorted concat")
+
+
 class Scope:
     """The names of one function and what is known about them."""
 
@@ -49,6 +53,7 @@ class Scope:
         self.elements: set[str] = set()
         self.uses: dict[str, list[Node]] = {}
         self.listed = self._listed()
+        self._sources = self._taken_from()
         for node in self.nodes:
             if node.kind == "name":
                 self.uses.setdefault(node.text, []).append(node)
@@ -80,6 +85,9 @@ class Scope:
                     self._infer_loop(node)
                 elif node.kind == "call":
                     self._infer_added(node)
+                    self._infer_sent(node)
+                elif node.kind in ("attr", "index"):
+                    self._infer_spoken(node)
 
     def _infer_assign(self, node: Node) -> None:
         target, value = node.kids
@@ -110,8 +118,42 @@ class Scope:
         if {"role", "content"} <= keys or {"role", "parts"} <= keys:
             self.typed[callee.kids[0].text] = 2
 
+    def _infer_sent(self, node: Node) -> None:
+        """What is given to a call as `messages` is a list of messages, whatever it is called here."""
+        pairs = [(k.text, k.kids[0]) for k in node.kids[1:] if k.kind == "kw" and k.kids]
+        for value in node.kids[1:]:
+            if value.kind == "dict":
+                pairs.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
+        for key, value in pairs:
+            if key in ("messages", "chat_history", "chatHistory") and value.kind == "name":
+                self.typed[value.text] = max(2, self.typed.get(value.text, 0))
+
+    def _infer_spoken(self, node: Node) -> None:
+        """An element that has a role is a message, and the list it was taken from a list of messages."""
+        key = node.text if node.kind == "attr" else node.kids[1].text if node.kids[1].kind == "str" else ""
+        owner = node.kids[0]
+        if key != "role":
+            return
+        if owner.kind == "index" and owner.kids[0].kind == "name" and owner.kids[1].kind != "str":
+            self.typed[owner.kids[0].text] = 2
+        elif owner.kind == "name":
+            for source in self._sources.get(owner.text, ()):
+                if source.kind == "name":
+                    self.typed[source.text] = 2
+
+    def _taken_from(self) -> dict[str, list[Node]]:
+        """Which list each loop variable runs over."""
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            if node.kind == "for" or node.kind == "comp":
+                target, iterable = (node.kids[0], node.kids[1]) if node.kind == "for" else (node.kids[1], node.kids[2])
+                for item in walk(target):
+                    if item.kind == "name":
+                        found.setdefault(item.text, []).append(unwrapped(iterable))
+        return found
+
     def _infer_loop(self, node: Node) -> None:
-        if self.likeness(node.kids[1]) > 0:
+        if self.likeness(unwrapped(node.kids[1])) > 0:
             for item in walk(node.kids[0]):
                 if item.kind == "name":
                     self.elements.add(item.text)
@@ -234,6 +276,10 @@ class Scope:
             return None
         if kind == "for" and current is around.kids[1]:
             return self._iterated(around, depth, seen)
+        if kind == "attr" and (words.name_likeness(around.text) > 0 or around.text in ("data", "rows", "results")):
+            return None  # the list inside an answer: `page.items`
+        if kind == "attr" and around.text in _CHAINING:
+            return None
         if kind in ("fstr",):
             return "prompt"
         if kind == "lambda" and current is around.kids[0]:
@@ -269,7 +315,7 @@ class Scope:
 
     def _called(self, current: Node, around: Node, depth: int, seen: set[str]) -> str | None:
         if current is around.kids[0]:
-            return "read"
+            return None if current.kind == "attr" and current.text in _CHAINING else "read"
         callee = around.kids[0]
         name = last_name(callee)
         low = name.lower()
@@ -316,6 +362,10 @@ class Scope:
                 if not any(_mentions(k, carried) for k in item.kids[1:]):
                     continue
                 target = item.kids[0].kids[0]
+            elif item.kind == "call" and item.kids[0].kind == "attr" and item.kids[0].text in _ADDING:
+                owner = item.kids[0].kids[0]
+                if self.likeness(owner) > 1 and any(_mentions(k, carried) for k in item.kids[1:]):
+                    target = owner
             elif item.kind == "assign" and item.text == "+=":
                 target = item.kids[0]
             if target is None:

@@ -13,6 +13,7 @@ from recollect.analyze.discover import Checkout, Source
 from recollect.analyze.parse import parse
 from recollect.analyze.reader import read
 from recollect.analyze.records import File
+from recollect.errors import UsageError
 
 _BATCH_BYTES = 400_000
 _POOL_FROM_BYTES = 3_000_000
@@ -22,7 +23,7 @@ Progress = Callable[[int, int], None]
 
 def gather(checkout: Checkout, *, processes: int | None = None, time_limit: float = 300.0,
            progress: Progress | None = None) -> list[File]:  # fmt: skip
-    """Facts of every source file; files left unread by the time limit are recorded as skipped."""
+    """Facts of every source file, or an error once the limit is over: half a reading would be another answer."""
     batches = list(_batches(checkout.sources))
     started = time.monotonic()
     files: list[File] = []
@@ -34,9 +35,12 @@ def gather(checkout: Checkout, *, processes: int | None = None, time_limit: floa
         if progress is not None:
             progress(done, len(checkout.sources))
         if time.monotonic() - started > time_limit:
-            late = [s.path for s in checkout.sources[done:]]
-            checkout.skipped.extend((path, f"not read within {time_limit:.0f} s") for path in late)
-            break
+            raise UsageError(
+                f"not read within {time_limit:.0f} s ({done} of {len(checkout.sources)} files): give a longer "
+                f"--time-limit "
+                "or the folder of one package",
+                limit=str(time_limit),
+            )
     checkout.skipped.extend((f.path, f.broken) for f in files if f.broken)
     return [f for f in files if not f.broken]
 

@@ -6,7 +6,7 @@ from html import escape
 
 from recollect.analyze.analysis import Analysis
 from recollect.analyze.assembly import Place
-from recollect.analyze.checks import failures
+from recollect.analyze.checks import FAILS, verdicts
 from recollect.analyze.drawing import drawing
 from recollect.analyze.markdown import NAMES
 from recollect.analyze.matrix import COLUMNS, matrix
@@ -178,14 +178,15 @@ def _tokens(analysis: Analysis, evidence: _Evidence) -> str:
 
 
 def _checks(analysis: Analysis) -> str:
-    failed = failures(analysis)
-    if not failed:
-        return "<p>All hold.</p>"
-    items = "".join(
-        f'<li><span class="bad">{escape(f.rule)}</span>: {escape(f.message)} <code>{escape(f.where)}</code></li>'
-        for f in failed
-    )
-    return f"<ul>{items}</ul>"
+    rows = [
+        [
+            escape(v.rule),
+            f'<span class="{"bad" if v.status == FAILS else "tag"}">{escape(v.status)}</span>',
+            escape(v.message) + "".join(f" <code>{escape(w)}</code>" for w in v.where[:4]),
+        ]
+        for v in verdicts(analysis)
+    ]
+    return _table(["check", "answer", "why"], rows)
 
 
 def _skipped(analysis: Analysis) -> str:

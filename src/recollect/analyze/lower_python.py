@@ -197,11 +197,16 @@ def _assignment(raw: Raw) -> Node:
     operator = _field(raw, "operator")
     annotation = _field(raw, "type")
     line = _line(raw)
+    target, value = _maybe(_field(raw, "left"), line), _maybe(_field(raw, "right"), line)
+    if operator is None and target.kind == value.kind == "list" and len(target.kids) == len(value.kids) > 1:
+        # `old, new = a, b` is two assignments, so that each name is known for what it holds.
+        pairs = zip(target.kids, value.kids, strict=True)
+        return Node("block", line, "", [Node("assign", line, "=", [t, v]) for t, v in pairs])
     return Node(
         "assign",
         line,
         text_of(operator) if operator is not None else "=",
-        [_maybe(_field(raw, "left"), line), _maybe(_field(raw, "right"), line)],
+        [target, value],
         text_of(annotation) if annotation is not None else "",
     )
 

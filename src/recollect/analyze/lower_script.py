@@ -115,7 +115,7 @@ def _call(raw: Raw) -> Node:
 
 def _method(line: int, owner: Node, name: str, args: list[Node]) -> Node:
     none = Node("none", line)
-    if name == "slice":
+    if name == "slice" or (name in ("substring", "substr") and args):
         return Node("slice", line, "", [owner, *[*args, none, none][:2]])
     if name == "concat" and args:
         return Node("bin", line, "+", [owner, *args[:1]])
@@ -225,8 +225,21 @@ def _declarator(raw: Raw) -> Node:
     name, value, annotation = _field(raw, "name"), _field(raw, "value"), _field(raw, "type")
     if value is not None and name is not None and name.type == "identifier" and value.type in _FUNCTIONS:
         return _function(value, text_of(name))
+    wrapped = _wrapped_generator(value)
+    if wrapped is not None and name is not None and name.type == "identifier":
+        return _function(wrapped, text_of(name))
     note = text_of(annotation).lstrip(": ") if annotation is not None else ""
     return Node("assign", line, "=", [_maybe(name, line), _maybe(value, line)], note)
+
+
+def _wrapped_generator(value: Raw | None) -> Raw | None:
+    """`const run = wrap("run")(function* (x) { … })`: the generator is what the name does."""
+    if value is None or value.type != "call_expression":
+        return None
+    args = _field(value, "arguments")
+    if args is None or args.type != "arguments":
+        return None
+    return next((c for c in args.named_children if c.type == "generator_function"), None)
 
 
 def _pattern(raw: Raw) -> Node:
@@ -345,6 +358,15 @@ def _declared(raw: Raw) -> Node:
     return _function(raw, text_of(name).lstrip("#") if name is not None else "")
 
 
+def _yield(raw: Raw) -> Node:
+    """A value given out; `const x = yield* f()` is a call whose result is used, and reads like `await f()`."""
+    kids = _lower_all(raw)
+    used = raw.parent is not None and raw.parent.type != "expression_statement"
+    if kids and (used or any(c.type == "*" for c in raw.children)):
+        return kids[0]
+    return Node("return", _line(raw), "yield", kids)
+
+
 def _inline(raw: Raw) -> Node:
     """A function used as a value: it stays part of the function around it."""
     body = _field(raw, "body")
@@ -450,7 +472,7 @@ _HANDLERS: dict[str, Callable[[Raw], Node]] = {
     "try_statement": _try,
     "switch_statement": _switch,
     "return_statement": _simple("return"),
-    "yield_expression": _simple("return", "yield"),
+    "yield_expression": _yield,
     "throw_statement": _simple("raise"),
     "break_statement": _simple("jump", "break"),
     "continue_statement": _simple("jump", "continue"),

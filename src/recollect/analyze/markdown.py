@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.analyze.analysis import Analysis
 from recollect.analyze.assembly import Place
-from recollect.analyze.checks import failures
+from recollect.analyze.checks import verdicts
 from recollect.analyze.findings import Finding
 
 NAMES = {
@@ -73,8 +73,10 @@ def _eviction(analysis: Analysis) -> list[str]:
         return ["No mechanism found that makes the context smaller."]
     table = ["| strategy | trigger | subject | default | confidence | location |", "|---|---|---|---|---|---|"]
     table += [_row(f) for f in analysis.eviction]
-    notes = [f"- `{f.id}`: {f.evidence}" for f in analysis.eviction]
+    notes = [f"- `{f.id}`: {f.evidence}" + (f" (by {f.by})" if f.by != "rules" else "") for f in analysis.eviction]
     parts = ["\n".join(table), "\n".join(notes)]
+    if analysis.denied:
+        parts.append(f"Denied by {analysis.judged_by}: {', '.join(f'`{f.id}`' for f in analysis.denied)}.")
     if analysis.unwired:
         unused = ", ".join(f"`{f.symbol}` ({f.path}:L{f.line})" for f in analysis.unwired)
         parts.append(f"Found but used by nothing outside tests: {unused}.")
@@ -82,7 +84,7 @@ def _eviction(analysis: Analysis) -> list[str]:
 
 
 def _row(finding: Finding) -> str:
-    default = "on" if finding.default_on else "off"
+    default = ("on" if finding.default_on else "off") + ("" if finding.default_sure else "?")
     where = f"`{finding.path}:L{finding.line}` {finding.symbol}"
     name = NAMES.get(finding.strategy, finding.strategy)
     trigger = ", ".join(finding.trigger)
@@ -99,6 +101,8 @@ def _tiers(analysis: Analysis) -> list[str]:
             f"| {tier.tier} | {', '.join(tier.storage)} | {_code(tier.capacity)} | "
             f"{', '.join(tier.retrieval)} | {where} |"
         )
+    if analysis.offered:
+        return ["\n".join(table), f"On offer, by adapters and extras: {', '.join(analysis.offered)}."]
     return ["\n".join(table)]
 
 
@@ -114,10 +118,12 @@ def _tokens(analysis: Analysis) -> list[str]:
 
 
 def _checks(analysis: Analysis) -> list[str]:
-    failed = failures(analysis)
-    if not failed:
-        return ["All hold."]
-    return ["\n".join(f"- **{f.rule}**: {f.message}{f' (`{f.where}`)' if f.where else ''}" for f in failed)]
+    table = ["| check | answer | why |", "|---|---|---|"]
+    for verdict in verdicts(analysis):
+        places = ", ".join(f"`{w}`" for w in verdict.where[:4])
+        why = _code(verdict.message) + (f" ({places})" if places else "")
+        table.append(f"| {verdict.rule} | {verdict.status} | {why} |")
+    return ["\n".join(table)]
 
 
 def _link(place: Place) -> str:

@@ -6,24 +6,13 @@ import re
 import zlib
 
 from recollect.analyze import evidence, slots, words
-from recollect.analyze.effects import Reader
+from recollect.analyze.effects import Reader, is_vector_call
 from recollect.analyze.flow import Scope
 from recollect.analyze.guards import Guards
-from recollect.analyze.records import Call, Class, File, Function
+from recollect.analyze.origins import Origins, keywords_of
+from recollect.analyze.records import Call, Class, Effect, File, Function
 from recollect.analyze.syntax import Head, Node, Unit, dotted, last_name, spelled, walk, walk_all
-from recollect.analyze.words import bag
 
-_VECTOR = bag(
-    "vector vectors vectorstore vectordb embedding embeddings collection chroma qdrant pinecone faiss milvus weaviate "
-    "lancedb index retriever similarity"
-)
-_VECTOR_ADD = bag(
-    "add aadd async_add add_texts aadd_texts add_documents aadd_documents upsert insert insert_nodes add_nodes "
-    "ainsert_nodes add_embeddings"
-)
-_VECTOR_QUERY = bag(
-    "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents"
-)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
 _RANKING = re.compile(r"important|relevan|rank|priorit", re.I)
@@ -52,6 +41,8 @@ def _references(root: Node, file: File) -> None:
             file.imports.append((node.text, node.note, node.line))
             for name in _IDENTIFIER.findall(node.note):
                 counts[name] = counts.get(name, 0) + 1
+        if node.kind == "pair" and node.kids and node.kids[0].kind == "attr" and node.kids[0].text == node.text:
+            file.dispatched = file.dispatched | {node.text}  # a table from the names the model says to methods
         elif (node.kind == "str" and node.text.isidentifier()) or (node.kind == "pair" and node.text[:1].isupper()):
             # Tables of lazily imported names and registries refer to classes by their spelling.
             counts[node.text] = counts.get(node.text, 0) + 1
@@ -137,13 +128,14 @@ def _function(
     record = Function(
         file.path, symbol, head.name, owner, line, head.end_line, head.params, head.returns, head.decorators
     )
-    reader = Reader(scope, guards, strings)
+    origins = Origins(scope)
+    reader = Reader(scope, guards, strings, origins)
     record.effects = reader.read()
     record.guards = guards.seen
     marks: set[str] = set()
     for node in scope.nodes:
         if node.kind == "call":
-            _call(node, record, guards, marks, scope)
+            _call(node, record, guards, marks, scope, origins)
         elif node.kind == "handler" and node.text:
             record.exceptions.append(node.text)
         elif node.kind in ("if", "cond") and _chooses_summary(node, scope):
@@ -156,8 +148,33 @@ def _function(
             node.kind == "assign" and node.kids[0].kind in ("attr", "slice") and scope.likeness(node.kids[0]) > 1
         ):
             marks.add("gives_messages")
+    given = [o for n in scope.nodes if n.kind == "return" for k in n.kids for o in origins.of(k)]
+    record.returned = frozenset(given)
+    record.shown = frozenset(
+        n.text
+        for n in scope.nodes
+        if n.kind == "attr"
+        and n.kids[0].text in ("self", "this")
+        and scope.likeness(n) > 0
+        and scope.flow(n).partition(":")[0] in ("returned", "model", "prompt", "passed")
+    )
+    record.fates = {p.name: scope.fate(p.name) for p in head.params}
     record.slots = slots.hints(scope, symbol, {c.line for c in record.model_calls})
     _marks(record, scope, marks)
+    if reader.shortens_text():
+        marks.add("shortens_text")
+    if reader.writes_text() is not None:
+        marks.add("writes_text")
+    if (file.dispatched and head.name in file.dispatched) or any("tool" in words.words(d) for d in head.decorators):
+        marks.add("dispatched")
+        found = set(words.words(head.name))
+        if found & {"memory", "memories", "archival", "conversation"} and found & {
+            "search",
+            "recall",
+            "retrieve",
+            "query",
+        }:
+            record.effects.append(Effect("paging", line, head.name, 1, f"{head.name}(…)", "stored"))
     record.marks = frozenset(marks)
     record.shape = _shape(scope)
     file.functions.append(record)
@@ -183,33 +200,27 @@ def _gives_messages(value: Node, scope: Scope) -> bool:
     return scope.likeness(value) > 1
 
 
-def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: Scope) -> None:
+def _call(node: Node, record: Function, guards: Guards, marks: set[str], scope: Scope, origins: Origins) -> None:
     callee = dotted(node.kids[0])
     if not callee:
         return
     args = tuple(
         k.text for a in node.kids[1:] for k in walk(a) if k.kind in ("name", "attr") and k.text not in ("self", "len")
     )[:12]
-    keywords = tuple(a.text for a in node.kids[1:] if a.kind == "kw")
-    if node.kids[1:] and node.kids[-1].kind == "dict":
-        keywords += tuple(p.text for p in node.kids[-1].kids if p.kind == "pair")
-    call = Call(callee, node.line, args, keywords, guards.of.get(id(node), ()))
+    fed = frozenset(o for a in node.kids[1:] for o in origins.of(a))
+    call = Call(callee, node.line, args, keywords_of(node), guards.of.get(id(node), ()), fed)
     record.calls.append(call)
-    asked = words.is_model_call(callee) or words.is_asked_like_a_model(callee, keywords)
-    if asked and not callee.endswith(".create.bind"):
+    if words.is_model_call(callee) and not callee.endswith(".create.bind"):
         record.model_calls.append(call)
+    elif words.is_asked_like_a_model(callee, call.keywords):
+        record.asked.append(call)
     low = call.name.lower()
     removing = low.startswith(("remove", "delete", "drop", "prune", "evict", "archive"))
     if removing and node.kids[0].kind == "attr" and _is_of_messages(node.kids[0], scope):
         marks.add("removes_messages")
-    receiver = set(words.words(call.owner))
-    if receiver & _VECTOR:
-        if low in _VECTOR_ADD:
-            marks.add("vector_add")
-        elif low in _VECTOR_QUERY:
-            marks.add("vector_query")
-    elif low in ("add_texts", "add_documents", "upsert_vectors"):
-        marks.add("vector_add")
+    vectors = is_vector_call(callee)
+    if vectors:
+        marks.add(f"vector_{vectors}")
 
 
 def _marks(record: Function, scope: Scope, marks: set[str]) -> None:

@@ -19,17 +19,19 @@ class Effect:
     flow: str = ""
     guards: tuple[str, ...] = ()
     marks: frozenset[str] = frozenset()
+    fed: frozenset[str] = frozenset()  # what the new value was made from, see `origins.py`
 
 
 @dataclass(slots=True)
 class Call:
-    """One call site: the dotted callee, and the names that go in."""
+    """One call site: the dotted callee, the names that go in, and what those were made from."""
 
     callee: str
     line: int
     args: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
+    fed: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -67,12 +69,16 @@ class Function:
     decorators: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     model_calls: list[Call] = field(default_factory=list)
+    asked: list[Call] = field(default_factory=list)  # calls that only what goes in says are of a model
     effects: list[Effect] = field(default_factory=list)
     guards: list[tuple[str, int]] = field(default_factory=list)
     marks: frozenset[str] = frozenset()
     shape: str = ""
     exceptions: list[str] = field(default_factory=list)
     slots: list[Evidence] = field(default_factory=list)
+    returned: frozenset[str] = frozenset()  # what is given back was made from, see `origins.py`
+    fates: dict[str, str] = field(default_factory=dict)  # where each parameter ends
+    shown: frozenset[str] = frozenset()  # message lists of the object that are given on to someone
 
     @property
     def key(self) -> str:
@@ -110,3 +116,4 @@ class File:
     budget: list[Evidence] = field(default_factory=list)
     constants: dict[str, tuple[str, int]] = field(default_factory=dict)
     carriers: frozenset[str] = frozenset()
+    dispatched: frozenset[str] = frozenset()  # methods in a table from names to methods

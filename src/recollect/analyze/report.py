@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect.analyze.analysis import Analysis
 from recollect.analyze.assembly import Place
-from recollect.analyze.checks import failures
+from recollect.analyze.checks import verdicts
 from recollect.analyze.findings import Finding
 
 FORMAT = 1
@@ -33,6 +33,11 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
         },
         "eviction": [finding_dict(f) for f in analysis.eviction],
         "unwired": [finding_dict(f) for f in analysis.unwired],
+        **(
+            {"judged_by": analysis.judged_by, "denied": [finding_dict(f) for f in analysis.denied]}
+            if analysis.judged_by
+            else {}
+        ),
         "tiers": [
             {
                 "tier": t.tier,
@@ -43,13 +48,17 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
             }
             for t in analysis.tiers
         ],
+        "offered": {name: [_place(p) for p in places[:4]] for name, places in analysis.offered.items()},
         "tokens": {
             "counting": analysis.tokens.counting,
             "budget": analysis.tokens.budget,
             "overflow": analysis.tokens.overflow,
             "locations": [_place(p) for p in analysis.tokens.locations],
         },
-        "checks": [{"rule": f.rule, "message": f.message, "where": f.where} for f in failures(analysis)],
+        "checks": [
+            {"rule": v.rule, "status": v.status, "message": v.message, "where": list(v.where)}
+            for v in verdicts(analysis)
+        ],
     }
 
 
@@ -64,11 +73,13 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
         "line": finding.line,
         "symbol": finding.symbol,
         "default_on": finding.default_on,
+        "default_sure": finding.default_sure,
         "wired": finding.wired,
         "confidence": finding.confidence,
         "evidence": finding.evidence,
         "rule": finding.rule,
         "twins": finding.twins,
+        "by": finding.by,
     }
 
 

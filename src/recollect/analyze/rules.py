@@ -22,12 +22,11 @@ class Rule:
     effects: tuple[str, ...]
     needs: tuple[str, ...]
     unless: tuple[str, ...] = ()
-    confidence: float = 0.7
     says: str = ""
 
 
 # Telemetry and detectors look; listings, clones and exports copy; helpers that split decide nothing themselves.
-_NOISE = ("aside_place", "answers_yes_or_no", "lists_or_copies")
+_NOISE = ("drawn", "answers_yes_or_no", "lists_or_copies")
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -36,7 +35,6 @@ RULES: tuple[Rule, ...] = (
         ("rebuild",),
         ("message_list", "kept_somewhere", "summary_evidence", "model_near_or_given"),
         _NOISE,
-        0.85,
         "a message list is rebuilt from a model's summary and the messages kept",
     ),
     Rule(
@@ -45,8 +43,15 @@ RULES: tuple[Rule, ...] = (
         ("refill",),
         ("summary_evidence", "model_near_or_beside"),
         _NOISE,
-        0.85,
         "the stored messages are cleared and refilled with a model's summary",
+    ),
+    Rule(
+        "summary.in-front",
+        "summarization",
+        ("rebuild", "refill"),
+        ("message_list", "kept_somewhere", "stands_before_kept", "made_by_model"),
+        (*_NOISE, "sets_property"),
+        "what a model made is put before the messages that are kept, in place of those that are not",
     ),
     Rule(
         "summary.forgotten",
@@ -54,7 +59,6 @@ RULES: tuple[Rule, ...] = (
         ("removal",),
         ("with_summary", "model_near"),
         _NOISE,
-        0.9,
         "ids of removed messages are returned together with a model's summary",
     ),
     Rule(
@@ -63,7 +67,6 @@ RULES: tuple[Rule, ...] = (
         ("summary_put",),
         ("message_list", "leaves_as_messages", "model_near_or_given", "summary_named"),
         (*_NOISE, "writes_prompt"),
-        0.7,
         "a model's summary is put into the message list that is given back",
     ),
     Rule(
@@ -72,7 +75,6 @@ RULES: tuple[Rule, ...] = (
         ("summary_field",),
         ("model_near", "stands_for_messages"),
         _NOISE,
-        0.7,
         "a model's summary is kept beside the messages and shown instead of them",
     ),
     Rule(
@@ -81,8 +83,15 @@ RULES: tuple[Rule, ...] = (
         ("summary_field",),
         ("model_near", "summary_named", "cuts_old"),
         _NOISE,
-        0.7,
         "the old part of the messages is folded into a running summary",
+    ),
+    Rule(
+        "summary.kept-aside",
+        "summarization",
+        ("summary_field",),
+        ("made_by_model_here",),
+        _NOISE,
+        "a model's summary of what was said is kept in a field of its own",
     ),
     Rule(
         "summary.marked",
@@ -90,7 +99,6 @@ RULES: tuple[Rule, ...] = (
         ("marked_out",),
         ("message_list", "puts_summary", "model_here"),
         _NOISE,
-        0.75,
         "messages are marked as no longer shown and a model's summary takes their place",
     ),
     Rule(
@@ -99,8 +107,15 @@ RULES: tuple[Rule, ...] = (
         ("condensed",),
         ("message_list", "model_near", "summary_named"),
         _NOISE,
-        0.7,
         "the content of single messages is replaced by a model's summary of it",
+    ),
+    Rule(
+        "summary.sized-content",
+        "summarization",
+        ("content",),
+        ("message_list", "made_by_model_here", "sized_there"),
+        _NOISE,
+        "content that is too large is replaced by what a model made of it",
     ),
     Rule(
         "importance.model-ranked",
@@ -108,7 +123,6 @@ RULES: tuple[Rule, ...] = (
         ("removal", "filter"),
         ("message_list", "model_here", "prompt_ranks", "score_words", "no_summary_value"),
         _NOISE,
-        0.8,
         "a language model ranks the messages and the lowest are removed",
     ),
     Rule(
@@ -117,7 +131,6 @@ RULES: tuple[Rule, ...] = (
         ("score_sort",),
         ("token_guard_in_function", "cuts"),
         _NOISE,
-        0.75,
         "items sorted by score or priority are cut when a token budget is reached",
     ),
     Rule(
@@ -126,7 +139,6 @@ RULES: tuple[Rule, ...] = (
         ("ranked_cut",),
         ("token_guard_in_function",),
         _NOISE,
-        0.75,
         "a prefix of ranked items is chosen to fit a token budget",
     ),
     Rule(
@@ -135,8 +147,15 @@ RULES: tuple[Rule, ...] = (
         ("score_sort",),
         ("message_list", "strong_subject", "cuts_slice"),
         _NOISE,
-        0.65,
         "messages sorted by score are cut to a number",
+    ),
+    Rule(
+        "importance.recalled",
+        "importance_scoring",
+        ("sorted_cut", "kept_in_loop"),
+        ("kept_by_score", "remembers", "handed_on", "bounded_by_setting"),
+        (*_NOISE, "page_of_many"),
+        "what is recalled is ordered by score and cut to a number",
     ),
     Rule(
         "token-window.trimmed",
@@ -144,7 +163,6 @@ RULES: tuple[Rule, ...] = (
         ("token_trim",),
         ("message_list",),
         (*_NOISE, "splits", "for_summary"),
-        0.85,
         "messages are taken away in a loop until the token count fits",
     ),
     Rule(
@@ -152,8 +170,7 @@ RULES: tuple[Rule, ...] = (
         "token_window",
         ("token_fill",),
         ("message_list", "stops_or_backwards", "gives_messages"),
-        (*_NOISE, "splits", "for_summary"),
-        0.75,
+        (*_NOISE, "splits", "for_summary", "gathers_ids", "offloads", "finds_no_cut"),
         "messages are gathered while their tokens fit a limit, and the rest is left out",
     ),
     Rule(
@@ -162,7 +179,6 @@ RULES: tuple[Rule, ...] = (
         ("slice",),
         ("message_list", "binary_search", "gives_messages"),
         (*_NOISE, "splits", "for_summary"),
-        0.75,
         "the longest run of messages that fits a token limit is found by halving",
     ),
     Rule(
@@ -171,7 +187,6 @@ RULES: tuple[Rule, ...] = (
         ("slice",),
         ("message_list", "keeps_tail", "goes_somewhere", "cut_by_token_helper"),
         _NOISE,
-        0.7,
         "a message list is cut at an index found by adding up tokens",
     ),
     Rule(
@@ -179,8 +194,7 @@ RULES: tuple[Rule, ...] = (
         "token_window",
         ("token_fill",),
         ("message_list", "memory_place", "finds_where_to_cut", "no_model_about"),
-        ("aside_place", "lists_or_copies", "for_summary"),
-        0.65,
+        ("drawn", "lists_or_copies", "for_summary"),
         "the place from which messages fit a token limit is found from the newest back",
     ),
     Rule(
@@ -189,7 +203,6 @@ RULES: tuple[Rule, ...] = (
         ("trim_call",),
         ("message_list", "goes_to_context", "trimmer_from_elsewhere"),
         _NOISE,
-        0.65,
         "a library is asked to trim the messages to a number of tokens",
     ),
     Rule(
@@ -198,16 +211,14 @@ RULES: tuple[Rule, ...] = (
         ("marked_out",),
         ("message_list", "measures_tokens", "no_model_here"),
         (*_NOISE, "for_summary"),
-        0.7,
         "messages are marked as no longer shown until the token count fits",
     ),
     Rule(
         "fifo.tail",
         "fifo_message_count",
         ("slice",),
-        ("message_list", "keeps_variable_tail", "goes_to_context"),
-        (*_NOISE, "token_guarded", "for_summary"),
-        0.8,
+        ("message_list", "keeps_variable_tail", "main_or_stored"),
+        (*_NOISE, "token_guarded", "for_summary", "never_shown"),
         "only the newest messages, a variable number of them, go on",
     ),
     Rule(
@@ -215,8 +226,7 @@ RULES: tuple[Rule, ...] = (
         "fifo_message_count",
         ("slice",),
         ("message_list", "keeps_tail", "back_into_itself", "strong_subject", "goes_to_context"),
-        (*_NOISE, "token_guarded"),
-        0.8,
+        (*_NOISE, "token_guarded", "never_shown"),
         "a message list is overwritten by its own tail",
     ),
     Rule(
@@ -225,7 +235,6 @@ RULES: tuple[Rule, ...] = (
         ("slice",),
         ("message_list", "keeps_tail", "goes_somewhere", "strong_subject", "named_for_trimming"),
         (*_NOISE, "token_guarded", "for_summary"),
-        0.7,
         "a function made for trimming returns the tail of a message list",
     ),
     Rule(
@@ -234,7 +243,6 @@ RULES: tuple[Rule, ...] = (
         ("slice",),
         ("message_list", "drops_old_part", "named_for_trimming", "no_model_here"),
         (*_NOISE, "token_guarded", "for_summary", "rewrites_content"),
-        0.65,
         "a function made for pruning takes the old part of a list out of the messages",
     ),
     Rule(
@@ -243,7 +251,6 @@ RULES: tuple[Rule, ...] = (
         ("marked_out",),
         ("message_list", "counts_in_function", "no_model_here"),
         (*_NOISE, "token_guarded", "for_summary"),
-        0.7,
         "all but the newest messages are marked as no longer shown",
     ),
     Rule(
@@ -252,7 +259,6 @@ RULES: tuple[Rule, ...] = (
         ("removal",),
         ("slices_in_function", "no_model_here"),
         (*_NOISE, "with_summary", "token_guarded"),
-        0.8,
         "ids of the oldest messages are returned as removed",
     ),
     Rule(
@@ -260,8 +266,7 @@ RULES: tuple[Rule, ...] = (
         "fifo_message_count",
         ("pop_front",),
         ("message_list", "strong_subject", "count_guarded"),
-        (*_NOISE, "token_guarded"),
-        0.8,
+        (*_NOISE, "token_guarded", "never_shown"),
         "the oldest message is removed while there are too many",
     ),
     Rule(
@@ -270,7 +275,6 @@ RULES: tuple[Rule, ...] = (
         ("pop_other",),
         ("message_list", "strong_subject", "makes_room"),
         (*_NOISE, "token_guarded"),
-        0.7,
         "adding a message to a full list takes others out of it",
     ),
     Rule(
@@ -279,17 +283,31 @@ RULES: tuple[Rule, ...] = (
         ("count_fill",),
         ("message_list", "goes_somewhere"),
         (*_NOISE, "splits", "for_summary"),
-        0.65,
         "messages are gathered from the newest back until a number is reached",
     ),
     Rule(
         "fifo.queried",
         "fifo_message_count",
         ("query_limit",),
-        ("memory_place", "reads"),
+        ("read_newest",),
         _NOISE,
-        0.6,
-        "the newest rows of a message table are read, up to a limit",
+        "the newest of the stored messages are read, up to a limit",
+    ),
+    Rule(
+        "fifo.kept",
+        "fifo_message_count",
+        ("kept_in_loop",),
+        ("message_list", "kept_by_number", "not_by_score", "handed_on"),
+        (*_NOISE, "token_guarded", "for_summary"),
+        "of a list of messages as many are kept as a number allows, and the others left out",
+    ),
+    Rule(
+        "fifo.newest",
+        "fifo_message_count",
+        ("sorted_cut", "kept_in_loop"),
+        ("remembers_or_messages", "kept_by_age", "handed_on", "bounded_by_setting"),
+        (*_NOISE, "token_guarded", "for_summary", "page_of_many"),
+        "a list ordered by time is cut to its newest part",
     ),
     Rule(
         "fifo.bounded",
@@ -297,7 +315,6 @@ RULES: tuple[Rule, ...] = (
         ("bounded_deque",),
         ("message_list", "strong_subject"),
         _NOISE,
-        0.75,
         "messages are kept in a queue of bounded length",
     ),
     Rule(
@@ -306,7 +323,6 @@ RULES: tuple[Rule, ...] = (
         ("token_fill", "token_trim", "slice", "pop_front", "pop_other"),
         ("message_list", "removed_go_to_vectors"),
         _NOISE,
-        0.75,
         "messages taken out of the context are written to a vector store",
     ),
     Rule(
@@ -315,7 +331,6 @@ RULES: tuple[Rule, ...] = (
         ("pop_front", "pop_other"),
         ("message_list", "popped_go_to_vectors"),
         _NOISE,
-        0.75,
         "messages popped from the context are saved where a vector store is written",
     ),
     Rule(
@@ -324,43 +339,62 @@ RULES: tuple[Rule, ...] = (
         ("recalled",),
         ("goes_somewhere",),
         _NOISE,
-        0.6,
         "older messages left out of the window are brought back by similarity to the input",
+    ),
+    Rule(
+        "vector.indexed",
+        "vector_swap",
+        ("vector_put",),
+        ("indexes_messages", "searched_beside"),
+        _NOISE,
+        "messages are put into a vector store, and what is near the input is brought back from it",
+    ),
+    Rule(
+        "vector.paged",
+        "vector_swap",
+        ("paging",),
+        ("paged_by_the_agent",),
+        _NOISE,
+        "the agent itself writes to its memory and searches it, by tools",
     ),
     Rule(
         "elision.content",
         "content_elision",
         ("content",),
-        ("message_list",),
-        ("aside_place", "lists_or_copies"),
-        0.7,
+        ("message_list", "shrinks", "some_of_many"),
+        ("drawn", "lists_or_copies", "hides_secrets", "made_by_model_here"),
         "the content of a message is replaced by a marker or a shortened text",
     ),
     Rule(
         "elision.shortened",
         "content_elision",
         ("shortened",),
-        ("shortens_for_model",),
-        ("aside_place", "lists_or_copies"),
-        0.65,
+        ("named_for_shortening", "sized", "handed_on"),
+        ("drawn", "lists_or_copies", "hides_secrets", "for_people"),
         "a long text is cut to its head, a marker and perhaps its tail",
     ),
     Rule(
         "dedup.content",
         "dedup",
         ("content",),
-        ("message_list", "dedup_words"),
-        ("aside_place", "lists_or_copies"),
-        0.6,
+        ("message_list", "dedup_words", "shrinks"),
+        ("drawn", "lists_or_copies"),
         "content that a later message made outdated is replaced",
+    ),
+    Rule(
+        "dedup.unseen",
+        "dedup",
+        ("kept_in_loop",),
+        ("remembers", "freed_of_doubles", "handed_on"),
+        _NOISE,
+        "things remembered whose content was seen before are left out",
     ),
     Rule(
         "offload.stored",
         "offload",
         ("offload",),
-        ("handles_results",),
-        ("aside_place", "lists_or_copies"),
-        0.65,
+        ("saved_elsewhere", "leaves_a_note", "sized_or_referenced", "of_results"),
+        ("drawn", "lists_or_copies"),
         "a large result is stored elsewhere and a reference or preview is left in its place",
     ),
     Rule(
@@ -368,17 +402,15 @@ RULES: tuple[Rule, ...] = (
         "provider_managed",
         ("provider",),
         (),
-        ("aside_place",),
-        0.6,
+        ("drawn",),
         "the model's provider is asked to manage the context",
     ),
     Rule(
         "reset.cleared",
         "reset",
         ("clear",),
-        ("strong_subject", "explicit_entry"),
+        ("strong_subject", "empties_memory"),
         (*_NOISE, "refills"),
-        0.6,
         "a command or method empties the stored messages",
     ),
 )

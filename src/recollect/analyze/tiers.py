@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from recollect.analyze import words
 from recollect.analyze.assembly import Place
-from recollect.analyze.catalog import MEMORY_WORDS, STORAGES, STORE_WORDS
+from recollect.analyze.catalog import MEMORY_WORDS, STORAGES, STORE_WORDS, storages_of
+from recollect.analyze.discover import Checkout
 from recollect.analyze.findings import Finding
 from recollect.analyze.records import Class, Evidence, File
 from recollect.analyze.words import bag
@@ -25,6 +26,8 @@ _ELSEWHERE = bag(
     "evaluation evaluator settings secrets config benchmark"
 )
 _HOSTS = bag("server app api web gateway router routers routes")
+_DRIVEN = bag("postgres mysql sqlite pgvector mssql oracle sqlite_vec")
+_NO_ADAPTER = bag("json_files markdown_files python_dict python_list js_array vector_index_files")
 _BASES = bag("ABC BaseModel Protocol Generic object Enum BaseComponent Component str")
 
 
@@ -37,6 +40,35 @@ class Tier:
     retrieval: list[str]
     capacity: str = "not determined"
     locations: list[Place] = field(default_factory=list)
+
+
+def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
+    """Storages that can be had but are not what memory uses by itself: families of adapters, and extras they need."""
+    families: dict[tuple[str, str], list[tuple[Class, Place, str]]] = {}
+    members: dict[tuple[str, str], int] = {}
+    for file in world.files:
+        for record in file.classes:
+            for base in record.bases:
+                members[file.package, base] = members.get((file.package, base), 0) + 1
+                for item in file.storage:
+                    place = Place(file.path, item.line, record.name, "storage", item.why)
+                    families.setdefault((file.package, base), []).append((record, place, item.value))
+    found: dict[str, list[Place]] = {}
+    for key, kept in sorted(families.items()):
+        own = {r.name for r, _, _ in kept}
+        names = {v for _, _, v in kept if v not in _NO_ADAPTER}
+        if key[1] not in _BASES and len(names) > 2 and len(own) * 2 > members[key]:
+            for _, place, value in kept:
+                if value in names:
+                    found.setdefault(value, []).append(place)
+    imported = {e.value for f in world.files for e in f.storage if not _ELSEWHERE & set(words.words(f.path))}
+    mapped = "sqlalchemy" in imported
+    for manifest in checkout.manifests:
+        for name, package in storages_of(manifest.offers).items():
+            if name in found or name in imported or (mapped and name in _DRIVEN):
+                place = Place(f"{manifest.folder}/".lstrip("/"), 1, package, "manifest", f"offers {package}")
+                found.setdefault(name, []).append(place)
+    return dict(sorted(found.items()))
 
 
 def tiers(world: World, findings: list[Finding]) -> list[Tier]:
@@ -82,8 +114,6 @@ def _lists(world: World) -> list[Place]:
     """Message lists held by a class."""
     found: list[Place] = []
     for file in world.files:
-        if words.is_aside_place(file.path):
-            continue
         for record in file.classes:
             for name, (annotation, value, line) in record.fields.items():
                 like = max(words.name_likeness(name), words.type_likeness(annotation))

@@ -46,7 +46,7 @@ def _counting(world: World) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     unused = {(f.path, f.symbol) for f in world.functions if not world.is_wired(f) and not f.symbol.startswith("<")}
     for file in world.files:
-        if words.is_aside_place(file.path):
+        if words.is_drawn(file.path):
             continue
         for item in file.counting:
             if (file.path, item.symbol) not in unused:
@@ -72,7 +72,7 @@ def _is_counter(world: World, place: Place) -> bool:
 def _shares(world: World) -> list[Place]:
     found: list[Place] = []
     for file in world.files:
-        if not words.is_aside_place(file.path):
+        if not words.is_drawn(file.path):
             found.extend(Place(file.path, e.line, e.symbol, "budget", e.why) for e in file.budget if e.value == "share")
     found.sort(key=lambda p: (not words.place_likeness(p.path), p.path, p.line))
     return found
@@ -109,7 +109,7 @@ def _overflow(world: World, findings: list[Finding]) -> tuple[list[str], list[Pl
             c for c in function.calls
             if words.OVERFLOW.search(c.name) and c.name[:1].isupper() and _is_error(c.name)
         ]  # fmt: skip
-        if (handled or raised) and not words.is_aside_place(function.path):
+        if (handled or raised) and not words.is_drawn(function.path):
             line = raised[0].line if raised else function.line
             places.append(Place(function.path, line, function.symbol, "overflow", "context overflow raised or handled"))
     if places:

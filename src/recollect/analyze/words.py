@@ -21,7 +21,7 @@ def words(identifier: str) -> tuple[str, ...]:
 
 
 # A list named by one of these is a list of messages; by a weak one, it is if the place or the type agrees.
-STRONG = bag("messages msgs history histories conversation conversations transcript dialog dialogue turns convo")
+STRONG = bag("messages msgs history conversation transcript dialog dialogue turns convo")
 WEAK = bag(
     "events records items steps entries view views context contexts observations memory memories contents blocks facts "
     "queue buffer runs nodes parts chunks interactions logs cells pairs exchanges rounds checkpoints episodes"
@@ -37,12 +37,6 @@ PLACES = bag(
     "memory memories condenser condensers condense compaction compact compactor context contexts history histories "
     "conversation conversations chat chats summary summarizer summarization summarizing window truncation truncate "
     "prune pruning compression compress compressor buffer messages message trim trimming forget forgetting"
-)
-ASIDE_PLACES = bag(
-    "telemetry tracing trace logging logger metrics analytics instrumentation callbacks callback tracer otel "
-    "observability monitor monitoring dashboard tui screen display widget widgets renderer theme "
-    "observer observers webui audio triggers "
-    "detection detector detect stuck replay email gmail imap slack discord telegram whatsapp sms cron scheduler"
 )
 SUMMARY = re.compile(r"summar|condens|compact|compress|distil|digest|recap|abridg|synops|consolidat", re.I)
 SCORE = bag(
@@ -111,12 +105,9 @@ def place_likeness(path: str) -> int:
     return 1 if found & PLACES else 0
 
 
-@lru_cache(maxsize=16384)
-def is_aside_place(path: str) -> bool:
-    """Telemetry, logging and user interface: they read messages and evict nothing."""
-    parts = path.rsplit(".", 1)[0].split("/")[-4:]
-    drawn = path.endswith(("sx",)) and "components" in parts  # .tsx and .jsx: what is drawn, not what is sent
-    return drawn or bool({w for part in parts for w in words(part)} & ASIDE_PLACES)
+def is_drawn(path: str) -> bool:
+    """A file that draws a user interface: what it shortens is shown to people."""
+    return path.endswith((".tsx", ".jsx"))
 
 
 _MODEL_STRONG = bag(
@@ -166,14 +157,26 @@ def _is_model_name(name: str) -> bool:
     return own[-1:] in (("llm",), ("model",), ("agent",))
 
 
-_ASKED_WITH = bag("system_prompt systemprompt chat_provider temperature max_tokens maxtokens")
+_ASKED_FOR = bag("messages history prompt contents")
+_ASKED_WITH = bag(
+    "system_prompt systemprompt chat_provider temperature max_tokens maxtokens model system tools "
+    "toolchoice tool_choice "
+    "response_format responseformat maxoutputtokens max_output_tokens systeminstruction "
+    "system_instruction modelconfigkey"
+)
+_NOT_ASKING = bag(
+    "count token tokens trim truncate format build convert log emit span trace validate prepare make estimate render "
+    "to from parse serialize hash cache transform compose print dump record track report set update with dict init"
+)
 
 
 def is_asked_like_a_model(callee: str, keywords: tuple[str, ...]) -> bool:
-    """A call that says so by what goes in: messages, and a system prompt or a temperature beside them."""
+    """A call that says so by what goes in: messages or a prompt, and a model, tools or a temperature beside them."""
     given = {k.lower() for k in keywords}
-    said = bool(given & {"messages", "history", "prompt"}) and bool(given & _ASKED_WITH)
-    return said and "." in callee and callee.rpartition(".")[2].lower().lstrip("_") in _MODEL_VERBS
+    if not (given & _ASKED_FOR and given & _ASKED_WITH):
+        return False
+    name = callee.rpartition(".")[2]
+    return bool(name) and not name[:1].isupper() and not _NOT_ASKING & set(words(name))
 
 
 @lru_cache(maxsize=65536)
@@ -185,7 +188,7 @@ def is_model_call(callee: str) -> bool:
         return True
     owner: tuple[str, ...] = words(parts[-2]) if len(parts) > 1 else ()
     last = owner[-1] if owner else ""
-    if name in ("create", "acreate", "stream", "parse", "send"):
+    if name in ("create", "acreate", "stream", "parse", "send", "compact"):
         return last in ("completions", "responses", "messages", "chat") or (
             name != "parse" and last in ("llm", "client") and "model" in owner
         )

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from recollect.analyze import words
 from recollect.analyze.records import Call, Class, File, Function
+from recollect.analyze.summaries import Summaries
 from recollect.analyze.words import bag
 
 # Names so common that a call by name alone says nothing about which definition is meant.
@@ -37,6 +38,18 @@ class World:
         self.callees: dict[str, list[tuple[Call, Function]]] = {}
         self.callers: dict[str, list[tuple[Call, Function]]] = defaultdict(list)
         self._link()
+        for function in self.functions:
+            # What looks like a call of a model and is defined here is followed instead of believed.
+            known = {call.callee for call, _ in self.callees[function.key]}
+            function.model_calls.extend(c for c in function.asked if c.callee not in known)
+            function.asked = []
+        # Where each class is made: what a call with its name does.
+        self.built: dict[str, list[tuple[Function, Call]]] = defaultdict(list)
+        for function in self.functions:
+            for call in function.calls:
+                if call.name in self.classes:
+                    self.built[call.name].append((function, call))
+        self.summaries = Summaries(self)
         self.model_depth = self._depths([f for f in self.functions if f.model_calls])
         self.vector_depth = self._depths([f for f in self.functions if "vector_add" in f.marks])
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,11 @@ _FORMATS = ("markdown", "json", "html")
 @click.option("--fail-on", "fail_on", multiple=True, metavar="RULE", help="Exit with 1 if the rule fails. Repeatable.")
 @click.option("--list-rules", is_flag=True, help="List the rules that --fail-on knows, and the eviction rules.")
 @click.option("--explain", metavar="FINDING", help="Show the path through the code that led to a finding.")
-@click.option("--time-limit", type=float, default=300.0, show_default=True, help="Seconds to read one checkout.")
+@click.option("--time-limit", type=float, default=300.0, show_default=True, help="Give up on a checkout after so long.")
+@click.option("--model", help="Put the candidates to a language model: anthropic:ID, openai:ID or openai:ID@URL.")
+@click.option(
+    "--evidence", type=click.Path(file_okay=False, path_type=Path), help="Write the functions to judge into DIR."
+)
 def command(
     paths: tuple[Path, ...],
     form: str | None,
@@ -36,11 +40,14 @@ def command(
     list_rules: bool,
     explain: str | None,
     time_limit: float,
+    model: str | None,
+    evidence: Path | None,
 ) -> None:
     """Say how the agent frameworks in PATH... manage memory.
 
-    Reads Python and TypeScript source; runs nothing of it and needs no model. Exits with 0, with 1 if a --fail-on rule
-    fails, and with 2 on wrong usage.
+    Reads Python and TypeScript source; runs nothing of it and needs no model. With --model the functions in question
+    are also put to a language model, and the report says which findings are its own. Exits with 0, with 1 if a
+    --fail-on rule fails, and with 2 on wrong usage.
     """
     from recollect.errors import RecollectError
 
@@ -54,7 +61,14 @@ def command(
         _known(fail_on)
         if not paths:
             raise click.UsageError("give at least one PATH")
+        if explain is not None and model is None and _explain_from_cache(paths, explain):
+            return
         analyses = _analyze(paths, time_limit)
+        _keep_explanations(analyses)
+        if model is not None:
+            analyses = [_judged(a, model) for a in analyses]
+        if evidence is not None:
+            _write_packs(analyses, evidence)
         if explain is not None:
             _explain(analyses, explain)
         elif output is not None:
@@ -163,9 +177,69 @@ def _explain(analyses: list[Analysis], wanted: str) -> None:
         raise missing
 
 
-def _judge(analyses: list[Analysis], fail_on: tuple[str, ...]) -> None:
-    from recollect.analyze.checks import failures
+def _judged(analysis: Analysis, spec: str) -> Analysis:
+    from recollect.analyze.cache import Kept, cache_folder
+    from recollect.analyze.judge import judge
+    from recollect.models import open_model
+    from recollect.runtime import run_blocking
 
+    model = open_model(spec, blocking=True)
+
+    def ask(prompt: str, system: str, schema: dict[str, Any]) -> Any:
+        messages = [{"role": "user", "content": prompt}]
+        return run_blocking(model.complete(messages, system=system, max_tokens=400, schema=schema)).data
+
+    try:
+        with _bar(f"{analysis.name}: judging") as progress:
+            return judge(analysis, ask, Kept(cache_folder()), name=model.name, progress=progress)
+    finally:
+        run_blocking(model.close())
+
+
+def _write_packs(analyses: list[Analysis], folder: Path) -> None:
+    from recollect.analyze.pack import write_pack
+
+    for analysis in analyses:
+        click.echo(f"wrote {write_pack(analysis, folder)}", err=True)
+
+
+def _keep_explanations(analyses: list[Analysis]) -> None:
+    """Keep the way to every finding, so that --explain need not read the code again."""
+    from recollect.analyze.cache import Kept, cache_folder, fingerprint
+    from recollect.analyze.explain import explanations
+
+    kept = Kept(cache_folder())
+    for analysis in analyses:
+        key = str(analysis.checkout.root.resolve())
+        kept.put("explained", key, {"of": fingerprint(analysis.checkout), "findings": explanations(analysis)})
+
+
+def _explain_from_cache(paths: tuple[Path, ...], wanted: str) -> bool:
+    """Say the way to a finding if the folder was analysed before and has not changed since."""
+    from recollect.analyze.cache import Kept, cache_folder, fingerprint
+    from recollect.analyze.discover import discover
+
+    kept = Kept(cache_folder())
+    for path in paths:
+        known = kept.get("explained", str(path.resolve()))
+        if not known or known.get("of") != fingerprint(discover(path)):
+            return False
+        near = [f for f in known["findings"] if f["id"] == wanted] or [
+            f for f in known["findings"] if wanted in f["id"] or wanted in f["symbol"] or wanted == f["rule"]
+        ]
+        if len(near) == 1:
+            click.echo(near[0]["text"], nl=False)
+            return True
+    return False
+
+
+def _judge(analyses: list[Analysis], fail_on: tuple[str, ...]) -> None:
+    from recollect.analyze.checks import CANNOT_TELL, failures, verdicts
+
+    for analysis in analyses if fail_on else ():
+        for verdict in verdicts(analysis, fail_on):
+            if verdict.status == CANNOT_TELL:
+                click.echo(f"{analysis.name}: {verdict.rule}: cannot tell: {verdict.message}", err=True)
     failed = [(a.name, f) for a in analyses for f in failures(a, fail_on)] if fail_on else []
     for name, failure in failed:
         where = f" at {failure.where}" if failure.where else ""

@@ -1,0 +1,63 @@
+"""What is kept between runs: explanations of the last analysis of a folder, and a model's verdicts.
+
+Everything is under one folder (`RECOLLECT_CACHE`, else the user's cache folder); losing it costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from recollect.analyze.discover import Checkout
+
+
+def cache_folder() -> Path:
+    """Where the analyser keeps things between runs."""
+    given = os.environ.get("RECOLLECT_CACHE") or os.environ.get("XDG_CACHE_HOME")
+    base = Path(given) if given else Path.home() / ".cache"
+    return base / "recollect" / "analyze"
+
+
+def fingerprint(checkout: Checkout) -> str:
+    """Changes when a source file is added, removed or written, or when the analyser itself changes."""
+    said = hashlib.sha256(_own_code())
+    for source in checkout.sources:
+        stat = (checkout.root / source.path).stat()
+        said.update(f"{source.path}|{stat.st_size}|{stat.st_mtime_ns}\n".encode())
+    return said.hexdigest()
+
+
+def _own_code() -> bytes:
+    here = Path(__file__).parent
+    return b"".join(hashlib.sha256(p.read_bytes()).digest() for p in sorted(here.glob("*.py")))
+
+
+class Kept:
+    """Small JSON documents by key; a document that cannot be read counts as absent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, kind: str, key: str) -> Any:
+        """The document, or None."""
+        try:
+            return json.loads(self._path(kind, key).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def put(self, kind: str, key: str, value: Any) -> None:
+        """Keep a document; a folder that cannot be written to keeps nothing."""
+        path = self._path(kind, key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(f".{os.getpid()}.tmp")
+            draft.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+            draft.replace(path)
+        except OSError:
+            return
+
+    def _path(self, kind: str, key: str) -> Path:
+        return self.folder / kind / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"

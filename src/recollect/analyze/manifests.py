@@ -1,0 +1,93 @@
+"""Names and dependencies of packages: pyproject.toml, setup.cfg, setup.py and package.json, read and never run."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_NAME = re.compile(r"[A-Za-z0-9@][A-Za-z0-9._/@-]*")
+_QUOTED = re.compile(r"""["']([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:[<>=~!;][^"']*)?["']""")
+_FOR_WORK = re.compile(
+    r"^(dev|test|tests|testing|docs?|lint|style|build|ci|typing|typecheck|benchmarks?|examples?)", re.I
+)
+_MOST_BYTES = 400_000
+
+
+@dataclass(slots=True)
+class Manifest:
+    """One package: where it is, what it is called, what it needs and what it offers as an extra."""
+
+    folder: str
+    name: str = ""
+    needs: set[str] = field(default_factory=set)
+    offers: set[str] = field(default_factory=set)
+
+
+def read_manifests(root: Path, folders: list[str]) -> list[Manifest]:
+    """The manifests in these folders; one that cannot be read says nothing."""
+    return [_read(root, folder) for folder in folders]
+
+
+def _read(root: Path, folder: str) -> Manifest:
+    found = Manifest(folder)
+    for name, reader in (
+        ("pyproject.toml", _pyproject),
+        ("setup.cfg", _setup),
+        ("setup.py", _setup),
+        ("package.json", _npm),
+    ):
+        path = root / folder / name
+        if path.is_file() and path.stat().st_size <= _MOST_BYTES:
+            reader(path.read_text(encoding="utf-8", errors="replace"), found)
+    return found
+
+
+def _pyproject(text: str, found: Manifest) -> None:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    project = _table(data.get("project"))
+    poetry = _table(_table(data.get("tool")).get("poetry"))
+    found.name = str(project.get("name") or poetry.get("name") or "")
+    found.needs |= {_plain(d) for d in _strings(project.get("dependencies"))}
+    for extra, needed in _table(project.get("optional-dependencies")).items():
+        if not _FOR_WORK.match(extra):
+            found.offers |= {_plain(d) for d in _strings(needed)}
+    for name, how in _table(poetry.get("dependencies")).items():
+        (found.offers if isinstance(how, dict) and how.get("optional") else found.needs).add(_plain(name))
+
+
+def _setup(text: str, found: Manifest) -> None:
+    # Read, never run: every quoted or listed requirement, with no telling of extras from needs.
+    found.offers |= {_plain(d) for d in _QUOTED.findall(text)}
+    found.offers |= {_plain(d) for d in re.findall(r"^\s+([A-Za-z][\w.-]+)\s*(?:\[[^\]]*\])?\s*[<>=~!]", text, re.M)}
+
+
+def _npm(text: str, found: Manifest) -> None:
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError:
+        return
+    data = _table(data)
+    found.name = str(data.get("name") or found.name)
+    found.needs |= set(_table(data.get("dependencies")))
+    for group in ("peerDependencies", "optionalDependencies"):
+        found.offers |= set(_table(data.get(group)))
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _strings(value: Any) -> list[str]:
+    return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
+
+
+def _plain(requirement: str) -> str:
+    match = _NAME.match(requirement.strip())
+    return match.group(0).split("[")[0] if match else ""

@@ -1,0 +1,105 @@
+"""What each local value was made from: parameters, calls, and what a language model said.
+
+Values are followed through assignments, unpacking, loops and growing lists, without regard to order: a name holds
+everything that was ever put into it. That is coarse, and enough to say "this text comes from that call".
+"""
+
+from __future__ import annotations
+
+from recollect.analyze import words
+from recollect.analyze.flow import Scope
+from recollect.analyze.syntax import Node, dotted, last_name, walk
+from recollect.analyze.words import bag
+
+MODEL = "model"
+_MEASURING = bag("len count size length bool isinstance type hash id any all sum min max print range typeof")
+_GROWING = bag("append extend push unshift insert add set update appendleft")
+_MOST = 16
+
+
+def keywords_of(call: Node) -> tuple[str, ...]:
+    """The names that values are given to a call under, in an options object too."""
+    found = tuple(a.text for a in call.kids[1:] if a.kind == "kw")
+    if call.kids[1:] and call.kids[-1].kind == "dict":
+        found += tuple(p.text for p in call.kids[-1].kids if p.kind == "pair")
+    return found
+
+
+def asks_model(call: Node) -> bool:
+    """Is a call one of a language model, by its name or by what goes in?"""
+    callee = dotted(call.kids[0])
+    if not callee or callee.endswith(".create.bind"):
+        return False
+    return words.is_model_call(callee) or words.is_asked_like_a_model(callee, keywords_of(call))
+
+
+class Origins:
+    """The origins of one function's values: `model`, `call:NAME` and `param:NAME`."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.names: dict[str, frozenset[str]] = {p: frozenset((f"param:{p}",)) for p in scope.params}
+        self.grown: dict[str, frozenset[str]] = {}
+        self._asked = {id(n): asks_model(n) for n in scope.nodes if n.kind == "call"}
+        moves = [n for n in scope.nodes if n.kind in ("assign", "for", "call", "comp")]
+        for _ in range(3):
+            before = (dict(self.names), dict(self.grown))
+            for node in moves:
+                self._move(node)
+            if (self.names, self.grown) == before:
+                break
+
+    def _move(self, node: Node) -> None:
+        if (node.kind == "assign" and len(node.kids) == 2) or node.kind == "for":
+            self._give(node.kids[0], self.of(node.kids[1], grown=False), self.names)
+        elif node.kind == "comp":
+            self._give(node.kids[1], self.of(node.kids[2], grown=False), self.names)
+        elif node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text.lower() in _GROWING:
+            given = frozenset(o for a in node.kids[1:] for o in self.of(a))
+            self._give(node.kids[0].kids[0], given, self.grown)
+
+    def _give(self, target: Node, origins: frozenset[str], held: dict[str, frozenset[str]]) -> None:
+        if not origins:
+            return
+        for name in _targets(target):
+            known = held.get(name, frozenset())
+            if not origins <= known and len(known) < _MOST:
+                held[name] = known | origins
+
+    def of(self, value: Node, *, grown: bool = True) -> frozenset[str]:
+        """Everything a value was made from; with `grown`, also what was added to the lists in it."""
+        found: set[str] = set()
+        stack = [value]
+        while stack:
+            node = stack.pop()
+            if node.kind == "name":
+                found |= self._held(node.text, grown)
+                continue
+            if node.kind == "attr":
+                found |= self._held(dotted(node), grown)
+            elif node.kind == "call":
+                if last_name(node.kids[0]).lower() in _MEASURING:
+                    continue
+                if self._asked.get(id(node)):
+                    found.add(MODEL)
+                else:
+                    callee = dotted(node.kids[0])
+                    if callee:
+                        found.add(f"call:{callee}")
+            elif node.kind == "cmp" or node.kind in ("func", "class"):
+                continue
+            stack.extend(node.kids)
+        return frozenset(sorted(found)[:_MOST] if len(found) > _MOST else found)
+
+    def _held(self, name: str, grown: bool) -> frozenset[str]:
+        direct = self.names.get(name, frozenset())
+        return direct | self.grown[name] if grown and name in self.grown else direct
+
+
+def _targets(target: Node) -> list[str]:
+    if target.kind == "name":
+        return [target.text]
+    if target.kind == "attr":
+        return [dotted(target)]
+    if target.kind in ("index", "slice"):
+        return _targets(target.kids[0])
+    return [k.text for k in walk(target) if k.kind == "name"]
