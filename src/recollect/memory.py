@@ -265,10 +265,14 @@ class AsyncMemory(Listens):
         fact: FactRef | None = None,
         source: str | None = None,
         physical: bool = False,
+        preview: bool = False,
     ) -> Erasure:
-        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well."""
+        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well.
+
+        A `preview` counts what would go and removes nothing.
+        """
         return await Forgetting(self._core).forget(
-            user=user, thread=thread, message=message, fact=fact, source=source, physical=physical
+            user=user, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
         )
 
     async def why(self, item: Traceable) -> Why:

@@ -37,6 +37,7 @@ class Facts:
         """Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
 
         A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
+        So does a fact whose `source` was forgotten, whoever writes it.
         """
         return run_blocking(
             self._engine.set(ns, key, value, ttl=ttl, confidence=confidence, source=source, expect=expect)

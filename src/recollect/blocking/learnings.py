@@ -31,7 +31,8 @@ class Learnings:
     ) -> Learning:
         """Keep a learning; the same content again (whatever its case, width or spacing) reinforces the one there is.
 
-        One that was deleted does not come back from a derivation: it is given back with status `rejected`.
+        One that was deleted does not come back from a derivation, and one whose source was forgotten from nobody: it
+        is given back with status `rejected`.
         """
         return run_blocking(
             self._engine.add(content, type=type, confidence=confidence, source=source, corrects=corrects, user=user)

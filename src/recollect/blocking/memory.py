@@ -299,10 +299,16 @@ class Memory(Listens):
         fact: FactRef | None = None,
         source: str | None = None,
         physical: bool = False,
+        preview: bool = False,
     ) -> Erasure:
-        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well."""
+        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well.
+
+        A `preview` counts what would go and removes nothing.
+        """
         return run_blocking(
-            self._engine.forget(user=user, thread=thread, message=message, fact=fact, source=source, physical=physical)
+            self._engine.forget(
+                user=user, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
+            )
         )
 
     def why(self, item: Traceable) -> Why:

@@ -121,6 +121,7 @@ def _place(url: str) -> str:
 @click.option("--fact", help="A fact: NAMESPACE/KEY.")
 @click.option("--source", help="Everything that came from one source.")
 @click.option("--physical", is_flag=True, help="Remove it from the store's files too, and verify.")
+@click.option("--preview", is_flag=True, help="Count what would go, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @session_of
 def forget(
@@ -131,21 +132,25 @@ def forget(
     fact: str | None,
     source: str | None,
     physical: bool,
+    preview: bool,
     yes: bool,
 ) -> int:
     """Remove a thing and everything derived from it, and say what went."""
     named = [value for value in (of, thread, message, fact, source) if value is not None]
     if len(named) != 1:
         raise UsageError("say what to forget: one of --user, --thread, --message, --fact, --source")
-    if not yes and not session.as_json:
+    if not yes and not preview and not session.as_json:
         click.confirm("This cannot be undone. Forget it?", abort=True)
     with session.memory() as memory:
-        erasure = memory.forget(user=of, thread=thread, message=message, fact=fact, source=source, physical=physical)
+        erasure = memory.forget(
+            user=of, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
+        )
     if session.as_json:
         session.print_json(msgspec.to_builtins(erasure))
     else:
-        session.show([{"kind": kind, "removed": count} for kind, count in erasure.counts.items()], ("kind", "removed"))
-        if physical:
+        done = "would go" if preview else "removed"
+        session.show([{"kind": kind, done: count} for kind, count in erasure.counts.items()], ("kind", done))
+        if physical and not preview:
             _say_verified(erasure)
     return 1 if physical and erasure.verified is False else 0
 

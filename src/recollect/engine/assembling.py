@@ -9,6 +9,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..filters import Where
+from ..kinds import source_of
 from ..messages import Message
 from ..records import Mark, Summary
 from ..values import Json
@@ -175,9 +176,7 @@ class Assembling:
         from ..context import MemoryItem
 
         # The id under which forgetting looks for what came from it.
-        source = f"{hit.namespace}/{hit.id}" if hit.kind == "learning" else hit.id
-        if hit.kind == "document":
-            source = hit.source or hit.id
+        source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)
         return MemoryItem(hit.text, hit.kind, source, hit.trust, hit.created_at)
 
     async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:

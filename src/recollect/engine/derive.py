@@ -24,6 +24,7 @@ from ..stores.base import Change, Delete, Expect, Put
 from ..values import fingerprint_json
 from .core import Core
 from .facts import Facts
+from .forgetting.guard import epochs
 from .learnings import Learnings
 
 BATCH = 100
@@ -83,6 +84,7 @@ class Deriver:
     async def _stretch(self, job: Job, limit: int) -> tuple[int, Job | None]:
         """One commit's worth of messages; the job with its lease extended, where more are left."""
         core, id = self._core, job.item.partition(":")[2]
+        guards = await epochs(core, id)
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
         if thread is None:
             await core.apply(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
@@ -99,7 +101,7 @@ class Deriver:
                 raise
             changes, written = await self._unread(job, messages, why(problem)), 0
             failed = [*failed, *(message.seq for message in messages)]
-        changes = [Expect(Job, job.row_key, job.version), *changes]
+        changes = [Expect(Job, job.row_key, job.version), *guards, *changes]
         changes += self._marked(job.item, mark, reached if more else thread.length, failed)
         if more:
             longer = self._longer(job)
@@ -112,8 +114,9 @@ class Deriver:
     async def _again(self, job: Job) -> int:
         """Messages that a model answered badly for, once more; those it fails on stay dead letters."""
         core, id = self._core, job.item.partition(":")[2]
+        guards = await epochs(core, id)
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
-        changes: list[Change] = [Expect(Job, job.row_key, job.version)]
+        changes: list[Change] = [Expect(Job, job.row_key, job.version), *guards]
         left: list[int] = []
         written, error = 0, None
         for seq in job.payload["seqs"] if thread is not None else ():

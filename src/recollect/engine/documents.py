@@ -23,6 +23,7 @@ from .audit import audit
 from .chunking import Piece, chunk
 from .core import Core
 from .facts import index_job, page
+from .forgetting.guard import owned, raised
 
 
 class Documents:
@@ -58,6 +59,7 @@ class Documents:
                 Put(index_job(new.org, new.ns, f"document:{new.id}", new.updated_at)),
                 audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", source),
                 *self._moves(had, has),
+                *(owned(self._core, new.ns, "document", name) for name in (new.id, source) if name),
             )
             return msgspec.structs.replace(
                 document, version=results[1].version, created_at=results[1].created_at or document.created_at
@@ -84,12 +86,22 @@ class Documents:
         """Remove a document, its chunks and their index entries; whether there was one."""
         space = self._core.scope.namespace(ns)
         check_name(id, "document id")
-        results = await self._core.apply(
-            Delete(Document, (self._core.org, space, id)),
-            *removal(self._core.org, space, id),
-            audit(self._core, "delete", "document", f"{space}/{id}"),
-        )
-        return bool(results[0])
+
+        async def attempt() -> bool:
+            held = await self._core.get(Document, space, id)
+            if held is None:
+                return False
+            await self._core.apply(
+                Expect(Document, held.row_key, held.version),
+                Delete(Document, held.row_key),
+                *removal(self._core.org, space, id),
+                *raised(self._core, id, f"{space}/{id}"),
+                audit(self._core, "delete", "document", f"{space}/{id}"),
+            )
+            return True
+
+        done: bool = await self._core.retry(attempt)
+        return done
 
     # -- parts
 

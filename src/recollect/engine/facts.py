@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from ..errors import InvalidValue, NotFound, UsageError
+from ..errors import Conflict, InvalidValue, NotFound, UsageError
 from ..filters import Where, parse_filter
 from ..ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ..records import Entry, Fact, FactVersion, Job, Link, Tombstone
@@ -18,7 +18,8 @@ from ..scope import Ns
 from ..stores.base import Change, Delete, Expect, Load, Put
 from ..values import Json, check_name, check_text, encode_json, fingerprint_json
 from .audit import audit
-from .core import Core
+from .core import RETRIES, Core
+from .forgetting.guard import guard
 
 PAGE = 1000
 MAX_LIMIT = 2**31 - 1
@@ -45,18 +46,33 @@ class Facts:
         """Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
 
         A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
+        So does a fact whose `source` was forgotten, whoever writes it.
         """
         core = self._core
         fact = self._new(core.scope.namespace(ns), key, value, ttl, confidence, source)
-        if core.scope.actor != "user":
+        expects: builtins.list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
+        return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
+
+    async def _derive(self, fact: Fact, expects: Sequence[Change] = (), *, since: datetime | None = None) -> Fact:
+        """Write a fact with the sources it names; given back as `rejected` where one of them was forgotten."""
+        for _ in range(RETRIES):
+            held = await guard(self._core, fact.sources, since=since)
+            if held.forgotten:
+                return msgspec.structs.replace(fact, status="rejected", reason="a source of it was forgotten")
+            try:
+                return await self._write(fact, expects, held.changes)
+            except Conflict as conflict:
+                if not held.caused(conflict):
+                    raise
+        raise Conflict("the sources of this fact are being forgotten")
+
+    async def _write(self, fact: Fact, expects: Sequence[Change], guards: Sequence[Change] = ()) -> Fact:
+        if self._core.scope.actor != "user":
             refused = await self._refused(fact)
             if refused is not None:
                 return refused
-        changes = self._changes(fact)
-        if expect is not None:
-            changes.insert(0, Expect(Fact, fact.row_key, version_of(expect)))
-        results = await core.apply(*changes)
-        return _as_stored(fact, results[0 if expect is None else 1])
+        results = await self._core.apply(*expects, *self._changes(fact), *guards)
+        return _as_stored(fact, results[len(expects)])
 
     async def set_many(self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> list[Fact]:
         """Write several values together, all or none."""

@@ -20,6 +20,7 @@ from ..stores.base import Change, Delete, Expect, Put
 from .audit import audit
 from .core import Core
 from .facts import index_job
+from .forgetting.guard import epochs
 
 if TYPE_CHECKING:
     from ..context.units import Unit
@@ -42,6 +43,8 @@ class Read(msgspec.Struct, frozen=True):
     previous: Summary | None
     mark: Mark | None
     messages: list[Message]
+    epochs: list[Change]
+    """What fails the write where the thread, or a message of it, was forgotten since."""
 
 
 class Folding:
@@ -105,12 +108,13 @@ class Folding:
     async def _start(self, thread: str) -> Read | None:
         """Where a fold begins; the mark is read before the messages, since forgetting one of them moves it."""
         core = self._core
+        guards = await epochs(core, thread)
         held = await core.get(Thread, thread)
         if held is None:
             return None
         mark = await core.get(Mark, "index", f"thread:{thread}")
         past = await core.scan(Summary, thread, reverse=True, limit=1)
-        return Read(held, past[0] if past else None, mark, [])
+        return Read(held, past[0] if past else None, mark, [], guards)
 
     async def _aged(self, read: Read, before: datetime) -> bool:
         """Read as far as messages are old, and a page further; whether there may be more old ones."""
@@ -216,24 +220,34 @@ class Folding:
 
     async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
         """Whether the summary was written: not where another stands there, or where a message of it was forgotten."""
-        core, mark, item = self._core, read.mark, f"thread:{read.thread.id}"
+        core, mark, item, guards = self._core, read.mark, f"thread:{read.thread.id}", read.epochs
         seqs = [message.seq for message in read.messages if message.seq <= summary.last]
         for _ in range(TRIES):
             try:
-                await core.apply(Expect(Mark, (core.org, "index", item), mark.version if mark else 0), *changes)
+                expects = [Expect(Mark, (core.org, "index", item), mark.version if mark else 0)]
+                await core.apply(*expects, *changes, *guards)
             except Conflict:
-                # Mostly the indexer went on; but forgetting moves the same mark, and then a message is missing.
+                # Mostly the indexer went on; but forgetting raises the epoch, and then something is missing.
+                guards = await epochs(core, read.thread.id)
                 mark = await core.get(Mark, "index", item)
-                if await core.get(Summary, summary.thread, summary.last) or not await self._all_there(summary, seqs):
+                taken = await core.get(Summary, summary.thread, summary.last)
+                if taken is not None or not await self._all_there(read, summary, seqs):
                     return False
             else:
                 return True
         return False
 
-    async def _all_there(self, summary: Summary, seqs: Sequence[int]) -> bool:
+    async def _all_there(self, read: Read, summary: Summary, seqs: Sequence[int]) -> bool:
+        """Whether the thread, the summary before and every message of this one are still what was read."""
+        core, previous = self._core, read.previous
+        thread = await core.get(Thread, summary.thread)
+        if thread is None or thread.created_at != read.thread.created_at:
+            return False
+        if previous is not None and await core.get(Summary, previous.thread, previous.last) != previous:
+            return False
         first = seqs[0] if seqs else summary.last
-        held = await self._core.scan(Message, summary.thread, after=(first - 1,), before=(summary.last + 1,))
-        return await self._core.get(Thread, summary.thread) is not None and {*seqs} <= {one.seq for one in held}
+        held = await core.scan(Message, summary.thread, after=(first - 1,), before=(summary.last + 1,))
+        return {*seqs} <= {one.seq for one in held}
 
 
 def old_units(units: Sequence[Unit], before: datetime) -> int:

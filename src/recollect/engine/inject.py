@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 
 from ..errors import UsageError
+from ..kinds import source_of
 from ..messages import Message, text_of
 from ..ports import Ttl
 from ..runtime import run_blocking
@@ -21,7 +23,7 @@ from .facts import Facts
 from .learnings import Learnings
 from .recall.recalling import Recalling, Spaces
 from .state import State
-from .threads import Threads
+from .threads import DERIVED, Threads
 from .working import Working, WorkingMemory
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
 SURE = 0.7
+TRUSTED = {"web": 0, "tool": 1, "document": 2, "processor": 3, "assistant": 3, "import": 4, "system": 4, "user": 4}
+"""How far what comes from each is trusted: what is made of several is trusted as the least of them."""
 PREFERENCES = 5
 
 
@@ -95,6 +99,32 @@ class BlockingTask(Protocol):
     """A decorator whose functions are as they were: plain ones plain, async ones async."""
 
     def __call__(self, function: Callable[P, T], /) -> Callable[P, T]: ...
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What the output of a task was made of: the hits of its recall, and when it began."""
+
+    since: datetime
+    hits: tuple[Any, ...]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The hits by the ids that lineage knows."""
+        return tuple(dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in self.hits))
+
+    def trust(self, own: str) -> str:
+        """The lowest trust of all of them."""
+        return min([own, *(str(hit.trust) for hit in self.hits)], key=lambda trust: TRUSTED.get(trust, 0))
+
+    def message(self, text: str) -> Message:
+        """The output as a message that names its sources, so that forgetting one of them finds it."""
+        message = Message(role="assistant", content=text)
+        if not self.hits:
+            return message
+        trust = self.trust(message.trust_level)
+        return msgspec.structs.replace(
+            message, metadata={DERIVED: list(self.sources)}, trust=None if trust == message.trust_level else trust
+        )
 
 
 class Injection:
@@ -178,10 +208,12 @@ class Injection:
             takes = "recalled" in inspect.signature(function).parameters
 
             async def run(*args: Any, **kwargs: Any) -> Any:
+                made = Made(self._core.at(), ())
                 if recall is not None and recall is not False and takes and "recalled" not in kwargs:
-                    kwargs["recalled"] = await self._recall(recall, args, kwargs)
+                    kwargs["recalled"] = hits = await self._recall(recall, args, kwargs)
+                    made = Made(made.since, tuple(hits))
                 output = await _run(self._core, function, args, kwargs)
-                await self._record(output, remember, thread, args, kwargs)
+                await self._record(output, remember, thread, made, args, kwargs)
                 return output
 
             return functools.wraps(function)(run)
@@ -199,9 +231,15 @@ class Injection:
         )  # fmt: skip
 
     async def _record(
-        self, output: Any, remember: Remember | None, thread: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        output: Any,
+        remember: Remember | None,
+        thread: str | None,
+        made: Made,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> None:
-        """The output as a fact and the talk as messages, in one commit."""
+        """The output as a fact and the talk as messages, in one commit, both with what they were made of."""
         if remember is None and thread is None:
             return
         if thread is not None and await Threads(self._core).get(thread) is None:
@@ -209,13 +247,14 @@ class Injection:
         batch = self._core.batched()
         if remember is not None:
             value = output if _is_json(output) else _said(output)
-            await Facts(batch).set(
-                remember.namespace, remember.key, value, ttl=remember.ttl, confidence=remember.confidence
-            )
+            facts, space = Facts(batch), self._core.scope.namespace(remember.namespace)
+            fact = facts._new(space, remember.key, value, remember.ttl, remember.confidence, None)
+            fact = msgspec.structs.replace(fact, sources=made.sources, trust=made.trust(fact.trust))
+            await facts._derive(fact, since=made.since)
         if thread is not None:
             asked = "\n".join(value for value in (*args, *kwargs.values()) if isinstance(value, str))
             said = [Message(role="user", content=asked)] if asked else []
-            await Threads(batch).append(thread, *said, Message(role="assistant", content=_said(output)))
+            await Threads(batch).append(thread, *said, made.message(_said(output)))
         await self._core.commit(batch)
 
 

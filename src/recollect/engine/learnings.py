@@ -24,6 +24,7 @@ from ..values import check_name, check_text
 from .audit import audit
 from .core import Core
 from .facts import checked_limit, index_job
+from .forgetting.guard import fingerprint, guard
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
@@ -73,19 +74,21 @@ class Learnings:
     ) -> Learning:
         """Keep a learning; the same content again (whatever its case, width or spacing) reinforces the one there is.
 
-        One that was deleted does not come back from a derivation: it is given back with status `rejected`.
+        One that was deleted does not come back from a derivation, and one whose source was forgotten from nobody: it
+        is given back with status `rejected`.
         """
         new = self._new(content, type, confidence, source, self._ns(user))
 
         async def attempt() -> Learning:
-            if self._core.scope.actor != "user" and await self._refused(new):
+            held = await guard(self._core, new.sources)
+            if held.forgotten or (self._core.scope.actor != "user" and await self._refused(new)):
                 return msgspec.structs.replace(new, status="rejected")
             known, old = await self._read(new.ns, new.id)
             learning = new if old is None else _again(old, new)
             changes = self._changes(learning, None if known else old, known, "add" if old is None else "reinforce")
             if type == "correction":
                 changes += await self._contradicted(learning, corrects)
-            results = await self._core.apply(*changes)
+            results = await self._core.apply(*changes, *held.changes)
             stored = results[0 if known else 1]
             return msgspec.structs.replace(
                 learning, version=stored.version, created_at=stored.created_at or learning.created_at
@@ -146,7 +149,7 @@ class Learnings:
                 Tombstone(
                     org=self._core.org,
                     kind="learning",
-                    fingerprint=_fingerprint(ns, id),
+                    fingerprint=fingerprint(ns, id),
                     actor=self._core.scope.actor,
                     created_at=self._core.at(),
                 )
@@ -192,8 +195,7 @@ class Learnings:
         return (True, row) if known else (False, await self._core.get(Learning, ns, id))
 
     async def _refused(self, new: Learning) -> bool:
-        keys = [("learning", _fingerprint(new.ns, new.id)), *(("source", _fingerprint(s)) for s in new.sources)]
-        return any(await self._core.get_many(Tombstone, keys))
+        return await self._core.get(Tombstone, "learning", fingerprint(new.ns, new.id)) is not None
 
     def _changes(self, learning: Learning, old: Learning | None, known: bool, action: str) -> list[Change]:
         """The learning, its lineage, its trace and the job that makes it findable: committed together."""
@@ -304,7 +306,3 @@ def _again(old: Learning, new: Learning) -> Learning:
         sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
         updated_at=new.updated_at,
     )
-
-
-def _fingerprint(*parts: str) -> str:
-    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()

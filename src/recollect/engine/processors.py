@@ -21,6 +21,7 @@ from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
 from .derive import REREAD
 from .folding import Folding
+from .forgetting.guard import epochs
 from .outbox import Jobs, Outbox
 from .recall.indexing import texts_of
 from .records import collect_uploads
@@ -175,6 +176,7 @@ class VectorIndexer(Processor):
 
         keys = [entry.row_key[1:] for entry in page if entry.embedder != embedder.name]
         while keys:
+            guards = await epochs(core, ns)
             scope = await core.get(Mark, "scope", ns)
             held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]
             texts = await texts_of(core, held)
@@ -182,15 +184,20 @@ class VectorIndexer(Processor):
             if scope is None or not found:
                 return 0
             vectors = encode_many(await embedder.embed([text for _, text in found]))
-            if await self._written(core, scope, [entry for entry, _ in found], vectors, embedder.name):
+            if await self._written(core, scope, [entry for entry, _ in found], vectors, embedder.name, guards):
                 return len(found)
         return 0
 
-    async def _written(self, core: Core, scope: Mark, entries: Sequence[Entry], vectors: Any, name: str) -> bool:
-        """Whether they were written; what was deleted meanwhile is deleted again."""
+    async def _written(
+        self, core: Core, scope: Mark, entries: Sequence[Entry], vectors: Any, name: str, guards: Sequence[Change]
+    ) -> bool:
+        """Whether they were written: not where something of the namespace was forgotten since they were read.
+
+        What was only deleted meanwhile is deleted again."""
         stamp = scope.position + 1
         changes: list[Change] = [
             Expect(Mark, scope.row_key, scope.version),
+            *guards,
             Put(msgspec.structs.replace(scope, position=stamp, updated_at=core.at())),
         ]
         changes += [

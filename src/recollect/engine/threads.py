@@ -20,6 +20,7 @@ from ..values import Json, check_name, check_text, encode_json
 from .audit import audit
 from .core import Core
 from .facts import checked_limit, index_job, page
+from .forgetting.guard import epochs, guard, owned, raised
 
 Place = int | str | Message
 """A place in a thread: a message, its id, or its sequence number."""
@@ -27,6 +28,11 @@ KNOWN_THREADS = 10_000
 QUEUES = ("index", "derive", "reread", "fold", "archive")
 """Where a thread may have a job."""
 BATCH = 1000
+ATTACHED = "recollect.context"
+"""Where a message carries what was recalled for it; see `recollect.context.Context.attach`."""
+DERIVED = "recollect.sources"
+"""Where a message that a task wrote names what it was made of."""
+FORGOTTEN = "[what this was made of has been forgotten]"
 _replace = msgspec.structs.replace
 
 
@@ -78,7 +84,7 @@ class Threads:
         encode_json(thread.metadata, "metadata")
         if id is not None and core.batch is None:
             return await self._made(thread)
-        stored = (await core.apply(Put(thread, absent=True)))[0]
+        stored = (await core.apply(Put(thread, absent=True), *self._outliving(thread)))[0]
         return msgspec.structs.replace(thread, version=stored.version)
 
     async def get(self, id: str) -> Thread | None:
@@ -114,16 +120,15 @@ class Threads:
         stamped = tuple([self._stamped(id, given, at) for given in messages])
         if key is not None:
             check_name(key, "idempotency key")
-        changes: builtins.list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
-        pinned = False
+        pinned = carrying = False
         for message in stamped:
             pinned = pinned or message.pinned
-            if message.metadata:
-                changes += [Put(link, absent=True) for link in _carried(message, at)]
-        if pinned:
-            done = await core.retry(lambda: self._append_pinned(id, stamped, changes))
+            carrying = carrying or (bool(message.metadata) and bool(_carried(message, at)))
+        if carrying:
+            stamped, done = await core.retry(lambda: self._append_derived(id, ns, stamped, at, key, pinned))
         else:
-            done = (await core.apply(*changes))[0]
+            changes: builtins.list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
+            done = await self._appended(id, stamped, changes, pinned)
         if done.replayed:
             return await self._replay(id, done)
         shared.wrote()
@@ -179,27 +184,47 @@ class Threads:
 
         What was derived from them stays; `forget` removes that too.
         """
-        thread = await self._existing_or_fail(id)
         if (ids is None) == (before is None):
             raise UsageError("say which messages: ids=[…] or before=…")
+        done: int = await self._core.retry(lambda: self._delete_messages(id, ids, before))
+        return done
+
+    async def _delete_messages(self, id: str, ids: Sequence[str] | None, before: Place | None) -> int:
+        guards = await self._guards(id)
+        thread = await self._existing_or_fail(id)
         if before is not None:
             return await self._delete_before(thread, self._place(id, before))
-        seqs = [self._place(id, one) for one in ids or ()]
+        seqs = list(dict.fromkeys(self._place(id, one) for one in ids or ()))
         changes: builtins.list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
+        if self._core.batch is not None:  # what is deleted is known at the commit; what is there now is what will go
+            seqs = [seq for seq, row in zip(seqs, await self._held(id, seqs), strict=True) if row is not None]
         results = await self._core.apply(
-            *changes, *entries, audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)})
+            *changes,
+            *entries,
+            *guards,
+            *raised(self._core, id),
+            audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
         )
-        return sum(bool(result) for result in results[: len(seqs)])
+        return len(seqs) if self._core.batch is not None else sum(bool(result) for result in results[: len(seqs)])
+
+    async def _held(self, id: str, seqs: Sequence[int]) -> Sequence[Message | None]:
+        return await self._core.get_many(Message, [(id, seq) for seq in seqs])
 
     async def delete(self, id: str) -> bool:
         """Remove a thread with its messages, summaries and index entries; whether there was one."""
+        done: bool = await self._core.retry(lambda: self._delete(id))
+        return done
+
+    async def _delete(self, id: str) -> bool:
+        guards = await self._guards(id)
         thread = await self.get(id)
         if thread is None:
             return False
         core, org = self._core, self._core.org
         core.shared.threads.pop((org, id), None)
         await core.apply(
+            *guards,
             DeleteRange(Message, (org, id)),
             DeleteRange(Receipt, (org, id)),
             DeleteRange(Summary, (org, id)),
@@ -210,9 +235,15 @@ class Threads:
             Delete(Mark, (org, "pinned", id)),
             *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in QUEUES),
             Delete(Thread, (org, id)),
+            *raised(core, id),
+            owned(core, thread.ns, "thread", id),
             audit(core, "delete", "thread", id, detail={"messages": thread.length}),
         )
         return True
+
+    async def _guards(self, id: str) -> builtins.list[Change]:
+        """What fails a deletion whose thread is forgotten meanwhile: its trace would name the thread for ever."""
+        return await epochs(self._core, id) if self._core.batch is None else []
 
     async def summaries(self, id: str) -> builtins.list[Summary]:
         """The summaries of a thread, oldest first, each with the range it stands for."""
@@ -244,6 +275,29 @@ class Threads:
             found = (Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True),)
             known[(self._core.org, id, ns)] = found
         return found
+
+    async def _appended(
+        self, id: str, messages: tuple[Message, ...], changes: builtins.list[Change], pinned: bool
+    ) -> Appended:
+        if pinned:
+            done: Appended = await self._core.retry(lambda: self._append_pinned(id, messages, changes))
+            return done
+        first: Appended = (await self._core.apply(*changes))[0]
+        return first
+
+    async def _append_derived(
+        self, id: str, ns: str, messages: tuple[Message, ...], at: Any, key: str | None, pinned: bool
+    ) -> tuple[tuple[Message, ...], Appended]:
+        """Messages that carry what was recalled from elsewhere, with the links that forgetting finds it by; without
+        what was forgotten meanwhile."""
+        core = self._core
+        links = [link for message in messages for link in _carried(message, at)]
+        held = await guard(core, [link.source for link in links])
+        if held.forgotten:
+            messages, links = tuple(_bare(message) for message in messages), []
+        changes: builtins.list[Change] = [Append(core.org, id, messages, at, key), *self._jobs(id, ns, at)]
+        changes += [*(Put(link, absent=True) for link in links), *held.changes]
+        return messages, await self._appended(id, messages, changes, pinned)
 
     async def _append_pinned(self, id: str, messages: tuple[Message, ...], changes: builtins.list[Change]) -> Appended:
         """Where pinned messages are is kept beside the thread, so that no context has to look for them."""
@@ -293,6 +347,10 @@ class Threads:
             raise _no_thread(id)
         return thread
 
+    def _outliving(self, thread: Thread) -> builtins.list[Change]:
+        """What is left of a thread that will expire: whose it was, for when they are forgotten."""
+        return [owned(self._core, thread.ns, "thread", thread.id)] if thread.expires_at is not None else []
+
     async def _made(self, asked: Thread) -> Thread:
         """A thread under an id its maker chose, clear of all that an expired one of that id may have left."""
         core, org, id = self._core, self._core.org, asked.id
@@ -307,6 +365,7 @@ class Threads:
                 Delete(Mark, (org, "derive", f"thread:{id}")),
                 Delete(Thread, (org, id)),
                 Put(asked),
+                *self._outliving(asked),
             )
         except Conflict:
             return await self._existing(asked)
@@ -326,19 +385,22 @@ class Threads:
         return [_receipt(message, state(message.seq)) for message in found]
 
     async def _delete_before(self, thread: Thread, place: int) -> int:
-        core = self._core
-        doomed = await core.scan(Message, thread.id, before=(place,), limit=BATCH)
-        total = 0
-        while doomed:
-            seqs = [message.seq for message in doomed]
+        core, total, last = self._core, 0, 0
+        # Page by page after the last one seen: in a batch nothing is gone until the commit.
+        while True:
+            guards = await self._guards(thread.id)
+            doomed = await core.scan(Message, thread.id, after=(last,), before=(place,), limit=BATCH)
+            if not doomed:
+                return total
+            first, last = last, doomed[-1].seq
             await core.apply(
-                DeleteRange(Message, (core.org, thread.id), before=(seqs[-1] + 1,)),
-                *(Delete(Entry, (core.org, thread.ns, "message", thread.id, f"{thread.id}#{seq}")) for seq in seqs),
-                audit(core, "delete_messages", "thread", thread.id, detail={"messages": len(seqs)}),
+                *guards,
+                DeleteRange(Message, (core.org, thread.id), after=(first,), before=(last + 1,)),
+                *(Delete(Entry, (core.org, thread.ns, "message", thread.id, message.id)) for message in doomed),
+                *raised(core, thread.id),
+                audit(core, "delete_messages", "thread", thread.id, detail={"messages": len(doomed)}),
             )
-            total += len(seqs)
-            doomed = await core.scan(Message, thread.id, before=(place,), limit=BATCH)
-        return total
+            total += len(doomed)
 
     @staticmethod
     def _place(thread: str, given: Place) -> int:
@@ -377,14 +439,24 @@ def _receipt(message: Message, state: tuple[bool, Any]) -> MessageReceipt:
 
 
 def _carried(message: Message, at: Any) -> builtins.list[Link]:
-    """Links from what was recalled into a message to its thread, so that forgetting finds the copy it carries."""
-    carried = message.metadata.get("recollect.context")
-    sources = carried.get("sources", ()) if isinstance(carried, dict) else ()
+    """Links from what a message was made of, or carries a copy of, to its thread, so that forgetting finds it."""
+    carried = message.metadata.get(ATTACHED)
+    sources = {"context": carried.get("sources", ()) if isinstance(carried, dict) else ()}
+    sources["message"] = message.metadata.get(DERIVED, ())
     return [
-        Link(org=message.org, source=source, kind="context", target=message.thread, created_at=at)
-        for source in sources
+        Link(org=message.org, source=source, kind=kind, target=message.thread, created_at=at)
+        for kind, named in sources.items()
+        for source in (named if isinstance(named, list | tuple) else ())
         if isinstance(source, str) and source
     ]
+
+
+def _bare(message: Message) -> Message:
+    """A message without the copy that it carried; one that was made of it says only that it was forgotten."""
+    left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
+    if DERIVED not in message.metadata:
+        return _replace(message, metadata=left)
+    return _replace(message, metadata=left, content=FORGOTTEN, extra={})
 
 
 def _roles(roles: Sequence[str]) -> builtins.list[str]:

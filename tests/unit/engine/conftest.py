@@ -11,6 +11,7 @@ from recollect.engine.documents import Documents
 from recollect.engine.entities import Entities
 from recollect.engine.facts import Facts
 from recollect.engine.learnings import Learnings
+from recollect.engine.records import PIECE_BYTES, Records
 from recollect.engine.state import State
 from recollect.engine.tasks.tasks import Tasks
 from recollect.engine.threads import Threads
@@ -70,6 +71,8 @@ async def _fill(core: Core, user: str, mark: str) -> None:
     await facts.set("global", f"second.{mark}", f"hand {mark}", source=f"global/heard.{mark}")
     await Learnings(own).add(f"likes {mark} a lot", source=f"{thread}#1")
     await State(own).set(f"state-{mark}", mark)
+    await Records(core).put(ns, (mark,), f"bytes of {mark}".encode())
+    await Records(core).put(ns, (mark, "long"), mark.encode() * (PIECE_BYTES // len(mark) + 1))
     await WorkingMemory(own).update(scratchpad=mark)
     await WorkingMemory(own).update(session=f"s-{mark}", scratchpad=mark)
     await Documents(core).add(ns, f"# {mark}\nAbout {mark}.", source=f"http://{mark}", metadata={"m": mark})

@@ -1,22 +1,23 @@
 """What goes when something is forgotten: the rows of each kind of thing, and of everything derived from it.
 
-What points to a thing goes before the thing, and derived rows before their source, so that an erasure broken off
-anywhere still finds the rest when it is run again.
+A thing goes first, in one transaction that also raises its epoch (see `guard`), so that nothing more can be derived
+from it; then what was derived from it, found by links; then those links. A link to something that this handle may not
+touch stays, and with it the whole way to it, so that a handle with more rights finds it later. An erasure broken off
+anywhere finds the rest when it is run again.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from ...filters import same
-from ...kinds import namespaced, owned_by
-from ...messages import Message, message_id
+from ...kinds import KINDS, Kind, namespaced, owned_by
+from ...messages import Message
 from ...ports import to_datetime
 from ...records import (
     AuditEvent,
@@ -27,10 +28,11 @@ from ...records import (
     Fact,
     FactVersion,
     Job,
+    Key,
     Learning,
     Link,
     Mark,
-    Receipt,
+    Record,
     RecordPiece,
     StateEntry,
     StoredRecord,
@@ -45,44 +47,49 @@ from ..core import Core, R
 from ..documents import removal
 from ..facts import Facts, index_job
 from ..recall.indexing import statistics
+from ..threads import ATTACHED, DERIVED, QUEUES
+from .guard import OWNED, epochs, fingerprint, owned, owner_of, owners, raised
 from .needles import Needles
 
-ATTACHED = "recollect.context"
-"""Where a message carries what was recalled for it; see `recollect.context.Context.attach`."""
 PAGE = 200
+SWEEPS = ("embed", "dedup")
+"""Queues with a job per namespace."""
+LOCKED: dict[str, type[Record]] = {"fact": Fact, "learning": Learning}
+"""Kinds of links whose target may be written anew while the link is being deleted."""
+MARKS = ("index", "derive")
+"""The marks of workers on a thread."""
 FEW = 16
 """Rows that may be large, read only to know what must be gone."""
 
 
-def fingerprint(*parts: str) -> str:
-    """What is kept of a forgotten id: enough to know it again, nothing to read."""
-    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
-
-
 class Eraser:
-    """Removes things from one org's rows, and counts what went."""
+    """Removes things from one org's rows, and counts what went; a preview counts and removes nothing."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, *, preview: bool = False) -> None:
         self._core = core
         self._org = core.org
+        self._preview = preview
         self.counts: Counter[str] = Counter()
         self.tombstones = 0
         self.needles = Needles()
         self._touched: set[str] = set()
+        self._visited: dict[tuple[str, str], bool] = {}
+        self._counted: set[tuple[str, Key]] = set()
 
-    # -- the things one can name
+    # -- the things one can name; each says whether nothing derived from it is left
 
-    async def user(self, user: str) -> None:
-        """Everything under a user's namespace, and all that was derived from it elsewhere."""
+    async def user(self, user: str) -> bool:
+        """Everything under a user's namespace, and all that was derived from it elsewhere, whatever became of it."""
         ns = f"user:{user}"
+        complete = True
         for thread in await self._scan(Thread, ns, index="by_ns"):
-            await self.thread(thread)
+            complete &= await self.thread(thread.id, thread)
         for fact in await self._scan(Fact, ns):
-            await self.fact(fact.ns, fact.key)
+            complete &= await self.fact(fact.ns, fact.key)
         for learning in await self._scan(Learning, ns):
-            await self.learning(learning)
+            complete &= await self._row(_kind("learning"), learning.ns, learning.id)
         for document in await self._scan(Document, ns):
-            await self.document(document)
+            complete &= await self.document(ns, document.id, document)
         for task in await self._scan(Task, ns, index="by_ns"):
             self.needles.remember(await self._scan(CheckpointStep, task.task_id, limit=1))
             await self._trail(task.task_id, None)
@@ -91,106 +98,112 @@ class Eraser:
             self.needles.remember([entity])
             await self._apply(Delete(CachedEntity, entity.row_key))
         await self._namespace(ns, user)
+        # What is gone already left links: from the namespace to its threads and documents, from its facts to others.
+        complete &= await self._follow(await self._scan(Link, ns))
+        under = [link for link in await self._scan(Link, starts=f"{ns}/") if await self._under(link.source, ns)]
+        complete &= await self._follow(under)
+        await self._unlinked(ns)
+        return complete
 
-    async def thread(self, thread: Thread) -> None:
-        """A thread, its messages and all that was derived from them."""
-        id, ns = thread.id, thread.ns
-        self.needles.remember(await self._scan(Message, id, limit=PAGE))
-        self.needles.remember(await self._scan(Summary, id, limit=PAGE))
-        await self._derived(_of(id, await self._scan(Link, starts=f"{id}#")))
-        await self._trail(id, f"{id}#")
-        self._core.shared.threads.pop((self._org, id), None)
-        await self._apply(
-            Put(self._tombstone("source", id)),
-            DeleteRange(Summary, (self._org, id)),
-            DeleteRange(Receipt, (self._org, id)),
-            DeleteRange(Entry, (self._org, ns, "message", id)),
-            DeleteRange(Entry, (self._org, ns, "summary", id)),
-            *(Delete(Mark, mark.row_key) for mark in await self._marks(id, f"thread:{id}")),
-            *(Delete(Job, job.row_key) for job in await self._jobs(ns, f"thread:{id}", f"summary:{id}")),
-            DeleteRange(Message, (self._org, id)),
-            Delete(Thread, (self._org, id)),
-        )
+    async def thread(self, id: str, thread: Thread | None, ns: str | None = None) -> bool:
+        """A thread, its messages and all that was derived from them; also one that is gone, by its id."""
+        seen = await self._once("thread", id)
+        if seen is not None:
+            return seen
+        before = None
+        if thread is not None and ns not in (None, thread.ns):
+            before = thread.created_at  # another one goes by that id now: what was derived from it stays
+        else:
+            ns = thread.ns if thread is not None else ns
+            await self._thread_rows(id, ns, thread)
+        links = [*await self._scan(Link, id), *_of(id, await self._scan(Link, starts=f"{id}#"))]
+        complete = await self._follow([link for link in links if before is None or link.created_at < before])
+        if before is None:
+            await self._trail(id, f"{id}#")
+        if complete:
+            held = [link for link in await owners(self._core, "thread", id) if ns in (None, link.source)]
+            if held and (before is not None or await self._get(Thread, id) is None):
+                await self._apply(*(Delete(Link, link.row_key) for link in held))
+        return self._done("thread", id, complete)
 
-    async def message(self, thread: Thread, seq: int) -> None:
+    async def message(self, thread: str, seq: int) -> bool:
         """One message, what was derived from it, and the summaries that cover it; its neighbours are indexed again."""
-        id = f"{thread.id}#{seq}"
-        found = await self._get(Message, thread.id, seq)
-        self.needles.remember([found] if found else [])
-        await self._derived(await self._scan(Link, id))
-        covering = [row for row in await self._scan(Summary, thread.id) if row.first <= seq <= row.last]
-        await self._derived([link for row in covering for link in await self._scan(Link, row.id)])
-        self.needles.remember(covering)
-        changes: list[Change] = [Put(self._tombstone("source", id))]
+        id = f"{thread}#{seq}"
+        seen = await self._once("message", id)
+        if seen is not None:
+            return seen
+        covering: list[Summary] = await self._core.retry(partial(self._message_rows, thread, seq))
+        complete = await self._follow(await self._scan(Link, id))
         for row in covering:
-            changes += [
-                Delete(Summary, row.row_key),
-                Delete(Entry, (self._org, thread.ns, "summary", thread.id, row.id)),
-                *(Delete(Link, link.row_key) for link in await self._scan(Link, row.id, index="by_target")),
-            ]
-        # A message is indexed together with its neighbours: their entries hold words of it too.
-        near = [f"{thread.id}#{place}" for place in range(max(1, seq - 3), seq + 4)]
-        changes += [Delete(Entry, (self._org, thread.ns, "message", thread.id, place)) for place in near]
-        changes += [*await self._rewound(thread, seq), self._unfolded(thread.ns, thread.id)]
+            complete &= await self._follow(await self._scan(Link, row.id))
+            if complete:
+                await self._unlink(row.id)
         await self._trail(id, None)
-        await self._apply(*changes, Delete(Message, (self._org, thread.id, seq)))
+        return self._done("message", id, complete)
 
-    async def fact(self, ns: str, key: str) -> None:
+    async def _message_rows(self, thread: str, seq: int) -> list[Summary]:
+        """Remove the message and the summaries that cover it, which are given back; unless the thread goes meanwhile:
+        what is written for its neighbours would outlive it."""
+        id, guards = f"{thread}#{seq}", await epochs(self._core, thread)
+        held, found = await self._get(Thread, thread), await self._get(Message, thread, seq)
+        self.needles.remember([found] if found else [])
+        covering = [row for row in await self._scan(Summary, thread) if row.first <= seq <= row.last]
+        self.needles.remember(covering)
+        changes = [*guards, *raised(self._core, id, thread), Put(self._tombstone("source", id))]
+        if held is not None:
+            # A message is indexed together with its neighbours: their entries hold words of it too.
+            near = [f"{thread}#{place}" for place in range(max(1, seq - 3), seq + 4)]
+            changes += [*raised(self._core, held.ns), *await self._rewound(held, seq), self._unfolded(held.ns, thread)]
+            changes += [Delete(Entry, (self._org, held.ns, "message", thread, place)) for place in near]
+        changes += [change for row in covering for change in self._summary_rows(row)]
+        await self._apply(*changes, Delete(Message, (self._org, thread, seq)))
+        return covering
+
+    async def fact(self, ns: str, key: str) -> bool:
         """A fact, every version it had, and what was derived from it."""
-        id = f"{ns}/{key}"
-        rows: list[Fact] = [*await self._scan(FactVersion, ns, key)]
-        current = await self._get(Fact, ns, key)
-        rows += [current] if current is not None else []
-        self.needles.remember(rows)
-        await self._derived(await self._scan(Link, id))
-        await self._trail(id, None)
-        await self._apply(
-            *(Put(self._value_tombstone(row)) for row in rows),
-            *(Delete(Link, link.row_key) for link in await self._scan(Link, id, index="by_target")),
-            Delete(Entry, (self._org, ns, "fact", "", id)),
-            *(Delete(Job, job.row_key) for job in await self._jobs(ns, f"fact:{key}")),
-            DeleteRange(FactVersion, (self._org, ns, key)),
-            Delete(Fact, (self._org, ns, key)),
-        )
+        return await self._row(_kind("fact"), ns, key)
 
-    async def learning(self, learning: Learning) -> None:
-        """A learning and what was derived from it."""
-        id = f"{learning.ns}/{learning.id}"
-        self.needles.remember([learning])
-        await self._derived(await self._scan(Link, id))
-        await self._trail(id, None)
+    async def document(self, ns: str, id: str, document: Document | None) -> bool:
+        """A document, its chunks and what was derived from them; also one that is gone."""
+        seen = await self._once("document", f"{ns}/{id}")
+        if seen is not None:
+            return seen
+        self.needles.remember([document] if document else [])
+        known = [document.source] if document is not None and document.source else []
         await self._apply(
-            Put(self._tombstone("learning", learning.ns, learning.id)),
-            *(Delete(Link, link.row_key) for link in await self._scan(Link, id, index="by_target")),
-            Delete(Entry, (self._org, learning.ns, "learning", "", learning.id)),
-            *(Delete(Job, job.row_key) for job in await self._jobs(learning.ns, f"learning:{learning.id}")),
-            Delete(Learning, learning.row_key),
+            *raised(self._core, id, f"{ns}/{id}", ns),
+            *(Put(self._tombstone("source", name)) for name in (id, f"{ns}/{id}")),
+            owned(self._core, ns, "document", id),
+            *removal(self._org, ns, id),
+            Delete(Document, (self._org, ns, id)),
         )
+        others = [link for link in await owners(self._core, "document", id) if link.source != ns]
+        names = [f"{ns}/{id}", *([] if others else [id])]
+        links = [link for name in names for link in await self._scan(Link, name)]
+        links += [] if others else _of(id, await self._scan(Link, starts=f"{id}#"))
+        complete = await self._follow(links)
+        for source in known:
+            complete &= await self.document(ns, source, None)
+        await self._trail(f"{ns}/{id}", None)
+        if complete:
+            await self._apply(Delete(Link, (self._org, ns, "document", id)))
+        return self._done("document", f"{ns}/{id}", complete)
 
-    async def document(self, document: Document) -> None:
-        """A document, its chunks and what was derived from them."""
-        self.needles.remember([document])
-        await self._derived(_of(document.id, await self._scan(Link, starts=f"{document.id}#")))
-        await self._derived(await self._scan(Link, f"{document.ns}/{document.id}"))
-        await self._trail(f"{document.ns}/{document.id}", None)
-        await self._apply(
-            Put(self._tombstone("source", document.source or document.id)),
-            *removal(self._org, document.ns, document.id),
-            Delete(Document, document.row_key),
-        )
-
-    async def source(self, source: str) -> None:
+    async def source(self, source: str) -> bool:
         """All that came from one source: what was derived from it, and documents and messages that name it."""
         may_touch = self._core.scope.may_touch
-        await self._derived(await self._scan(Link, source))
+        mine = self._core.scope.user is None or await in_reach(self._core, source, known=True)
+        if mine:  # else it may be a source of other users too, who go on deriving from it
+            await self._apply(*raised(self._core, source), Put(self._tombstone("source", source)))
+        complete = await self._follow(await self._scan(Link, source))
         for document in await self._scan(Document, where=same("source", source)):
             if may_touch(document.ns):
-                await self.document(document)
+                complete &= await self.document(document.ns, document.id, document)
         for thread in await self._scan(Thread):
             if may_touch(thread.ns):
                 for message in await self._scan(Message, thread.id, where=same("source", source)):
-                    await self.message(thread, message.seq)
-        await self._apply(Put(self._tombstone("source", source)))
+                    complete &= await self.message(thread.id, message.seq)
+        return complete
 
     async def settle(self, *, everywhere: bool = False) -> None:
         """Make the statistics of the namespaces touched anew: they name speakers and standing items."""
@@ -214,82 +227,214 @@ class Eraser:
         nothing = Delete(Mark, (self._org, "scope", ""))
         await self._core.apply(Expect(Mark, scope.row_key, scope.version), nothing, Put(fresh))
 
-    # -- parts
+    # -- what links lead to
 
-    async def _derived(self, links: Sequence[Link]) -> None:
-        """Remove what links lead to, then the links themselves."""
+    async def _follow(self, links: Sequence[Link]) -> bool:
+        """Remove what links lead to, each link last; whether all of it could be removed."""
+        complete = True
         for link in links:
-            if link.kind == "fact":
-                for ns, key in await self._linked_facts(link):
-                    await self.fact(ns, key)
-            elif link.kind == "learning":
-                ns, _, id = link.target.rpartition("/")
-                found = await self._get(Learning, ns, id) if self._core.scope.may_touch(ns) else None
-                if found is not None:
-                    await self.learning(found)
-            elif link.kind == "summary":
-                await self._summary(link.target)
-            elif link.kind == "context":
-                await self._unattached(link.target, link.source)
-            await self._apply(Delete(Link, link.row_key))
+            gone = await self._target(link)
+            complete &= gone
+            if gone:
+                await self._core.retry(partial(self._drop, link))
+        return complete
 
-    async def _linked_facts(self, link: Link) -> list[tuple[str, str]]:
+    async def _drop(self, link: Link) -> None:
+        """Delete a link whose target is gone; not where the target was written anew meanwhile: then it is its own."""
+        locks: list[Change] = []
+        for ns, key in namespaced(link.target) if link.kind in LOCKED else ():
+            lock = await self._absent(LOCKED[link.kind], ns, key)
+            if lock is None:
+                return
+            locks += lock
+        await self._apply(Delete(Link, link.row_key), locks=locks)
+
+    async def _absent(self, kind: type[Record], ns: str, key: str) -> list[Change] | None:
+        """Changes that hold only while there is no such row; None where there is one.
+
+        The row is made and deleted in the same transaction: on Postgres that takes the lock which a writer of it needs.
+        """
+        if self._preview:
+            return []
+        if not key or await self._get(kind, ns, key) is not None:
+            return None if key else []
+        at, row = self._core.at(), (self._org, ns, key)
+        blank: Record = (
+            Fact(org=self._org, ns=ns, key=key, value=None, created_at=at, updated_at=at)
+            if kind is Fact
+            else Learning(org=self._org, ns=ns, id=key, content="", created_at=at, updated_at=at)
+        )
+        return [Expect(kind, row, 0), Put(blank), Delete(kind, row)]
+
+    async def _target(self, link: Link) -> bool:
+        """Remove what one link leads to; False where it is out of reach, or something derived from it is."""
+        ways: dict[str, Callable[[Link], Awaitable[bool]]] = {
+            "fact": self._linked_facts, "summary": self._linked_summary, "context": self._linked_context,
+            "message": self._linked_messages, "thread": self._linked_thread, "document": self._linked_document,
+        }  # fmt: skip
+        return await ways.get(link.kind, self._linked_row)(link)
+
+    async def _linked_row(self, link: Link) -> bool:
+        """A row of any kind that lies under a namespace."""
+        kind = _kind(link.kind)
+        ns, _, id = link.target.rpartition("/")
+        if not self._core.scope.may_touch(ns):
+            return False
+        return await self._row(kind, ns, id)
+
+    async def _linked_facts(self, link: Link) -> bool:
         """The fact a link leads to; where slashes leave several readings, those that name the link's source."""
-        readings = [(ns, key) for ns, key in namespaced(link.target) if key and self._core.scope.may_touch(ns)]
-        if len(readings) < 2:
-            return readings
-        return [(ns, key) for ns, key in readings if await self._came_from(ns, key, link.source)]
+        readings = [(ns, key) for ns, key in namespaced(link.target) if key]
+        if len(readings) > 1:
+            readings = [(ns, key) for ns, key in readings if await self._came_from(ns, key, link.source)]
+        complete = True
+        for ns, key in readings:
+            complete &= self._core.scope.may_touch(ns) and await self.fact(ns, key)
+        return complete
 
     async def _came_from(self, ns: str, key: str, source: str) -> bool:
         current = await self._get(Fact, ns, key)
         rows = [*await self._scan(FactVersion, ns, key), *([current] if current else [])]
         return any(source in row.sources for row in rows)
 
-    async def _under(self, id: str, thing: str) -> bool:
-        """Whether an id that begins like a thing's is really of that thing: names may hold `/` and `#` themselves."""
-        if id.rpartition("#")[0] == thing:
-            return True
-        for ns, key in namespaced(id):
-            other = ns != thing and key
-            if other and (await self._get(Fact, ns, key) or await self._get(Learning, ns, key)):
-                return False
-        return id.startswith(f"{thing}/")
+    async def _linked_summary(self, link: Link) -> bool:
+        removed: bool = await self._core.retry(partial(self._summary, link.target))
+        return removed and await self._follow(await self._scan(Link, link.target))
 
-    async def _summary(self, id: str) -> None:
+    async def _summary(self, id: str) -> bool:
+        """Remove a summary, where it is there; False where it is out of reach."""
         thread, _, span = id.rpartition("#")
-        last = span.rpartition("-")[2]
+        guards, last = await epochs(self._core, thread), span.rpartition("-")[2]
         found = await self._get(Summary, thread, int(last)) if last.isdecimal() else None
-        if found is not None:
-            await self._derived(await self._scan(Link, id))
-            entry = (self._org, found.ns, "summary", thread, id)
-            await self._apply(Delete(Entry, entry), Delete(Summary, found.row_key), self._unfolded(found.ns, thread))
+        if found is None or found.id != id:
+            return True
+        if not self._core.scope.may_touch(found.ns):
+            return False
+        changes = [*guards, *raised(self._core, id, thread, found.ns), *self._summary_rows(found)]
+        if await self._get(Thread, thread) is not None:
+            changes.append(self._unfolded(found.ns, thread))
+        await self._apply(*changes)
+        return True
+
+    async def _linked_thread(self, link: Link) -> bool:
+        if not self._core.scope.may_touch(link.source):
+            return False
+        return await self.thread(link.target, await self._get(Thread, link.target), link.source)
+
+    async def _linked_document(self, link: Link) -> bool:
+        if not self._core.scope.may_touch(link.source):
+            return False
+        return await self.document(link.source, link.target, await self._get(Document, link.source, link.target))
+
+    async def _linked_messages(self, link: Link) -> bool:
+        """The messages of a thread that were written from a source."""
+        thread = await self._get(Thread, link.target)
+        if thread is None:
+            return True
+        if not self._core.scope.may_touch(thread.ns):
+            return False
+        complete = True
+        for message in await self._scan(Message, thread.id):
+            if link.source in message.metadata.get(DERIVED, ()):
+                complete &= await self.message(thread.id, message.seq)
+        return complete
+
+    async def _linked_context(self, link: Link) -> bool:
+        """Take the copy that was recalled out of messages it rode with; the messages themselves stay."""
+        thread = await self._get(Thread, link.target)
+        if thread is not None and not self._core.scope.may_touch(thread.ns):
+            return False
+        if not self._preview:
+            await self._core.retry(partial(self._unattached, link.target, link.source))
+        return True
+
+    async def _unattached(self, thread: str, source: str) -> None:
+        held = await epochs(self._core, thread)
+        changes: list[Change] = []
+        for message in await self._scan(Message, thread):
+            carried = message.metadata.get(ATTACHED)
+            if isinstance(carried, dict) and source in carried.get("sources", ()):
+                left = {name: value for name, value in message.metadata.items() if name != ATTACHED}
+                changes.append(Load(msgspec.structs.replace(message, metadata=left)))
+        if changes:
+            await self._core.apply(*held, *changes)
+
+    # -- rows
+
+    async def _row(self, kind: Kind, ns: str, key: str) -> bool:
+        """A row that lies under a namespace, its history, its entry and its jobs; then what was derived from it."""
+        id = f"{ns}/{key}"
+        seen = await self._once(kind.name, id)
+        if seen is not None:
+            return seen
+        table = kind.record.table
+        current = await self._get(kind.record, ns, key)
+        past = next((one.record for one in KINDS if one.record.table.name == table.history), None)
+        rows: list[Any] = [*(await self._scan(past, ns, key) if past else ()), *([current] if current else ())]
+        self.needles.remember(rows)
+        entry = kind.found.entry if kind.found is not None else kind.name
+        await self._apply(
+            *raised(self._core, id, ns),
+            Put(self._tombstone("source", id)),
+            *self._values(kind, ns, key, rows),
+            *(Delete(Entry, (self._org, ns, entry, "", name)) for name in dict.fromkeys((id, key))),
+            Delete(Job, (self._org, "index", ns, f"{kind.name}:{key}")),
+            *([DeleteRange(past, (self._org, ns, key))] if past else []),
+            Delete(kind.record, (self._org, ns, key)),
+        )
+        complete = await self._follow(await self._scan(Link, id))
+        await self._trail(id, None)
+        if complete:
+            await self._core.retry(partial(self._unlink_row, kind, ns, key))
+        return self._done(kind.name, id, complete)
+
+    def _values(self, kind: Kind, ns: str, key: str, rows: Sequence[Any]) -> list[Put]:
+        """What keeps the same thing from being derived again from another source."""
+        if kind.record is Fact:
+            return [Put(self._made_tombstone("fact", Facts._fingerprint(row, None))) for row in rows]
+        if kind.record is Learning:
+            return [Put(self._tombstone("learning", ns, key))]
+        return []
+
+    async def _thread_rows(self, id: str, ns: str | None, thread: Thread | None) -> None:
+        self.needles.remember([thread] if thread else [])
+        self.needles.remember(await self._scan(Message, id, limit=PAGE))
+        self.needles.remember(await self._scan(Summary, id, limit=PAGE))
+        self._core.shared.threads.pop((self._org, id), None)
+        changes = [*raised(self._core, id, *([ns] if ns else [])), Put(self._tombstone("source", id))]
+        changes += [DeleteRange(kind, (self._org, id)) for kind in owned_by("thread")]
+        # Named as well as found: a worker may write one between our look and our commit.
+        marks: set[Key] = {
+            (self._org, name, item) for name, item in (("pinned", id), *((n, f"thread:{id}") for n in MARKS))
+        }
+        marks |= {mark.row_key for mark in await self._marks(id, f"thread:{id}")}
+        changes += [Delete(Mark, key) for key in sorted(marks)]
+        if ns is not None:
+            # The link is for a run broken off here, which must find what was derived from the thread.
+            changes += [owned(self._core, ns, "thread", id)]
+            changes += [DeleteRange(Entry, (self._org, ns, kind, id)) for kind in ("message", "summary")]
+            jobs: set[Key] = {
+                (self._org, queue, ns, f"{kind}:{id}") for queue in QUEUES for kind in ("thread", "summary")
+            }
+            jobs |= {job.row_key for job in await self._jobs(ns, f"thread:{id}", f"summary:{id}")}
+            changes += [Delete(Job, key) for key in sorted(jobs)]
+        await self._apply(*changes, Delete(Thread, (self._org, id)))
+
+    def _summary_rows(self, row: Summary) -> list[Change]:
+        return [Delete(Summary, row.row_key), Delete(Entry, (self._org, row.ns, "summary", row.thread, row.id))]
 
     def _unfolded(self, ns: str, thread: str) -> Change:
         """What a summary stood for is raw again: an archiver looks at the thread next, and one at work gives way."""
         return Put(index_job(self._org, ns, f"thread:{thread}", to_datetime(0), "archive"))
 
-    async def _unattached(self, thread: str, source: str) -> None:
-        """Take the copy that was recalled out of messages it rode with; the messages themselves stay."""
-        for message in await self._scan(Message, thread):
-            carried = message.metadata.get(ATTACHED)
-            if isinstance(carried, dict) and source in carried.get("sources", ()):
-                left = {name: value for name, value in message.metadata.items() if name != ATTACHED}
-                await self._core.apply(Load(msgspec.structs.replace(message, metadata=left)))
-
     async def _rewound(self, thread: Thread, seq: int) -> list[Change]:
+        """Index the neighbours of a message again; the job, written anew, fails an indexer that has read it."""
+        job = Put(index_job(self._org, thread.ns, f"thread:{thread.id}", self._core.at()))
         mark = await self._get(Mark, "index", f"thread:{thread.id}")
         if mark is None:
-            return []
+            return [job]
         back = min(mark.position, max(0, seq - 4))
-        changed = Mark(
-            org=self._org,
-            name=mark.name,
-            item=mark.item,
-            position=back,
-            detail=mark.detail,
-            updated_at=self._core.at(),
-        )
-        return [Put(changed), Put(index_job(self._org, thread.ns, mark.item, self._core.at()))]
+        return [Put(msgspec.structs.replace(mark, position=back, updated_at=self._core.at())), job]
 
     def _task(self, task: Task) -> list[Change]:
         return [DeleteRange(CheckpointStep, (self._org, task.task_id)), Delete(Task, task.row_key)]
@@ -302,19 +447,45 @@ class Eraser:
         self.needles.remember(await self._scan(RecordPiece, ns, limit=FEW))
         self.needles.remember(await self._scan(WorkingDocument, user, limit=PAGE))
         await self._apply(
+            *raised(self._core, ns),
             *(DeleteRange(kind, (self._org, ns)) for kind in owned_by("ns")),
-            DeleteRange(WorkingDocument, (self._org, user)),
+            *(DeleteRange(kind, (self._org, user)) for kind in owned_by("user")),
+            *(DeleteRange(Job, (self._org, queue, ns)) for queue in (*QUEUES, *SWEEPS)),
             *(Delete(Job, job.row_key) for job in jobs),
         )
-        for link in await self._scan(Link, index="by_target", starts=f"{ns}/"):
-            if await self._under(link.target, ns):
-                await self._apply(Delete(Link, link.row_key))
-        for link in await self._scan(Link, starts=f"{ns}/"):
-            if await self._under(link.source, ns):
-                await self._apply(Delete(Link, link.row_key))
         await self._trail(ns, f"{ns}/")
         for event in await self._scan(AuditEvent, where=same("user", user)):
             await self._apply(Delete(AuditEvent, event.row_key))
+
+    # -- links and traces
+
+    async def _unlink(self, id: str) -> None:
+        """Links that lead to something that is gone, with all that was derived from it."""
+        held = [link for link in await self._scan(Link, id, index="by_target") if link.kind not in OWNED]
+        await self._apply(*(Delete(Link, link.row_key) for link in held))
+
+    async def _unlink_row(self, kind: Kind, ns: str, key: str) -> None:
+        """Links that other sources have to a row that is gone; not where the row was written anew, with new links."""
+        held = [link for link in await self._scan(Link, f"{ns}/{key}", index="by_target") if link.kind not in OWNED]
+        lock = await self._absent(kind.record, ns, key) if held and kind.name in LOCKED else None
+        if lock is not None:
+            await self._apply(*(Delete(Link, link.row_key) for link in held), locks=lock)
+
+    async def _unlinked(self, ns: str) -> None:
+        """The same for all that was in a namespace, but for what has something left that is derived from it."""
+        for link in await self._scan(Link, index="by_target", starts=f"{ns}/"):
+            if await self._under(link.target, ns) and not await self._scan(Link, link.target, limit=1):
+                await self._apply(Delete(Link, link.row_key))
+
+    async def _under(self, id: str, thing: str) -> bool:
+        """Whether an id that begins like a thing's is really of that thing: names may hold `/` and `#` themselves."""
+        if id.rpartition("#")[0] == thing:
+            return True
+        for ns, key in namespaced(id):
+            other = ns != thing and key
+            if other and (await self._get(Fact, ns, key) or await self._get(Learning, ns, key)):
+                return False
+        return id.startswith(f"{thing}/")
 
     async def _trail(self, subject: str, starts: str | None) -> None:
         """Audit events name what they are about: those of a forgotten thing go with it."""
@@ -335,25 +506,28 @@ class Eraser:
         return [mark for item in items for mark in await self._scan(Mark, where=same("item", item))]
 
     def _tombstone(self, kind: str, *parts: str) -> Tombstone:
-        self.tombstones += 1
-        return Tombstone(
-            org=self._org,
-            kind=kind,
-            fingerprint=fingerprint(*parts),
-            actor=self._core.scope.actor,
-            created_at=self._core.at(),
-        )
+        return self._made_tombstone(kind, fingerprint(*parts))
 
-    def _value_tombstone(self, fact: Fact) -> Tombstone:
-        """The mark that `facts` looks for before a derived value is written."""
+    def _made_tombstone(self, kind: str, mark: str) -> Tombstone:
         self.tombstones += 1
-        return Tombstone(
-            org=self._org,
-            kind="fact",
-            fingerprint=Facts._fingerprint(fact, None),
-            actor=self._core.scope.actor,
-            created_at=self._core.at(),
-        )
+        core = self._core
+        return Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=core.scope.actor, created_at=core.at())
+
+    # -- the store
+
+    async def _once(self, kind: str, id: str) -> bool | None:
+        """What is known of a thing; while it is being looked at, its circle of links is no obstacle."""
+        seen = self._visited.get((kind, id))
+        if seen is None:
+            self._visited[kind, id] = True
+        return seen
+
+    def _done(self, kind: str, id: str, complete: bool) -> bool:
+        self._visited[kind, id] = complete
+        if complete and not self._preview:
+            # It may be written anew from a source that is not gone yet: then it is looked at again.
+            del self._visited[kind, id]
+        return complete
 
     async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
         """Rows of this org, those too that have expired and that no collector has removed yet."""
@@ -362,13 +536,33 @@ class Eraser:
     async def _get(self, kind: type[R], *key: str | int) -> R | None:
         return await self._core.store.get(kind, (self._org, *key), now=0)
 
-    async def _apply(self, *changes: Change) -> None:
-        results = await self._core.apply(*changes)
-        for change, result in zip(changes, results, strict=True):
+    async def _apply(self, *changes: Change, locks: Sequence[Change] = ()) -> None:
+        """Commit changes, and count what they removed."""
+        if self._preview:
+            for change in changes:
+                await self._count(change)
+            return
+        results = await self._core.apply(*locks, *changes) if changes else []
+        for change, result in zip(changes, results[len(locks) :], strict=not locks):
             if isinstance(change, Delete | DeleteRange) and change.kind is Entry:
                 self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
             if isinstance(change, Delete | DeleteRange) and result:
                 self.counts[change.kind.table.name] += int(result)
+
+    async def _count(self, change: Change) -> None:
+        """What a change would remove, each row once."""
+        rows: list[Any] = []
+        if isinstance(change, Delete):
+            rows = [await self._core.store.get(change.kind, change.key, now=0)]
+        elif isinstance(change, DeleteRange):
+            rows = [*await self._core.store.scan(change.kind, change.prefix, now=0)]
+        keys = {(row.table.name, row.row_key) for row in rows if row is not None} - self._counted
+        self._counted |= keys
+        self.counts.update(name for name, _ in keys)
+
+
+def _kind(name: str) -> Kind:
+    return next(kind for kind in KINDS if kind.name == name)
 
 
 def _of(thing: str, links: Sequence[Link]) -> list[Link]:
@@ -376,14 +570,29 @@ def _of(thing: str, links: Sequence[Link]) -> list[Link]:
     return [link for link in links if link.source.rpartition("#")[0] == thing]
 
 
-async def thread_of(core: Core, id: str) -> tuple[Thread | None, int]:
-    """The thread a message id is of, where this scope may touch it."""
-    thread, seq = message_id(id)
-    found = await thread_row(core, thread)
-    return found, seq
-
-
 async def thread_row(core: Core, id: str) -> Thread | None:
     """A thread that this scope may touch, even one that has expired."""
     found = await core.store.get(Thread, (core.org, id), now=0)
     return found if found is not None and core.scope.may_touch(found.ns) else None
+
+
+async def thread_reach(core: Core, id: str) -> bool:
+    """Whether this scope may forget a thread: it is there, or was in a namespace that the scope may touch."""
+    if await core.store.get(Thread, (core.org, id), now=0) is not None:
+        return await thread_row(core, id) is not None
+    return any(core.scope.may_touch(link.source) for link in await owners(core, "thread", id))
+
+
+async def in_reach(core: Core, source: str, *, known: bool = False) -> bool:
+    """Whether this scope may forget a source: not one that belongs to a namespace out of its reach.
+
+    With `known`, a source that belongs to nobody (the name of an import, say) does not count as its own.
+    """
+    if core.scope.user is None:
+        return True
+    spaces = {ns for ns, _ in namespaced(source)}
+    for name in dict.fromkeys((source, owner_of(source))):
+        thread = await core.store.get(Thread, (core.org, name), now=0)
+        spaces |= {thread.ns} if thread is not None else set()
+        spaces |= {link.source for kind in OWNED for link in await owners(core, kind, name)}
+    return all(core.scope.may_touch(ns) for ns in spaces) and bool(spaces or not known)

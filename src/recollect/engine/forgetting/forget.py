@@ -19,7 +19,8 @@ from ...stores.base import Absence, Delete, Put, Scrubs, Verifies
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
-from .erase import Eraser, fingerprint, thread_of, thread_row
+from .erase import Eraser, in_reach, thread_reach, thread_row
+from .guard import fingerprint, forgotten
 
 _log = logging.getLogger("recollect")
 QUEUE = "forget"
@@ -45,6 +46,10 @@ class Erasure(msgspec.Struct, frozen=True):
     """What was searched for pieces of it."""
     unchecked: list[str] = []
     """What may still hold it and was not searched, each with the reason."""
+    preview: bool = False
+    """Whether this only says what would go."""
+    complete: bool = True
+    """False where something derived from it is left, in a namespace that this handle may not touch."""
 
     @property
     def total(self) -> int:
@@ -67,10 +72,12 @@ class Forgetting:
         fact: FactRef | None = None,
         source: str | None = None,
         physical: bool = False,
+        preview: bool = False,
     ) -> Erasure:
         """Remove one thing and everything derived from it; `physical` removes it from the store's files as well.
 
-        A fact is named by itself, by `(namespace, key)` or by `"namespace/key"`.
+        A fact is named by itself, by `(namespace, key)` or by `"namespace/key"`. A `preview` counts what would go and
+        removes nothing. `complete` says whether something derived is left that this handle may not touch.
         """
         if self._core.batch is not None:
             raise UsageError("forgetting cannot wait for a batch; call it on the memory itself")
@@ -81,6 +88,8 @@ class Forgetting:
         if len(named) != 1:
             raise UsageError("say one thing to forget: user=, thread=, message=, fact= or source=")
         kind, value = next(iter(named.items()))
+        if preview:
+            return await self._preview(kind, await self._checked(kind, value))
         await self.resume()
         id = await self._checked(kind, value)
         job = self._job(kind, id, physical)
@@ -89,23 +98,28 @@ class Forgetting:
         return await self._erase(job.row_key, kind, id, physical)
 
     async def resume(self) -> list[Erasure]:
-        """Finish what an earlier process began to forget."""
+        """Finish what an earlier process began to forget, each with the rights of the handle that asked for it."""
         done = []
+        scope = self._core.scope
         for job in await self._core.scan(Job, QUEUE):
             payload = job.payload
             if payload["kind"] == SCRUB:
                 await self._scrub_late(job.row_key)
-            elif self._core.scope.may_touch(job.ns):
+            elif scope.user is None or job.ns == scope.own():
+                user = job.ns.removeprefix("user:") if job.ns.startswith("user:") else None
+                asked = Forgetting(self._core.narrowed(scope.narrow(user=user)) if user else self._core)
                 # Which namespaces the first attempt touched is not known any more.
-                done.append(await self._erase(job.row_key, payload["kind"], payload["id"], payload["physical"], True))
+                done.append(await asked._erase(job.row_key, payload["kind"], payload["id"], payload["physical"], True))
         return done
 
     async def forgotten(self, *sources: str) -> bool:
         """Whether one of these sources (messages, threads, documents) was forgotten: nothing may be derived from it."""
-        from ...records import Tombstone
+        return await forgotten(self._core, sources)
 
-        ids = [id for source in sources for id in (source, source.rpartition("#")[0]) if id]
-        return any(await self._core.get_many(Tombstone, [("source", fingerprint(id)) for id in ids]))
+    async def _preview(self, kind: str, id: str) -> Erasure:
+        eraser = Eraser(self._core, preview=True)
+        complete = await self._remove(eraser, kind, id)
+        return Erasure(kind, dict(sorted(eraser.counts.items())), 0, preview=True, complete=complete)
 
     async def _checked(self, kind: str, value: Any) -> str:
         """The id of what is to go, as text; it must be in this scope."""
@@ -115,10 +129,10 @@ class Forgetting:
             return encode_json(await self._fact(value))
         id = check_name(value if isinstance(value, str) else getattr(value, "id", value), kind)
         if kind == "source":
-            return id
-        if kind == "message":
-            message_id(id)
-        if await thread_row(self._core, id if kind == "thread" else message_id(id)[0]) is None:
+            reach = await in_reach(self._core, id)
+        else:
+            reach = await thread_reach(self._core, id if kind == "thread" else message_id(id)[0])
+        if not reach:
             raise NotFound(f"no such {kind} to forget", kind=kind, id=id)
         return id
 
@@ -149,7 +163,7 @@ class Forgetting:
 
     async def _erase(self, job: Key, kind: str, id: str, physical: bool, resumed: bool = False) -> Erasure:
         eraser = Eraser(self._core)
-        await self._remove(eraser, kind, id)
+        complete = await self._remove(eraser, kind, id)
         await eraser.settle(everywhere=resumed)
         counts = dict(sorted(eraser.counts.items()))
         # A fingerprint: that something was forgotten stays known, what it was does not.
@@ -175,24 +189,21 @@ class Forgetting:
             report.found,
             report.checked,
             report.unchecked,
+            complete=complete,
         )
 
-    async def _remove(self, eraser: Eraser, kind: str, id: str) -> None:
+    async def _remove(self, eraser: Eraser, kind: str, id: str) -> bool:
+        """Remove a thing; whether nothing derived from it is left."""
         if kind == "user":
-            await eraser.user(id)
-        elif kind == "source":
-            await eraser.source(id)
-        elif kind == "fact":
+            return await eraser.user(id)
+        if kind == "source":
+            return await eraser.source(id)
+        if kind == "fact":
             ns, key = decode_json(id)
-            await eraser.fact(ns, key)
-        elif kind == "message":
-            thread, seq = await thread_of(self._core, id)
-            if thread is not None:
-                await eraser.message(thread, seq)
-        else:
-            found = await thread_row(self._core, id)
-            if found is not None:
-                await eraser.thread(found)
+            return await eraser.fact(ns, key)
+        if kind == "message":
+            return await eraser.message(*message_id(id))
+        return await eraser.thread(id, await thread_row(self._core, id))
 
     async def _scrub(self, job: Key) -> None:
         store: Any = self._core.store

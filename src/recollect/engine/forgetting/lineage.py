@@ -10,6 +10,7 @@ from ...messages import Message
 from ...records import FactVersion, Link, Record, Thread
 from ...values import check_name
 from ..core import Core
+from .guard import OWNED
 
 
 async def find(core: Core, item: Any) -> Record | None:
@@ -58,7 +59,7 @@ async def sources_of(core: Core, record: Record) -> list[str]:
     """The ids a record was derived from, as it says itself and as links say."""
     own = list(getattr(record, "sources", ()))
     links = await core.scan(Link, reference(record)[1], index="by_target")
-    return list(dict.fromkeys([*own, *(link.source for link in links)]))
+    return list(dict.fromkeys([*own, *(link.source for link in links if link.kind not in OWNED)]))
 
 
 async def _again(core: Core, item: Record) -> Record | None:

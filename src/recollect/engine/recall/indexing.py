@@ -123,10 +123,9 @@ class Indexer:
         ]
         if fresh:
             plan.changes.append(_aging(thread, job.item, fresh[0]))
-        if more:
-            # A thread forgotten meanwhile took its job along: nothing of it may be written any more.
-            plan.changes.append(Expect(Job, job.row_key, job.version))
-        else:
+        # A thread forgotten meanwhile took its job along, and a message wrote it anew: neither may be indexed any more.
+        plan.changes.append(Expect(Job, job.row_key, job.version))
+        if not more:
             # An append since we looked keeps the job alive.
             plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
             plan.changes += await self._revived(job, derive)
@@ -275,13 +274,18 @@ def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
     return changes
 
 
+def _own(metadata: dict[str, Any]) -> dict[str, Any]:
+    """A message's metadata without ours, which may hold copies of other things."""
+    return {name: value for name, value in metadata.items() if not name.startswith("recollect.")}
+
+
 def _message_draft(thread: Thread, message: Message, before: Message | None) -> Draft | None:
     text = message.text
     if not text.strip() or message.role in ("system", "developer"):
         return None
     made = entry_of(
         message, "message", thread.id, message.id, seq=message.seq, role=message.role, speaker=message.name,
-        trust=message.trust_level, metadata=message.metadata, created_at=message.created_at or thread.created_at,
+        trust=message.trust_level, metadata=_own(message.metadata), created_at=message.created_at or thread.created_at,
         ns=thread.ns, expires_at=message.expires_at,
     )  # fmt: skip
     # Carried as plain text until the batch is analysed.

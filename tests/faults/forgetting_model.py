@@ -1,0 +1,419 @@
+"""A model checker of forgetting: random programs of writing, deriving, deleting, expiring, folding and forgetting.
+
+Actors are engine coroutines over a store that gives way at every call, so a scheduler with a seed decides who goes
+next: each seed is one interleaving, the same on every run. Everything of one user, ids included, holds a canary.
+Afterwards no row of the org may hold it, and what belongs to another user must still be there.
+
+    python -m tests.faults.forgetting_model --runs 100000 [--url URL]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from random import Random
+from typing import Any
+
+import msgspec
+
+from recollect.engine.core import Core, Shared
+from recollect.engine.derive import Deriver
+from recollect.engine.documents import Documents
+from recollect.engine.facts import Facts, index_job
+from recollect.engine.folding import Folding
+from recollect.engine.forgetting.forget import Forgetting
+from recollect.engine.inject import Injection, Made, Remember
+from recollect.engine.learnings import Learnings
+from recollect.engine.recall.indexing import Indexer
+from recollect.engine.state import State
+from recollect.engine.threads import ATTACHED, Threads
+from recollect.engine.working import WorkingMemory
+from recollect.errors import RecollectError
+from recollect.extract.extracted import Extracted
+from recollect.kinds import RECORDS
+from recollect.messages import Message
+from recollect.records import Chunk, Document, Fact, Job, Summary, Thread
+from recollect.runtime import BlockingRuntime
+from recollect.scope import Scope
+from recollect.stores.base import Put
+from recollect.testing import FakeClock
+
+CANARY = "zqxada"
+USER = CANARY
+NS = f"user:{USER}"
+THREADS = (f"{CANARY}-a", f"{CANARY}-b")
+DOCUMENT = f"{CANARY}-doc"
+ELSEWHERE = ("user:bob", "workflow:w", "agent:x")
+TTL = 50.0
+Step = Callable[[], Awaitable[Any]]
+
+
+@types.coroutine
+def _turn() -> Generator[None, None, None]:
+    """Give way to the scheduler."""
+    yield
+
+
+class Interleaved:
+    """A store that gives way before each call."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        for name in ("get", "get_many", "scan", "apply", "purge", "claim"):
+            setattr(self, name, self._giving_way(getattr(store, name)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @staticmethod
+    def _giving_way(method: Callable[..., Any]) -> Callable[..., Any]:
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            await _turn()
+            return await method(*args, **kwargs)
+
+        return call
+
+
+class _Lock:
+    def __init__(self) -> None:
+        self._held = False
+
+    async def __aenter__(self) -> None:
+        while self._held:
+            await _turn()
+        self._held = True
+
+    async def __aexit__(self, *_: object) -> None:
+        self._held = False
+
+
+class Turns(BlockingRuntime):
+    """The blocking runtime, but for waiting: that gives way."""
+
+    async def sleep(self, seconds: float) -> None:
+        await _turn()
+
+    def lock(self) -> Any:
+        return _Lock()
+
+
+class Read(msgspec.Struct, frozen=True):
+    """Something an actor has read, to derive from: its id in lineage and its text."""
+
+    kind: str
+    namespace: str
+    id: str
+    source: str
+    trust: str = "user"
+
+
+class _Reader(Deriver):
+    """Derives a fact from each message, with no language in it."""
+
+    async def _read(self, message: Message, known: Any) -> list[Any]:
+        return [Extracted(kind="fact", key=f"said{message.seq}", value=message.text, confidence=0.9, text=message.text)]
+
+
+class _Planned(msgspec.Struct, frozen=True):
+    first: int
+    last: int
+    messages: tuple[Message, ...] = ()
+
+
+class _Digest(msgspec.Struct, frozen=True):
+    text: str
+    method: str = "extractive"
+    note: str | None = None
+
+
+class World:
+    """One org, its two users, and what can happen to them."""
+
+    def __init__(self, store: Any, seed: int) -> None:
+        self.random = Random(seed)
+        self.clock = FakeClock()
+        self.shared = Shared(store, Turns(), self.clock, embedder=None, counter="estimate")
+        self.shared._opened = True
+        self.org = f"m{seed}"
+        self.core = Core(self.shared, Scope(self.org))
+        self.ada = Core(self.shared, Scope(self.org, USER))
+        self._number = 0
+
+    def text(self) -> str:
+        self._number += 1
+        return f"{CANARY} said {self._number}"
+
+    # -- what a user does
+
+    async def talk(self) -> None:
+        thread = self.random.choice(THREADS)
+        await Threads(self.core).create(NS, id=thread, ttl=self.random.choice((None, None, TTL)))
+        await Threads(self.core).append(thread, self.text(), self.text())
+
+    async def note(self) -> None:
+        await Facts(self.core).set(NS, self.random.choice("pq"), self.text())
+
+    async def document(self) -> None:
+        await Documents(self.core).add(
+            NS, self.text(), id=DOCUMENT, source=self.random.choice((None, f"{CANARY}.txt")),
+            ttl=self.random.choice((None, TTL)),
+        )  # fmt: skip
+
+    async def keep(self) -> None:
+        await State(self.ada).set("seen", self.text())
+        await WorkingMemory(self.ada).add_turn({"role": "user", "text": self.text()})
+
+    # -- what is derived
+
+    async def read(self) -> Read | None:
+        """Read something of hers, or derived from it; what it is derived from is decided by what is there."""
+        core, kind = (
+            self.core,
+            self.random.choice(("message", "thread", "summary", "fact", "chain", "chunk", "document")),
+        )
+        thread = self.random.choice(THREADS)
+        if kind in ("message", "thread"):
+            found = await core.scan(Message, thread)
+            if found:
+                one = self.random.choice(found)
+                return Read("message", NS, one.id, one.id if kind == "message" else thread)
+        elif kind == "summary":
+            summaries = await core.scan(Summary, thread)
+            if summaries:
+                return Read("summary", NS, summaries[-1].id, summaries[-1].id)
+        elif kind == "fact":
+            fact = await core.get(Fact, NS, self.random.choice("pq"))
+            if fact is not None:
+                return Read("fact", NS, fact.id, fact.id)
+        elif kind == "chain":
+            ns = self.random.choice(ELSEWHERE)
+            fact = await core.get(Fact, ns, self.random.choice("kl"))
+            if fact is not None and CANARY in str(fact.value):
+                return Read("fact", ns, fact.id, fact.id)
+        elif kind == "chunk":
+            chunks = await core.scan(Chunk, NS, DOCUMENT)
+            if chunks:
+                return Read("document", NS, chunks[0].id, chunks[0].id)
+        else:
+            document = await core.get(Document, NS, DOCUMENT)
+            if document is not None:
+                names = (DOCUMENT, f"{NS}/{DOCUMENT}", document.source or DOCUMENT)
+                return Read("document", NS, DOCUMENT, self.random.choice(names))
+        return None
+
+    async def derive_fact(self) -> None:
+        read = await self.read()
+        if read is not None:
+            ns, key = self.random.choice(ELSEWHERE), self.random.choice("kl")
+            await Facts(self.core).set(ns, key, self.text(), source=read.source)
+
+    async def derive_learning(self) -> None:
+        read = await self.read()
+        if read is not None:
+            await Learnings(self.core).add(self.text(), source=read.source, user=self.random.choice(("bob", USER)))
+
+    async def derive_in_batch(self) -> None:
+        read = await self.read()
+        if read is not None:
+            batch = self.core.batched()
+            await Facts(batch).set("workflow:w", "k", self.text(), source=read.source)
+            await self.core.commit(batch)
+
+    async def task(self) -> None:
+        """A function with memory: what it recalled goes into its output."""
+        since, read = self.clock(), await self.read()
+        if read is None or read.id != read.source:
+            return
+        thread = self.random.choice((None, "job"))
+        made = Made(since, (read,))
+        await Injection(self.core)._record(self.text(), Remember("workflow:w", "last"), thread, made, (), {})
+
+    async def carry(self) -> None:
+        """A message of bob's that carries a copy of what was recalled for it."""
+        read = await self.read()
+        if read is not None:
+            carried = {"text": self.text(), "tokens": 3, "sources": [read.source]}
+            await Threads(self.core).append(
+                "bobtalk", Message(role="user", content="go on", metadata={ATTACHED: carried})
+            )
+
+    async def fold(self) -> None:
+        folding, thread = Folding(self.core), self.random.choice(THREADS)
+        read = await folding._start(thread)
+        if read is None:
+            return
+        after = read.previous.last if read.previous else 0
+        read.messages.extend(await self.core.scan(Message, thread, after=(after,)))
+        if read.messages:
+            await _turn()  # the model takes its time
+            before = read.previous.text if read.previous else ""
+            digest = _Digest(f"{before} {read.messages[-1].text}")
+            await folding._write(read, _Planned(read.messages[0].seq, read.messages[-1].seq), digest)
+
+    async def extract(self) -> None:
+        thread = await self.core.get(Thread, self.random.choice(THREADS))
+        if thread is not None:
+            job = index_job(self.org, thread.ns, f"thread:{thread.id}", self.core.at(), "derive")
+            await self.core.apply(Put(job, absent=True))
+            held = await self.core.get(Job, *job.row_key[1:])
+            if held is not None:
+                await _Reader(self.core).run(held)
+
+    async def index(self) -> None:
+        await Indexer(self.core).catch_up([NS, *ELSEWHERE])
+
+    # -- what ends it
+
+    async def delete(self) -> None:
+        what = self.random.randrange(5)
+        if what == 0:
+            await Threads(self.core).delete(self.random.choice(THREADS))
+        elif what == 1:
+            await Facts(self.core).delete(NS, self.random.choice("pq"))
+        elif what == 2:
+            await Documents(self.core).delete(NS, DOCUMENT)
+        elif what == 3:
+            await Threads(self.core).delete_messages(self.random.choice(THREADS), before=3)
+        else:
+            await Facts(self.core).delete(self.random.choice(ELSEWHERE), self.random.choice("kl"))
+
+    async def expire(self) -> None:
+        self.clock.advance(TTL + 1)
+        await self.core.store.purge(now=self.core.now())
+
+    async def forget_part(self) -> None:
+        thread = self.random.choice(THREADS)
+        named: dict[str, Any] = self.random.choice(
+            ({"thread": thread}, {"message": f"{thread}#1"}, {"fact": (NS, "p")}, {"source": f"{thread}#2"})
+        )
+        await Forgetting(self.core).forget(**named)
+
+    async def forget_own(self) -> None:
+        await Forgetting(self.ada).forget(user=USER)
+
+    async def forget(self) -> None:
+        await Forgetting(self.core).forget(user=USER)
+
+    # -- running
+
+    def writes(self) -> list[Step]:
+        return [self.talk, self.talk, self.note, self.document, self.keep]
+
+    def derives(self) -> list[Step]:
+        facts = [self.derive_fact] * 3
+        return [
+            *facts,
+            self.derive_learning,
+            self.derive_in_batch,
+            self.task,
+            self.carry,
+            self.fold,
+            self.extract,
+            self.index,
+        ]
+
+    def ends(self) -> list[Step]:
+        return [self.delete, self.delete, self.expire, self.forget_part]
+
+    async def several(self, steps: list[Step], count: int) -> None:
+        for _ in range(count):
+            try:
+                await self.random.choice(steps)()
+            except RecollectError as problem:
+                _check_expected(problem)
+
+    async def bob(self) -> None:
+        """What must not go."""
+        await Threads(self.core).create("user:bob", id="bobtalk")
+        await Threads(self.core).append("bobtalk", "bob's own words")
+        await Facts(self.core).set("user:bob", "own", "bob's", source="bobtalk#1")
+
+    def play(self) -> None:
+        """One program: some history, then actors at once, and at the end everything of the user forgotten."""
+        everything = [*self.writes(), *self.derives(), *self.ends()]
+        self.drive([self.bob()])
+        self.drive([self.several([*self.writes(), *self.derives()], 4 + self.random.randrange(5))])
+        if self.random.random() < 0.5:
+            self.drive([self.several(everything, 3)])
+        # Either the user is forgotten while others derive, and nothing may be left; or anything happens at once (the
+        # user forgets themselves, and goes on writing), and the org forgets them in the end.
+        late = self.random.random() < 0.5
+        steps = [*self.derives(), *self.ends()] if late else everything
+        others = [self.several(steps, 1 + self.random.randrange(2)) for _ in range(1 + self.random.randrange(3))]
+        forgets: list[Step] = [self.forget] if late else [self.forget_own, self.forget, self.forget_part]
+        self.drive([*others, self.several(forgets, 1)])
+        if not late:
+            self.drive([self.several([self.forget], 1)])
+
+    def drive(self, actors: list[Coroutine[Any, Any, Any]]) -> None:
+        """Step actors in a random order until all have ended."""
+        while actors:
+            actor = self.random.choice(actors)
+            try:
+                actor.send(None)
+            except StopIteration:
+                actors.remove(actor)
+
+    def left(self) -> list[str]:
+        """Tables that still hold something of the user, and what of another user is missing."""
+        found: list[str] = []
+        self.drive([self._left(found)])
+        return found
+
+    async def _left(self, found: list[str]) -> None:
+        store = self.core.store
+        for kind in RECORDS:
+            for row in await store.scan(kind, (self.org,), now=0):
+                if CANARY in repr(row):
+                    found.append(f"{kind.table.name}: {row}")
+        if await self.core.get(Fact, "user:bob", "own") is None or await self.core.get(Message, "bobtalk", 1) is None:
+            found.append("something of bob's is gone")
+
+
+def _check_expected(problem: RecollectError) -> None:
+    """Gone meanwhile, or written by another: what a caller is told. Anything else is a finding."""
+    from recollect.errors import Conflict, NotFound
+
+    if not isinstance(problem, Conflict | NotFound):
+        raise problem
+
+
+def check(store: Any, seed: int) -> list[str]:
+    """Play one interleaving; what it left."""
+    world = World(Interleaved(store), seed)
+    world.play()
+    return world.left()
+
+
+def main() -> int:
+    """Many interleavings on one store."""
+    from recollect.runtime import run_blocking
+    from recollect.stores.memory import MemoryStore
+    from recollect.stores.opening import open_store
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--url", default=None, help="a store; RAM where none is given")
+    parser.add_argument("--hot", default=None, help="a hot store before it")
+    given = parser.parse_args()
+    bad = 0
+    store: Any = None
+    if given.url is not None:
+        store = open_store(given.url, given.hot, BlockingRuntime(), "normal")
+        run_blocking(store.open())
+    for seed in range(given.first, given.first + given.runs):
+        left = check(store if store is not None else MemoryStore(), seed)
+        if left:
+            bad += 1
+            print(f"seed {seed}: {left[:3]}", flush=True)
+        if (seed + 1) % 5000 == 0:
+            print(f"{seed + 1 - given.first} interleavings, {bad} left something", flush=True)
+    print(f"{given.runs} interleavings, {bad} left something")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""What was derived goes with its source, whenever it was derived and whatever became of the source."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from recollect.engine.core import Core
+from recollect.engine.documents import Documents
+from recollect.engine.facts import Facts
+from recollect.engine.folding import Folding
+from recollect.engine.forgetting.forget import Forgetting
+from recollect.engine.learnings import Learnings
+from recollect.engine.threads import Threads
+from recollect.errors import NotFound
+from recollect.kinds import RECORDS
+from recollect.records import Fact, Link, Summary, Tombstone
+
+CANARY = "zqxcanary"
+
+
+async def _left(core: Core) -> list[str]:
+    """The tables in which the canary can still be read, expired rows included."""
+    rows = {kind.table.name: await core.store.scan(kind, (core.org,), now=0) for kind in RECORDS}
+    return [name for name, found in rows.items() if CANARY in repr(found)]
+
+
+def _of(core: Core, user: str) -> Core:
+    return core.narrowed(core.scope.narrow(user=user))
+
+
+async def _talk(core: Core, id: str = f"{CANARY}-talk", **options: Any) -> str:
+    await Threads(core).create("user:ada", id=id, **options)
+    await Threads(core).append(id, f"I said {CANARY}", "and more")
+    return id
+
+
+async def test_a_fact_out_of_reach_is_found_by_the_org_later(core: Core) -> None:
+    thread = await _talk(core)
+    await Facts(core).set("user:bob", "d", CANARY, source=f"{thread}#1")
+    first = await Forgetting(_of(core, "ada")).forget(user="ada")
+    assert not first.complete and await Facts(core).get("user:bob", "d") is not None
+    assert (await Forgetting(core).forget(user="ada")).complete
+    assert await _left(core) == []
+
+
+@pytest.mark.parametrize("source", ["{}#1", "{}"], ids=["message", "thread"])
+async def test_a_thread_deleted_before_is_still_followed(core: Core, source: str) -> None:
+    thread = await _talk(core)
+    await Facts(core).set("workflow:w", "d", CANARY, source=source.format(thread))
+    await Threads(core).delete(thread)
+    await Forgetting(core).forget(user="ada")
+    assert await _left(core) == []
+
+
+async def test_a_thread_that_expired_is_still_followed(core: Core, clock: Any) -> None:
+    thread = await _talk(core, ttl=60)
+    await Facts(core).set("workflow:w", "d", CANARY, source=f"{thread}#1")
+    clock.advance(61)
+    await core.store.purge(now=core.now())
+    await Forgetting(core).forget(user="ada")
+    assert await _left(core) == []
+
+
+async def test_a_fact_deleted_before_is_still_followed(core: Core) -> None:
+    await Facts(core).set("user:ada", "name", CANARY)
+    await Facts(core).set("workflow:w", "d", CANARY, source="user:ada/name")
+    await Facts(core).delete("user:ada", "name")
+    await Forgetting(core).forget(user="ada")
+    assert await _left(core) == []
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize("source", ["{0}", "{0}#{1}", "user:ada/{0}"], ids=["id", "chunk", "path"])
+async def test_a_document_is_followed(core: Core, source: str, deleted: bool) -> None:
+    document = await Documents(core).add("user:ada", f"All about {CANARY}.", id=f"{CANARY}-doc")
+    part = (await Documents(core).chunks("user:ada", document.id))[0].part
+    await Facts(core).set("workflow:w", "d", CANARY, source=source.format(document.id, part))
+    if deleted:
+        await Documents(core).delete("user:ada", document.id)
+    await Forgetting(core).forget(user="ada")
+    assert await _left(core) == []
+
+
+async def test_a_chain_across_namespaces_goes_to_its_end(core: Core) -> None:
+    thread = await _talk(core)
+    await Facts(core).set("workflow:w", "a", CANARY, source=f"{thread}#1")
+    await Facts(core).set("agent:x", "b", CANARY, source="workflow:w/a")
+    learning = await Learnings(core).add(f"likes {CANARY}", source="agent:x/b", user="bob")
+    await Forgetting(core).forget(thread=thread)
+    assert await _left(core) == []
+    assert (await Learnings(core).add(learning.content, source="agent:x/b", user="bob")).status == "rejected"
+
+
+async def test_nothing_is_written_from_a_forgotten_source(core: Core) -> None:
+    thread = await _talk(core)
+    await Forgetting(core).forget(user="ada")
+    fact = await Facts(core).set("user:bob", "d", CANARY, source=f"{thread}#1")
+    assert fact.status == "rejected"
+    assert await Facts(core).get("user:bob", "d") is None and await _left(core) == []
+
+
+async def test_a_source_that_is_there_again_is_a_source_again(core: Core) -> None:
+    await Facts(core).set("user:ada", "city", "Oslo")
+    await Forgetting(core).forget(fact=("user:ada", "city"))
+    await Facts(core).set("user:ada", "city", "Bergen")
+    assert (await Facts(core).set("workflow:w", "d", "Bergen", source="user:ada/city")).status == "active"
+
+
+async def test_a_summary_in_the_making_is_not_written(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user is forgotten while the model summarises."""
+    thread = await _talk(core)
+    await Threads(core).append(thread, *(f"{CANARY} number {n} and much more to say about it" for n in range(60)))
+    _while_summarising(monkeypatch, lambda: Forgetting(core).forget(user="ada"))
+    assert await Folding(core).fold(thread, room_tokens=400) is None
+    assert await core.scan(Summary) == [] and await _left(core) == []
+
+
+def _while_summarising(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
+    digest = Folding._digest
+
+    async def slow(self: Folding, *given: Any) -> Any:
+        await happens()
+        return await digest(self, *given)
+
+    monkeypatch.setattr(Folding, "_digest", slow)
+
+
+async def test_a_summary_over_a_forgotten_summary_is_not_written(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = await _talk(core)
+    await Threads(core).append(thread, *(f"number {n} and much more to say about it" for n in range(60)))
+    assert await Folding(core).fold(thread, room_tokens=400) is not None
+    await Threads(core).append(thread, *(f"later {n} and much more to say about it" for n in range(60)))
+    _while_summarising(monkeypatch, lambda: Forgetting(core).forget(message=f"{thread}#1"))
+    assert await Folding(core).fold(thread, room_tokens=400) is None
+    assert await core.scan(Summary) == []
+
+
+async def test_one_user_cannot_forget_the_sources_of_another(core: Core) -> None:
+    await Threads(core).create("user:bob", id="bobtalk")
+    await Threads(core).append("bobtalk", "hello")
+    await Facts(core).set("user:bob", "k", 1, source="bobtalk#1")
+    before = await core.scan(Link)
+    with pytest.raises(NotFound):
+        await Forgetting(_of(core, "ada")).forget(source="bobtalk#1")
+    assert await core.scan(Link) == before and await core.scan(Tombstone) == []
+
+
+async def test_a_source_of_nobody_is_forgotten_for_oneself_alone(core: Core) -> None:
+    for user in ("ada", "bob"):
+        await Facts(core).set(f"user:{user}", "k", user, source="crm")
+    erasure = await Forgetting(_of(core, "ada")).forget(source="crm")
+    assert not erasure.complete
+    assert [fact.ns for fact in await core.scan(Fact)] == ["user:bob"]
+    assert (await Facts(core).set("user:bob", "other", 1, source="crm")).status == "active"
+
+
+async def test_a_preview_counts_what_goes_and_removes_nothing(core: Core) -> None:
+    thread = await _talk(core)
+    await Facts(core).set("user:ada", "a", CANARY, source=f"{thread}#1")
+    await Facts(core).set("workflow:w", "b", CANARY, source="user:ada/a")
+    before = [await core.scan(kind) for kind in RECORDS]
+    seen = await Forgetting(core).forget(user="ada", preview=True)
+    assert [await core.scan(kind) for kind in RECORDS] == before and seen.preview
+    done = await Forgetting(core).forget(user="ada")
+    for table in ("threads", "messages", "facts"):
+        assert seen.counts[table] == done.counts[table]
+    assert seen.counts["facts"] == 2
+
+
+async def test_a_thread_of_the_same_id_made_by_another_user_is_left_alone(core: Core, clock: Any) -> None:
+    thread = await _talk(core)
+    await Facts(core).set("workflow:w", "d", CANARY, source=f"{thread}#1")
+    await Threads(core).delete(thread)
+    clock.advance(timedelta(seconds=1).total_seconds())
+    await Threads(core).create("user:bob", id=thread)
+    await Threads(core).append(thread, "bob's own")
+    await Facts(core).set("workflow:w", "bobs", "own", source=f"{thread}#1")
+    await Forgetting(core).forget(user="ada")
+    assert await Facts(core).get("workflow:w", "d") is None
+    assert await Facts(core).get("workflow:w", "bobs") is not None
+    assert (await Threads(core).recent(thread))[0].text == "bob's own"
+
+
+@pytest.mark.parametrize("by", ["ids", "before"])
+async def test_messages_can_be_deleted_in_a_batch(core: Core, by: str) -> None:
+    thread = await _talk(core)
+    batch = core.batched()
+    options: dict[str, Any] = {"ids": [f"{thread}#1", f"{thread}#9"]} if by == "ids" else {"before": 2}
+    assert await Threads(batch).delete_messages(thread, **options) == 1
+    await core.commit(batch)
+    assert [message.seq for message in await Threads(core).messages(thread)] == [2]
