@@ -102,18 +102,18 @@ class AsyncMemory(Listens):
 
     def _bind(self, core: Core) -> None:
         self._core = core
-        self.facts = Facts(core)
-        self.threads = Threads(core)
-        self.state = State(core)
-        self.learnings = Learnings(core)
-        self.profile = Profile(core)
-        self.working = WorkingMemory(core)
-        self.entities = Entities(core)
-        self.documents = Documents(core)
-        self.records = Records(core)
-        self.tasks = Tasks(core)
-        self.audit = Audit(core)
-        self.jobs = Jobs(core)
+        self.facts = core.part(Facts)
+        self.threads = core.part(Threads)
+        self.state = core.part(State)
+        self.learnings = core.part(Learnings)
+        self.profile = core.part(Profile)
+        self.working = core.part(WorkingMemory)
+        self.entities = core.part(Entities)
+        self.documents = core.part(Documents)
+        self.records = core.part(Records)
+        self.tasks = core.part(Tasks)
+        self.audit = core.part(Audit)
+        self.jobs = core.part(Jobs)
 
     @classmethod
     def _over(cls, core: Core) -> Self:
@@ -166,7 +166,7 @@ class AsyncMemory(Listens):
         min_score: float | None = None,
     ) -> list[Hit]:
         """The hits that matter most for a query, best first; what was written before the call is found."""
-        return await Recalling(self._core).recall(
+        return await self._core.part(Recalling).recall(
             query,
             namespaces=namespaces,
             kinds=kinds,
@@ -196,7 +196,7 @@ class AsyncMemory(Listens):
         `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
         8,000 tokens unless given.
         """
-        return await Assembling(self._core).context(
+        return await self._core.part(Assembling).context(
             input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
             scratchpad=scratchpad, layout=layout,
         )  # fmt: skip
@@ -246,11 +246,11 @@ class AsyncMemory(Listens):
 
     async def stats(self) -> Stats:
         """What is remembered here, by kind, and how far it is indexed."""
-        return await Health(self._core).stats()
+        return await self._core.part(Health).stats()
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:
         """What stands under this memory, and everything that is wrong with it; `deep` reads every row."""
-        return await Health(self._core).doctor(deep=deep)
+        return await self._core.part(Health).doctor(deep=deep)
 
     def batch(self) -> AsyncBatch:
         """Collect changes of any kind and commit them together at the end of the block, or not at all."""
@@ -271,21 +271,21 @@ class AsyncMemory(Listens):
 
         A `preview` counts what would go and removes nothing.
         """
-        return await Forgetting(self._core).forget(
+        return await self._core.part(Forgetting).forget(
             user=user, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
         )
 
     async def why(self, item: Traceable) -> Why:
         """Where a fact, learning, summary, hit or id came from, back to the messages."""
-        return await Provenance(self._core).why(item)
+        return await self._core.part(Provenance).why(item)
 
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Write every row of this org to a file of JSON lines."""
-        return await Portable(self._core).export(path, progress=progress)
+        return await self._core.part(Portable).export(path, progress=progress)
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
-        return await Portable(self._core).import_(path, progress=progress)
+        return await self._core.part(Portable).import_(path, progress=progress)
 
     async def close(self) -> None:
         """Finish what is under way and let go of the store; after this, every call on any handle is refused."""

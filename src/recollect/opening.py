@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from importlib import import_module
 from typing import Literal
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from .engine.core import Core, Shared
 from .engine.entities import entity_office
 from .engine.outbox import InProcess
-from .errors import Unsupported
+from .errors import Unsupported, UsageError
 from .plugged import check_embedder, check_model
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker
 from .runtime import BlockingRuntime, Runtime
@@ -27,6 +28,12 @@ Durability = Literal["full", "normal"]
 
 Extract = Literal["auto", "rules"]
 """How facts are taken from messages: by the model where there is one, or by local rules always."""
+
+
+def server_url(url: Url) -> str | None:
+    """The URL of a Recollect server, where that is what was given or is in the environment."""
+    given = os.environ.get("RECOLLECT_URL") if url is None else url
+    return given if isinstance(given, str) and given.startswith(("http://", "https://")) else None
 
 
 def runtime_for(blocking: bool) -> Runtime:
@@ -65,11 +72,26 @@ class Opening(msgspec.Struct, frozen=True):
     def core(self, *, blocking: bool) -> Core:
         """The handle the caller gets; wrong options are refused here, before anything is opened."""
         runtime = runtime_for(blocking)
+        server = server_url(self.url)
+        if server is not None:
+            return self._remote(server, runtime)
         self._check(runtime)
         scope = Scope(self.org, self.user, self.actor, self.all_orgs)
         # Inside open_store, `core`, the facade's constructor, then the user's line.
         store = open_store(self.url, self.hot, runtime, self.durability)
         return Core(self._shared(store, runtime), scope)
+
+    def _remote(self, url: str, runtime: Runtime) -> Core:
+        """A handle on a server; what the server decides cannot be chosen here."""
+        # Found by name: the client is made from the table of operations, which stands above everything it names.
+        remote = import_module("recollect.remote.core")
+        usual = {"hot": None, "embedder": "default", "model": None, "durability": "full", "clock": None, "user": None}
+        chosen = [name for name, value in usual.items() if getattr(self, name) != value]
+        if chosen or self.all_orgs:
+            name = chosen[0] if chosen else "all_orgs"
+            raise UsageError(f"{name}= is the server's to decide; leave it out where the URL is a server's")
+        core: Core = remote.open_remote(url, runtime, self.api_key, Scope(self.org, None, self.actor))
+        return core
 
     def _check(self, runtime: Runtime) -> None:
         later = {"read_url": self.read_url, "api_key": self.api_key, "shared": self.shared, "reranker": self.reranker}

@@ -19,7 +19,7 @@ HEAVY = ("numpy", "apsw", "psycopg", "redis", "click", "rich", "wordllama", "spl
 LAYERS = {
     "": 0, "errors": 0,
     "analyze": 1, "filters": 1, "ids": 1, "languages": 1, "ports": 1, "runtime": 1, "telemetry": 1,
-    "ordered_keys": 1, "typed": 1, "values": 1,
+    "ordered_keys": 1, "problems": 1, "typed": 1, "values": 1,
     "dates": 2, "records": 2, "scope": 2,
     "messages": 3,
     "kinds": 4,
@@ -29,8 +29,10 @@ LAYERS = {
     "opening": 8,
     "memory": 9,
     "blocking": 10,
-    "cli": 11, "surface": 11, "testing": 11,
-    "__main__": 12,
+    "server": 11,
+    "remote": 12,
+    "cli": 13, "surface": 13, "testing": 13,
+    "__main__": 14,
 }  # fmt: skip
 ONE_PART = {
     "wire": "messages",

@@ -36,6 +36,8 @@ _COMMANDS = {
     "doctor": ("health", "What stands under this memory, and what is wrong with it."),
     "migrate": ("health", "Bring the store's schema up to date."),
     "analyze": ("analyze", "How other frameworks manage memory, from their source."),
+    "serve": ("serve", "Serve the memory over HTTP."),
+    "keys": ("keys", "Keys of the server: create, list, rotate, revoke."),
     "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
     "chat": ("chat", "Talk to a model, or to an echo, with memory: /why, /forget, /context."),
     "browse": ("browse", "Look around in a memory on the terminal: users, threads, facts."),

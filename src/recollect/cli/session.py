@@ -42,6 +42,16 @@ class Session:
         """The URL given, or the file in this folder."""
         return self._url or DEFAULT_FILE
 
+    @property
+    def hot(self) -> str | None:
+        """The hot store in front, if one was named."""
+        return self._hot
+
+    @property
+    def org(self) -> str:
+        """The tenant this run is for."""
+        return self._org
+
     @contextmanager
     def memory(self, *, create: bool = False, settle: bool = False, **options: Any) -> Iterator[Memory]:
         """The memory, closed at the end.

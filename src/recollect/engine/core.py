@@ -21,6 +21,7 @@ from .events import Events
 from .locks import KeyedLocks
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 RETRIES = 40
 KEPT_VECTORS = 3_000_000
 
@@ -199,6 +200,12 @@ class Core:
         self.runtime = shared.runtime
         self.now = shared.now
         self.at = shared.at
+        self.companions: list[Change] = []
+        """Changes that the next write carries in its own transaction: what must be true exactly when it is done."""
+
+    def part(self, kind: Callable[[Core], T]) -> T:
+        """One of the engine's parts over this handle; a handle on a server gives one that sends requests instead."""
+        return kind(self)
 
     def expiry(self, ttl: Any, now: int) -> datetime | None:
         """When a row with this TTL ends."""
@@ -233,10 +240,19 @@ class Core:
             return [_provisional(change) for change in changes]
         if not self.shared._opened:
             await self.shared.open()
+        if self.companions:
+            return await self._apply_together(changes)
         done = await self.store.apply(changes, now=self.now())
         if self.shared.events.listening:
             self._tell(changes, done)
         return done
+
+    async def _apply_together(self, changes: Sequence[Change]) -> list[Any]:
+        """Commit the changes with their companions, which stay for the next attempt where this one fails."""
+        companions = self.companions
+        done = await self.store.apply([*changes, *companions], now=self.now())
+        self.companions = []
+        return done[: len(changes)]
 
     def _tell(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
         """Hooks hear of what was committed: messages by their place, the rest by its trace."""

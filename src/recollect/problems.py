@@ -1,0 +1,107 @@
+"""Errors on the wire: problem+json (RFC 9457) out of our errors, and the same errors out of problem+json.
+
+The server and the remote client share this table, so a program sees the same exception whether the store is a file or
+behind a URL.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from . import errors
+from .errors import RecollectError
+
+_STATUS: dict[type[RecollectError], int] = {
+    errors.InvalidNamespace: 422,
+    errors.InvalidFilter: 422,
+    errors.InvalidValue: 422,
+    errors.TooLarge: 413,
+    errors.Unsupported: 501,
+    errors.UsageError: 422,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.BudgetError: 422,
+    errors.StoreUnavailable: 503,
+    errors.StoreTimeout: 504,
+    errors.CorruptRecord: 500,
+    errors.SchemaError: 500,
+    errors.UnknownOutcome: 502,
+    errors.StoreError: 500,
+    errors.ModelError: 502,
+    errors.LeaseLost: 409,
+}
+"""The status of each error; of a subclass that is not listed, the nearest base's."""
+_PREFIX = "urn:recollect:"
+
+
+class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a client is told when something fails: never stored content."""
+
+    type: str
+    title: str
+    status: int
+    detail: str = ""
+    retryable: bool = False
+    facts: dict[str, Any] = {}
+    request_id: str = ""
+
+
+def name_of(kind: type[RecollectError]) -> str:
+    """`StoreUnavailable` as `store-unavailable`."""
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).strip("-")
+
+
+def status_of(error: RecollectError) -> int:
+    """The HTTP status that stands for an error."""
+    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
+
+
+def problem_of(error: RecollectError, *, request_id: str = "") -> Problem:
+    """An error of ours, to be sent."""
+    kind = next(kind for kind in type(error).__mro__ if kind in _STATUS or kind is RecollectError)
+    facts = {name: value for name, value in _facts(error).items() if _is_plain(value)}
+    return Problem(
+        type=f"{_PREFIX}{name_of(kind)}",
+        title=kind.__name__,
+        status=status_of(error),
+        detail=str(error),
+        retryable=error.retryable,
+        facts=facts,
+        request_id=request_id,
+    )
+
+
+def _facts(error: RecollectError) -> dict[str, Any]:
+    facts = dict(error.facts)
+    if isinstance(error, errors.Conflict):
+        facts |= {"expected": error.expected, "actual": error.actual}
+    if isinstance(error, errors.BudgetError):
+        facts |= {"sections": error.sections, "budget_tokens": error.budget_tokens}
+    return facts
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a fact can be sent: numbers, short texts, and lists or objects of those."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def error_of(problem: Problem) -> RecollectError:
+    """The error a problem stands for, with its facts; an unknown one is a StoreError."""
+    name = problem.type.removeprefix(_PREFIX)
+    kind = next((kind for kind in _STATUS if name_of(kind) == name), errors.StoreError)
+    facts = dict(problem.facts)
+    if problem.request_id:
+        facts["request_id"] = problem.request_id
+    if kind is errors.BudgetError:
+        return errors.BudgetError(
+            problem.detail,
+            sections=dict(facts.get("sections") or {}),
+            budget_tokens=int(facts.get("budget_tokens") or 0),
+        )
+    return kind(problem.detail or problem.title, **facts)

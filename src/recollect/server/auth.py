@@ -1,0 +1,188 @@
+"""Keys: who may ask, for which org and user, in which roles. A key is shown once and kept as its SHA-256.
+
+`rk_<id>_<secret>`: the id finds the row, the secret (256 random bits) is compared in constant time. Org, user, actor
+and grants come from the key and never from a request. Keys live as records of an org of their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..errors import NotFound, RecollectError, UsageError
+from ..scope import ACTORS, Actor
+from .operations import ROLES, Role
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+
+KEYS_ORG = "recollect.keys"
+"""The org whose records are keys. No key is made for it."""
+CACHED_SECONDS = 30.0
+"""How long a revoked key may still be taken by another process."""
+KEPT = 10_000
+
+
+class Unauthorized(RecollectError):
+    """No key, or one that is not valid."""
+
+
+class Forbidden(RecollectError):
+    """The key is valid and may not do this."""
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored of a key: everything but the key."""
+
+    id: str
+    digest: bytes
+    org: str
+    user: str | None = None
+    actor: Actor = "user"
+    roles: tuple[Role, ...] = ("reader", "writer")
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    note: str = ""
+    created_at: datetime
+    expires_at: datetime | None = None
+
+    def check(self, role: Role) -> None:
+        """Refuse what the key may not do; an admin may do all."""
+        if role not in self.roles and "admin" not in self.roles:
+            raise Forbidden(f"this key lacks the role {role}; it has {', '.join(self.roles)}")
+
+
+class NewKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that was just made: the only time the whole of it is seen."""
+
+    key: str
+    id: str
+    org: str
+    user: str | None = None
+    actor: Actor = "user"
+    roles: tuple[Role, ...] = ()
+    expires_at: datetime | None = None
+
+
+class Keys:
+    """Makes, lists, checks, rotates and revokes keys."""
+
+    def __init__(self, memory: AsyncMemory) -> None:
+        """`memory` must be able to reach every org."""
+        self._records = memory.scope(org=KEYS_ORG).records
+        self._cache: dict[str, tuple[float, ApiKey]] = {}
+
+    async def create(
+        self,
+        *,
+        org: str = "default",
+        user: str | None = None,
+        actor: Actor = "user",
+        roles: Iterable[str] = ("reader", "writer"),
+        read: Iterable[str] = (),
+        write: Iterable[str] = (),
+        note: str = "",
+        ttl: float | timedelta | None = None,
+    ) -> NewKey:
+        """A new key; its text is in the answer and nowhere else."""
+        checked = _roles(roles)
+        if org == KEYS_ORG:
+            raise UsageError("no key is made for the org that holds the keys")
+        if actor not in ACTORS:
+            raise UsageError(f"actor {actor!r} is not one of {', '.join(ACTORS)}")
+        id, secret = secrets.token_hex(6), _token()
+        seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
+        now = datetime.now(UTC)
+        key = ApiKey(
+            id=id, digest=_digest(secret), org=org, user=user, actor=actor, roles=checked, read=tuple(read),
+            write=tuple(write), note=note, created_at=now,
+            expires_at=None if seconds is None else now + timedelta(seconds=seconds),
+        )  # fmt: skip
+        await self._records.put("global", ("key", id), msgspec.to_builtins(key), absent=True)
+        return _shown(key, secret)
+
+    async def list(self) -> list[ApiKey]:
+        """Every key there is, without the keys."""
+        return [_read(row.data) for row in await self._records.scan("global", ("key",))]
+
+    async def rotate(self, id: str) -> NewKey:
+        """A new secret under the same id; the old one ends at once."""
+        row = await self._records.get("global", ("key", id))
+        if row is None:
+            raise NotFound(f"no key {id!r}")
+        secret = _token()
+        key = msgspec.structs.replace(_read(row.data), digest=_digest(secret))
+        await self._records.put("global", ("key", id), msgspec.to_builtins(key), expect=row.version)
+        self._cache.pop(id, None)
+        return _shown(key, secret)
+
+    async def revoke(self, id: str) -> bool:
+        """End a key; whether there was one."""
+        self._cache.pop(id, None)
+        return await self._records.delete("global", ("key", id))
+
+    async def any(self) -> bool:
+        """Whether any key was ever made and not revoked."""
+        return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
+
+    async def check(self, header: str | None) -> ApiKey:
+        """The key of an Authorization header, or Unauthorized: the same words whatever is wrong with it."""
+        scheme, _, text = (header or "").partition(" ")
+        prefix, _, rest = text.strip().partition("_")
+        id, _, secret = rest.partition("_")
+        if scheme.lower() != "bearer" or prefix != "rk" or not secret or not id.isalnum() or len(id) > 64:
+            raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
+        key = await self._known(id)
+        matches = hmac.compare_digest(key.digest if key else b"\0" * 32, _digest(secret))
+        if key is None or not matches or (key.expires_at is not None and key.expires_at <= datetime.now(UTC)):
+            raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
+        return key
+
+    async def _known(self, id: str) -> ApiKey | None:
+        now = time.monotonic()
+        cached = self._cache.get(id)
+        if cached is not None and cached[0] > now:
+            return cached[1]
+        row = await self._records.get("global", ("key", id))
+        if row is None:
+            self._cache.pop(id, None)
+            return None
+        if len(self._cache) >= KEPT:
+            self._cache.clear()
+        self._cache[id] = (now + CACHED_SECONDS, _read(row.data))
+        return self._cache[id][1]
+
+
+def _token() -> str:
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=").replace("_", "~")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def _read(data: object) -> ApiKey:
+    return msgspec.convert(data, ApiKey)
+
+
+def _shown(key: ApiKey, secret: str) -> NewKey:
+    return NewKey(
+        key=f"rk_{key.id}_{secret}", id=key.id, org=key.org, user=key.user, actor=key.actor, roles=key.roles,
+        expires_at=key.expires_at,
+    )  # fmt: skip
+
+
+def _roles(given: Iterable[str]) -> tuple[Role, ...]:
+    listed = [given] if isinstance(given, str) else [*given]
+    unknown = [role for role in listed if role not in ROLES]
+    if unknown or not listed:
+        raise UsageError(f"roles are {', '.join(ROLES)}")
+    return tuple(role for role in ROLES if role in listed)

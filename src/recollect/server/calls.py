@@ -1,0 +1,157 @@
+"""From a request to a call of a noun, and from its result to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from ..errors import InvalidValue, NotFound, UsageError
+from .operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_loads = msgspec.json.Decoder().decode
+
+
+class Malformed(UsageError):
+    """A request that cannot be read at all."""
+
+
+class Call(msgspec.Struct):
+    """The arguments of one call."""
+
+    args: list[Any]
+    options: dict[str, Any]
+
+
+def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str]) -> Call:
+    """The arguments a request gives; anything that does not belong is refused."""
+    given = _query(query, operation)
+    fields = _body(body) if operation.has_body else {}
+    call = Call([], {})
+    for parameter in parameters_of(operation):
+        source = fields if parameter.place == "body" else given
+        if parameter.place == "header":
+            _take_expect(call, headers)
+        elif parameter.kind == "fields":
+            call.options |= {name: fields.pop(name) for name in list(fields)}
+        elif parameter.kind == "many":
+            call.args += _converted(parameter, source.pop(parameter.name, []), listed=True)
+        elif parameter.name in source:
+            call.options[parameter.name] = _converted(parameter, source.pop(parameter.name))
+        elif parameter.required:
+            raise Malformed(f"`{parameter.name}` is missing in the {parameter.place}")
+    unknown = [*fields, *given]
+    if unknown:
+        raise InvalidValue(f"unknown field {unknown[0][:40]!r}")
+    return _positional(operation, call)
+
+
+def _positional(operation: Operation, call: Call) -> Call:
+    """What stands before `*messages` must be given by place."""
+    names = [parameter.name for parameter in parameters_of(operation)]
+    many = next((n for n, one in enumerate(parameters_of(operation)) if one.kind == "many"), None)
+    if many is not None:
+        call.args = [*(call.options.pop(name) for name in names[:many] if name in call.options), *call.args]
+    return call
+
+
+def _query(query: bytes, operation: Operation) -> dict[str, Any]:
+    try:
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query), errors="strict")
+    except (UnicodeDecodeError, ValueError):
+        raise Malformed("the query cannot be read; escape it as UTF-8") from None
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise Malformed(f"`{name[:40]}` stands twice in the query")
+        found[name] = value
+    if operation.cursor is not None:
+        found["limit"] = _limit(found.get("limit"))
+    return found
+
+
+def _limit(given: str | None) -> str:
+    if given is None:
+        return "100"
+    if not given.isdecimal() or not given.isascii() or int(given) > MAX_LIMIT:
+        raise InvalidValue(f"limit must be a whole number from 0 to {MAX_LIMIT}")
+    return given
+
+
+def _body(body: bytes) -> dict[str, Any]:
+    try:
+        found = _loads(body) if body else {}
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise Malformed("the body is not JSON") from None
+    if not isinstance(found, dict):
+        raise Malformed("the body must be a JSON object")
+    return found
+
+
+def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
+    """`If-Match: "3"` is `expect=3`; `If-None-Match: *` is `expect=0`."""
+    match = headers.get("if-match")
+    if headers.get("if-none-match") == "*":
+        call.options["expect"] = 0
+    elif match is not None:
+        text = match.strip().removeprefix("W/").strip('"')
+        if not text.isdecimal() or not text.isascii() or len(text) > 18:
+            raise Malformed('If-Match takes a version as it stands in ETag, like "3"')
+        call.options["expect"] = int(text)
+
+
+def _converted(parameter: Parameter, value: Any, *, listed: bool = False) -> Any:
+    kind = list[parameter.type] if listed else parameter.type  # type: ignore[name-defined]  # made at run time
+    if parameter.place == "query" and isinstance(value, str):
+        value = _from_text(parameter, value)
+    try:
+        return msgspec.convert(value, kind, strict=parameter.place != "query")
+    except msgspec.ValidationError as wrong:
+        raise InvalidValue(f"`{parameter.name}` is not what it should be: {wrong}") from None
+
+
+def _from_text(parameter: Parameter, value: str) -> Any:
+    """Texts stand in the query as they are; lists, objects and numbers as JSON."""
+    if parameter.type is str or parameter.type == str | None:
+        return value
+    if value[:1] in '[{"' or value in ("true", "false", "null") or _is_number(value):
+        try:
+            return _loads(value)
+        except (msgspec.DecodeError, RecursionError):
+            return value
+    return value
+
+
+def _is_number(value: str) -> bool:
+    return value.lstrip("-").replace(".", "", 1).isdecimal() and value.isascii()
+
+
+def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers of an answer; a list says where the next page begins."""
+    if result is None and operation.found:
+        raise NotFound("there is nothing here under that name")
+    headers: dict[str, str] = {}
+    version = getattr(result, "version", None)
+    if isinstance(version, int) and version > 0:
+        headers["etag"] = f'"{version}"'
+    if result is not None and is_list(operation):
+        return _encode({"items": [_sent(item) for item in result], "next": _next(operation, call, result)}), headers
+    if isinstance(result, msgspec.Struct):
+        return _encode(_sent(result)), headers
+    return _encode({"result": _sent(result)}), headers
+
+
+def _sent(item: Any) -> Any:
+    """A record with its id, which some derive from their key, and as data where it knows how to be."""
+    as_data = getattr(item, "to_data", None)
+    return as_data() if callable(as_data) else item
+
+
+def _next(operation: Operation, call: Call, items: list[Any]) -> Any:
+    limit = call.options.get("limit")
+    if operation.cursor is None or limit is None or len(items) < limit or not items:
+        return None
+    return getattr(items[-1], operation.cursor)

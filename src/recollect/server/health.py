@@ -1,0 +1,65 @@
+"""Whether the server can do its work: it tries."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..errors import RecollectError
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+    from .metrics import Metrics
+
+PROBE_ORG = "recollect.probe"
+MAX_LAG_SECONDS = 60.0
+CHECKED_SECONDS = 5.0
+"""How long an answer stands: a probe writes a row, and a load balancer asks often."""
+
+
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether requests would be served, and if not, what stands in the way."""
+
+    ready: bool
+    problems: tuple[str, ...] = ()
+
+
+class Health:
+    """Answers /readyz by writing and reading a row."""
+
+    def __init__(self, memory: AsyncMemory, metrics: Metrics) -> None:
+        self._memory = memory
+        self._metrics = metrics
+        self._last: tuple[float, Readiness] | None = None
+
+    async def ready(self, *, draining: bool) -> Readiness:
+        """Whether the store takes a write and gives it back, and the worker keeps up."""
+        if draining:
+            return Readiness(ready=False, problems=("the server is stopping",))
+        now = time.monotonic()
+        if self._last is None or now - self._last[0] > CHECKED_SECONDS:
+            problems = tuple(await self._problems())
+            self._last = (now, Readiness(ready=not problems, problems=problems))
+        return self._last[1]
+
+    async def _problems(self) -> list[str]:
+        records = self._memory.scope(org=PROBE_ORG).records
+        token = secrets.token_hex(8)
+        try:
+            await records.put("global", ("probe",), token, ttl=60)
+            row = await records.get("global", ("probe",))
+            if row is None:
+                return ["the store lost a row that it had taken"]
+            return await self._lag()
+        except RecollectError as error:
+            return [f"{type(error).__name__}: {error}"]
+
+    async def _lag(self) -> list[str]:
+        backlog = await self._memory.jobs.backlog()
+        worst = max((one.lag_seconds or 0.0 for one in backlog), default=0.0)
+        self._metrics.gauge("worker_lag_seconds", worst)
+        self._metrics.gauge("dead_jobs", sum(one.dead for one in backlog))
+        return [f"the worker is {worst:.0f} s behind"] if worst > MAX_LAG_SECONDS else []

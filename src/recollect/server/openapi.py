@@ -1,0 +1,148 @@
+"""The OpenAPI 3.1 document, made from the table of operations."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from .. import __version__
+from ..problems import Problem
+from .operations import OPERATIONS, Operation, Parameter, answer_of, is_list, method_of, parameters_of
+
+_REF = "#/components/schemas/{name}"
+_ERRORS = {
+    "400": "The request cannot be read", "401": "No valid key", "403": "The key may not do this",
+    "404": "There is no such thing here", "409": "It moved on since it was read", "412": "The version does not match",
+    "413": "Too large", "415": "Another content type", "422": "Something in it is wrong", "429": "Too many requests",
+    "500": "Stored data is damaged", "501": "This store cannot do it",
+    "502": "A model failed, or the outcome is lost",
+    "503": "The store or the server is busy", "504": "The store did not answer in time",
+}  # fmt: skip
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The whole document; the same bytes for the same version."""
+    schemas = _schemas()
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Recollect",
+            "version": __version__,
+            "description": "Memory and context for LLM agents.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "http://127.0.0.1:8377"}],
+        "security": [{"key": []}],
+        "tags": [{"name": name} for name in dict.fromkeys(operation.noun or "memory" for operation in OPERATIONS)],
+        "paths": paths,
+        "components": {
+            "schemas": schemas["components"],
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: rk_…"}},
+            "responses": {code: _problem(text) for code, text in _ERRORS.items()},
+        },
+    }
+
+
+def _problem(text: str) -> dict[str, Any]:
+    return {
+        "description": text,
+        "content": {"application/problem+json": {"schema": {"$ref": _REF.format(name="Problem")}}},
+    }
+
+
+@cache
+def _schemas() -> dict[str, Any]:
+    """Schemas of every parameter and answer; shared types under components."""
+    types: list[Any] = [Problem]
+    for operation in OPERATIONS:
+        types += [parameter.type for parameter in parameters_of(operation)]
+        types.append(_answer(operation))
+    made, components = msgspec.json.schema_components(types, schema_hook=_opaque, ref_template=_REF)
+    found = iter(made)
+    next(found)
+    by_operation = {
+        operation.name: ([next(found) for _ in parameters_of(operation)], next(found)) for operation in OPERATIONS
+    }
+    return {"components": {**components}, "operations": by_operation}
+
+
+def _opaque(kind: type) -> dict[str, Any]:
+    return {"type": "object", "description": (inspect.getdoc(kind) or "").partition("\n")[0]}
+
+
+def _answer(operation: Operation) -> Any:
+    kind = answer_of(operation)
+    return kind if _is_described(kind) else Any
+
+
+def _is_described(kind: Any) -> bool:
+    try:
+        msgspec.json.schema_components([kind], schema_hook=_opaque)
+    except (TypeError, NotImplementedError, NameError):
+        return False
+    return True
+
+
+def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    shapes, answer = schemas["operations"][operation.name]
+    doc = inspect.getdoc(method_of(operation)) or ""
+    pairs = list(zip(parameters_of(operation), shapes, strict=True))
+    made: dict[str, Any] = {
+        "operationId": operation.name.replace(".", "_"),
+        "tags": [operation.noun or "memory"],
+        "summary": doc.partition("\n")[0].rstrip("."),
+        "description": f"{doc}\n\nRole: `{operation.role}`.",
+        "parameters": [_parameter(parameter, shape) for parameter, shape in pairs if parameter.place != "body"],
+        "responses": {
+            "200": {"description": "Done", "content": {"application/json": {"schema": _envelope(operation, answer)}}},
+            **{code: {"$ref": f"#/components/responses/{code}"} for code in _ERRORS},
+        },
+    }
+    if operation.writes:
+        made["parameters"].append(
+            {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
+        )
+    if operation.has_body:
+        content = {"application/json": {"schema": _body(pairs)}}
+        made["requestBody"] = {"content": content, "required": _needs_body(pairs)}
+    return made
+
+
+def _needs_body(pairs: list[tuple[Parameter, Any]]) -> bool:
+    return any(parameter.place == "body" and parameter.required for parameter, _ in pairs)
+
+
+def _envelope(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
+    if is_list(operation):
+        properties = {"items": {"type": "array", "items": answer.get("items", {})}, "next": {}}
+        return {"type": "object", "required": ["items", "next"], "properties": properties}
+    if answer.get("$ref") or "anyOf" in answer:
+        return answer
+    return {"type": "object", "required": ["result"], "properties": {"result": answer}}
+
+
+def _parameter(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
+    if parameter.place == "header":
+        text = 'The version that must be there, as in ETag: "3"'
+        return {"name": "If-Match", "in": "header", "description": text, "schema": {"type": "string"}}
+    made: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required, "schema": shape}
+    if shape.get("type") in ("array", "object"):
+        made["content"] = {"application/json": {"schema": made.pop("schema")}}
+    return made
+
+
+def _body(pairs: list[tuple[Parameter, Any]]) -> dict[str, Any]:
+    fields = [(parameter, shape) for parameter, shape in pairs if parameter.place == "body"]
+    if any(parameter.kind == "fields" for parameter, _ in fields):
+        return {"type": "object"}
+    properties = {one.name: {"type": "array", "items": shape} if one.kind == "many" else shape for one, shape in fields}
+    required = [parameter.name for parameter, _ in fields if parameter.required]
+    made: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**made, "required": required} if required else made

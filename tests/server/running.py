@@ -1,0 +1,82 @@
+"""A real server on loopback, for as long as a test module needs one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import uvicorn
+
+from recollect import AsyncMemory
+from recollect.server.app import Options, make_app
+from recollect.server.auth import Keys
+from recollect.server.limits import Rate
+
+FAST = Rate(1e9, 1e9)
+
+
+class Running:
+    """A server in a thread, and a way to make keys for it."""
+
+    def __init__(self, url: Any, options: Options | None = None) -> None:
+        self.clock: Callable[[], datetime] | None = None
+        settings: dict[str, Any] = {"embedder": None, "counter": "estimate", "extract": None, "worker": False}
+        memory = AsyncMemory(url, all_orgs=True, clock=lambda: self.clock() if self.clock else _now(), **settings)
+        self.app = make_app(memory, options or Options(usual=FAST, heavy=FAST, bad_keys=FAST))
+        self._server = uvicorn.Server(uvicorn.Config(self.app, port=0, log_level="warning", lifespan="on"))
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(self._server.serve())
+        while not self._server.started and not task.done():  # noqa: ASYNC110  # uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        self._ready.set()
+        await task
+
+    @property
+    def url(self) -> str:
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{port}"
+
+    def key(self, **options: Any) -> str:
+        """A new key, made by the server's own loop."""
+        roles = options.pop("roles", ("reader", "writer", "forget", "operator"))
+        keys: Keys = self.app.state.server.keys
+        assert self._loop is not None
+        made = asyncio.run_coroutine_threadsafe(keys.create(roles=roles, **options), self._loop).result(30)
+        return made.key
+
+    def start(self) -> None:
+        self._thread.start()
+        assert self._ready.wait(30)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(30)
+
+
+def _now() -> datetime:
+    from datetime import UTC
+
+    return datetime.now(UTC)
+
+
+@contextmanager
+def running(url: Any, options: Options | None = None) -> Iterator[Running]:
+    """A server over a store, stopped at the end."""
+    made = Running(url, options)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.stop()
