@@ -38,7 +38,7 @@ def test_a_table_has_the_columns_of_its_record(postgres_url: str, kind: type[Rec
     found = rows(
         postgres_url,
         "SELECT column_name, data_type, is_nullable, collation_name FROM information_schema.columns "
-        "WHERE table_schema = 'recollect' AND table_name = %s ORDER BY ordinal_position",
+        "WHERE table_schema = 'recollect' AND table_name = %s ORDER BY column_name COLLATE \"C\"",
         kind.table.name,
     )
     ordered = set(kind.table.key).union(*kind.table.indexes.values())
@@ -105,7 +105,7 @@ def test_many_open_a_new_database_at_once(new_database: Callable[[], str]) -> No
 def test_a_newer_schema_is_refused(new_database: Callable[[], str]) -> None:
     url = new_database()
     run_blocking(opened(url).close())
-    rows(url, "INSERT INTO recollect.migrations (version, name) VALUES (9999, 'later') RETURNING 1")
+    rows(url, "INSERT INTO recollect.migrations (version, name, needs) VALUES (9999, 'later', 9999) RETURNING 1")
     with pytest.raises(SchemaError, match="9999"):
         opened(url)
 

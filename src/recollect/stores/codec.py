@@ -1,25 +1,33 @@
-"""Between records and rows: one row shape for every store, so that all give back the same bytes.
+"""Turns records into rows and back: one row shape for every store, so that all give back the same bytes.
 
 A column is text, an integer, a real, bytes or exact JSON text; times are integer microseconds; empty JSON is NULL.
 The two functions per record are compiled once from its fields: a loop over fields would cost several times the row.
+
+Rows outlive the program that wrote them, so two versions of a record may meet in one store. The rules:
+
+- Columns are taken in the order of their names, which every version can work out for itself.
+- A cell that is missing (NULL in a column that was added later) takes its field's default.
+- A checksum names the set of columns it was made over (see `Sum`), so it holds whatever columns were added since.
 """
 
 from __future__ import annotations
 
 import types
 import typing
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import blake2b
 from math import isfinite
+from operator import itemgetter
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import msgspec
 
 from ..errors import CorruptRecord, InvalidValue
 from ..ports import FLOAT_EXACT, to_datetime, to_micros
-from ..records import Record
+from ..records import Key, Record
 from ..values import encode_json
 
 Row = tuple[Any, ...]
@@ -39,9 +47,21 @@ class Codec(NamedTuple):
     """How one record becomes a row and back."""
 
     columns: tuple[Column, ...]
+    names: tuple[str, ...]
     encode: Callable[[Any], Row]
     decode: Callable[[Any], Any]
     place: dict[str, int]
+    key: Callable[[Row], Key]
+    missing: Row
+    """What stands in each column of a row that was written before the column was there."""
+    shape: int
+    """The number of this set of columns, see `shape_of`."""
+    sum_base: int
+    """What the checksum of a row over these columns starts with; the CRC is added to it."""
+
+    def sum(self, row: Sequence[Any]) -> int:
+        """The checksum of a whole row."""
+        return self.sum_base | crc32(pack(row))
 
 
 @cache
@@ -55,12 +75,68 @@ def codec(kind: type[Record]) -> Codec:
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     encode = ", ".join(_encoder(column, fields[column.name]) for column in columns)
     # The source is made of field names alone, none of it from users.
+    names = tuple(column.name for column in columns)
+    place = {name: i for i, name in enumerate(names)}
+    scope.update({f"default_{name}": field.default for name, field in fields.items()})
+    shape = shape_of(names)
     return Codec(
         columns,
+        names,
         eval(f"lambda r: ({encode},)", scope),
         eval(f"lambda row: {_decode_source(columns, fields)}", scope),
-        {column.name: i for i, column in enumerate(columns)},
+        place,
+        itemgetter(*(place[name] for name in kind.table.key)),
+        tuple(_missing(column, fields[column.name]) for column in columns),
+        shape,
+        CRC32 << 56 | shape << 32,
     )
+
+
+CRC32 = 1
+"""The one way of making a checksum so far: CRC-32 of the cells as a MessagePack array, in the order of their names."""
+
+
+@cache
+def shape_of(names: tuple[str, ...]) -> int:
+    """A number of 24 bits for a set of columns, given in the order of their names."""
+    return int.from_bytes(blake2b(" ".join(names).encode(), digest_size=3).digest(), "big")
+
+
+class Sum(NamedTuple):
+    """A stored checksum taken apart: how it was made, over which columns, and the CRC itself.
+
+    As one integer it is `made << 56 | shape << 32 | crc`.
+    """
+
+    made: int
+    shape: int
+    crc: int
+
+    @classmethod
+    def of(cls, stored: int) -> Sum:
+        return cls(stored >> 56, stored >> 32 & 0xFFFFFF, stored & 0xFFFFFFFF)
+
+
+def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | None:
+    """The columns a checksum was made over; None where no version of the table had that set.
+
+    `physical` is the table's columns in the order in which they were added, the checksum itself left out. A version of
+    the program knew all columns up to some point, because new columns are only ever added at the end.
+    """
+    for count in range(len(physical), 0, -1):
+        names = tuple(sorted(physical[:count]))
+        if shape_of(names) == shape:
+            return names
+    return None
+
+
+def _missing(column: Column, field: msgspec.structs.FieldInfo) -> Any:
+    """A field's default as a cell; empty for what may be empty."""
+    if column.nullable or field.default is msgspec.NODEFAULT:
+        return None
+    if column.kind == "time":
+        return to_micros(field.default)
+    return int(field.default) if column.kind == "bool" else field.default
 
 
 def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.structs.FieldInfo]) -> str:
@@ -86,20 +162,35 @@ def kinds() -> list[type[Record]]:
     return sorted(RECORDS, key=lambda kind: kind.table.name)
 
 
-def checksum(row: Sequence[Any]) -> int:
-    """CRC of every column of a row."""
-    return zlib.crc32(pack(row))
-
-
 def verify(kind: type[Record], row: Row, stored: int) -> None:
-    """Raise CorruptRecord unless the row is what was written."""
-    if zlib.crc32(pack(row)) != stored:
-        key = row[: len(kind.table.key)]
-        raise CorruptRecord(
-            f"a row of {kind.table.name} does not match its checksum; restore it from a backup or delete it",
-            table=kind.table.name,
-            key=key,
-        )
+    """Raise CorruptRecord unless the row is what was written by a program with the same columns."""
+    if codec(kind).sum(row) != stored:
+        raise damaged(kind, codec(kind).key(row))
+
+
+def damaged(kind: type[Record], key: Key) -> CorruptRecord:
+    """The error for a row that does not match its checksum."""
+    return CorruptRecord(
+        f"a row of {kind.table.name} does not match its checksum; restore it from a backup or delete it",
+        table=kind.table.name,
+        key=key,
+    )
+
+
+def cells_of(kind: type[Record], row: Row) -> dict[str, Any]:
+    """A row by the names of its columns, empty cells left out."""
+    return {name: cell for name, cell in zip(codec(kind).names, row, strict=True) if cell is not None}
+
+
+def row_of(kind: type[Record], cells: Mapping[str, Any]) -> Row:
+    """The row of cells by name; missing ones take their default, unknown ones are passed over."""
+    return tuple(map(cells.get, codec(kind).names, codec(kind).missing))
+
+
+def unknown_cells(kind: type[Record], cells: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells of columns that this version of a record does not have."""
+    place = codec(kind).place
+    return {name: cell for name, cell in cells.items() if name not in place}
 
 
 def decoded(kind: type[Record], row: Row) -> Any:
@@ -115,7 +206,8 @@ def decoded(kind: type[Record], row: Row) -> Any:
 
 def _columns(kind: type[Record]) -> list[Column]:
     hints = typing.get_type_hints(kind)
-    return [_column(field.name, hints[field.name]) for field in msgspec.structs.fields(kind)]
+    columns = [_column(field.name, hints[field.name]) for field in msgspec.structs.fields(kind)]
+    return sorted(columns, key=lambda column: column.name)
 
 
 def _column(name: str, hint: Any) -> Column:
@@ -149,7 +241,16 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
 
 
 def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> str:
+    """The source that reads one cell; an empty one in a column that was added later takes the field's default."""
     cell = f"row[{place}]"
+    made = _filled_decoder(cell, column, field)
+    late = field.default is not msgspec.NODEFAULT and (column.kind == "json" or not column.nullable)
+    if not late or _is_empty_default(field):
+        return made
+    return f"({made} if {cell} is not None else default_{column.name})"
+
+
+def _filled_decoder(cell: str, column: Column, field: msgspec.structs.FieldInfo) -> str:
     if column.kind == "json":
         if not _is_empty_default(field):
             return f"load({cell})"

@@ -11,7 +11,7 @@ from ..messages import Message
 from ..ports import to_micros
 from ..records import CachedEntity, Key, Record, StateEntry, Thread, WorkingDocument
 from .base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
-from .codec import codec, decoded
+from .codec import cells_of, codec, decoded, row_of
 from .hotcopies import Copy, HotSide
 
 ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
@@ -148,7 +148,9 @@ def served(kind: type[Record], copy: Copy, now: int) -> Any:
     if "a" in body:
         # Seen to be absent at a time: absent from then on, but a clock set back may see what has expired since.
         return None if body["a"] is None or now >= body["a"] else MISS
-    row = decoded(kind, tuple(body["r"]))
+    if body["s"] != codec(kind).shape:
+        return MISS
+    row = _row(kind, body)
     ends = ends_of(row)
     return row if live(ends, now) else None
 
@@ -160,7 +162,10 @@ def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | No
     head, filled = copies[0].value.get("b"), copies[1].value.get("b")
     if head is None or filled is None or now < filled["at"]:
         return None
-    rows = [decoded(Message, tuple(copy.value["b"]["r"])) for copy in copies[2:]]
+    bodies = [copy.value["b"] for copy in copies[2:]]
+    if any(body["s"] != codec(Message).shape for body in bodies):
+        return None
+    rows = [_row(Message, body) for body in bodies]
     # What came after the fill must be there without a gap; what the fill brought is there or has ended with it.
     grown = [row.seq for row in rows if row.seq > filled["top"]]
     wanted = min(limit, head["top"] - filled["top"])
@@ -177,10 +182,19 @@ def number_key(seq: int) -> str:
 
 
 def state_of(row: Record) -> Any:
-    """A row as a copy holds it; None where it is too large to be worth one."""
-    cells = list(codec(type(row)).encode(row))
-    size = sum(len(cell) for cell in cells if isinstance(cell, str))
-    return None if size > LARGEST_COPY else {"r": cells}
+    """A row as a copy holds it: cells by name and the shape of the row; None where it is too large to be worth one.
+
+    A copy of another shape is not served: a version with fewer columns made it without the cells it does not know, and
+    the durable row may have them.
+    """
+    kind = type(row)
+    cells = cells_of(kind, codec(kind).encode(row))
+    size = sum(len(cell) for cell in cells.values() if isinstance(cell, str))
+    return None if size > LARGEST_COPY else {"r": cells, "s": codec(kind).shape}
+
+
+def _row(kind: type[Record], body: Any) -> Any:
+    return decoded(kind, row_of(kind, body["r"]))
 
 
 def ends_of(row: Any) -> int | None:

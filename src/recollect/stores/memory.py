@@ -1,11 +1,15 @@
-"""The reference store: plain sorted rows in RAM. Read this first; the other stores are translations of it."""
+"""The reference store: plain sorted rows in RAM. Read this first; the other stores are translations of it.
+
+A row is a dict from column name to cell, empty cells left out. So a kind of record may have more or fewer columns than
+the row it reads: missing cells take their default, and cells it does not know are kept when it writes the row again.
+"""
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -30,7 +34,11 @@ from .base import (
     Stored,
     live,
 )
-from .codec import Row, codec
+from .codec import cells_of, codec, row_of, unknown_cells
+
+Cells = dict[str, Any]
+Undo: TypeAlias = "list[tuple[_Rows, Key, Cells | None]]"
+"""What was in each place a batch wrote to, so that a batch that fails can be taken back."""
 
 
 class MemoryStore:
@@ -52,7 +60,7 @@ class MemoryStore:
         """The live row under a key."""
         with self._lock:
             row = self._rows(kind).live_row(key, now)
-        return None if row is None else codec(kind).decode(row)
+        return None if row is None else _record(kind, row)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """The live rows under several keys, in their order."""
@@ -74,7 +82,6 @@ class MemoryStore:
     ) -> list[R]:
         """Live rows in key (or index) order within the bounds."""
         out: list[R] = []
-        decode = codec(kind).decode
         with self._lock:
             rows = self._rows(kind)
             for key in rows.keys_between(index, prefix, after, before, starts, reverse):
@@ -83,7 +90,7 @@ class MemoryStore:
                 row = rows.live_row(key, now)
                 if row is None:
                     continue
-                record = decode(row)
+                record = _record(kind, row)
                 if where is None or matches(where, document_of(record)):
                     out.append(record)
         return out
@@ -94,7 +101,7 @@ class MemoryStore:
             replay = self._replayed(changes)
             if replay is not None:
                 return replay
-            undo: list[tuple[_Rows, Key, Row | None]] = []
+            undo: Undo = []
             try:
                 return [self._one(change, now, undo) for change in changes]
             except BaseException:
@@ -120,7 +127,7 @@ class MemoryStore:
         """Lease ready jobs to one worker."""
         with self._lock:
             rows = self._rows(Job)
-            jobs = [codec(Job).decode(row) for row in rows.by_key.values()]
+            jobs = [_record(Job, row) for row in rows.by_key.values()]
             due = sorted(
                 (job for job in jobs if job.queue == queue and (org is None or job.org == org) and _due(job, now)),
                 key=lambda job: (job.run_at, job.row_key),
@@ -154,19 +161,19 @@ class MemoryStore:
             if isinstance(change, Append) and change.key is not None:
                 row = self._rows(Receipt).by_key.get((change.org, change.thread, change.key))
                 if row is not None:
-                    receipt = codec(Receipt).decode(row)
+                    receipt = _record(Receipt, row)
                     done = Appended(receipt.first, receipt.count, replayed=True)
                     return [done if item is change else None for item in changes]
         return None
 
-    def _one(self, change: Change, now: int, undo: list[tuple[_Rows, Key, Row | None]]) -> Any:
+    def _one(self, change: Change, now: int, undo: Undo) -> Any:
         if isinstance(change, Put):
             return self._put(change, now, undo)
         if isinstance(change, Append):
             return self._append(change, now, undo)
         if isinstance(change, Load):
-            kind = type(change.record)
-            self._write(self._rows(kind), change.record.row_key, codec(kind).encode(change.record), undo)
+            rows, key = self._rows(type(change.record)), change.record.row_key
+            self._write(rows, key, _cells(change.record, rows.by_key.get(key)), undo)
             return None
         if isinstance(change, Delete):
             return self._write(self._rows(change.kind), change.key, None, undo) is not None
@@ -180,29 +187,28 @@ class MemoryStore:
             return self._increment(change.record, now, undo)
         return self._expect(change, now)
 
-    def _write(self, rows: _Rows, key: Key, row: Row | None, undo: list[tuple[_Rows, Key, Row | None]]) -> Row | None:
+    def _write(self, rows: _Rows, key: Key, row: Cells | None, undo: Undo) -> Cells | None:
         old = rows.put(key, row)
         undo.append((rows, key, old))
         return old
 
-    def _put(self, change: Put, now: int, undo: list[tuple[_Rows, Key, Row | None]]) -> Stored | None:
+    def _put(self, change: Put, now: int, undo: Undo) -> Stored | None:
         record = change.record
-        kind, table = type(record), record.table
-        rows, key, row, place = self._rows(kind), record.row_key, list(codec(kind).encode(record)), codec(kind).place
+        kind, table, place = type(record), record.table, codec(type(record)).place
+        rows, key = self._rows(kind), record.row_key
         old = rows.by_key.get(key)
         if change.absent and rows.live_row(key, now) is not None:
             return None
+        row = _cells(record, old)
         if "version" in place and "version" not in table.key:
-            before = self._last_version(kind, key) if old is None else old[place["version"]]
-            row[place["version"]] = before + 1
-        if old is not None and "created_at" in place:
-            row[place["created_at"]] = old[place["created_at"]]
+            row["version"] = 1 + (self._last_version(kind, key) if old is None else old["version"])
+        if old is not None and "created_at" in old:
+            row["created_at"] = old["created_at"]
         if old is not None and table.history:
-            self._write(self._named(table.history, kind), (*key, old[place["version"]]), old, undo)
-        self._write(rows, key, tuple(row), undo)
-        created = row[place["created_at"]] if "created_at" in place else None
-        version = row[place["version"]] if "version" in place else 0
-        return Stored(version, None if created is None else to_datetime(created))
+            self._write(self._named(table.history, kind), (*key, old["version"]), old, undo)
+        self._write(rows, key, row, undo)
+        created = row.get("created_at")
+        return Stored(row.get("version", 0), None if created is None else to_datetime(created))
 
     def _last_version(self, kind: type[Record], key: Key) -> int:
         """The last version in the history of a deleted row: numbers go on after it, so that none is used twice."""
@@ -211,30 +217,28 @@ class MemoryStore:
         history = self._named(kind.table.history, kind)
         return next((int(past[-1]) for past in history.keys_between(None, key, None, None, None, True)), 0)
 
-    def _append(self, change: Append, now: int, undo: list[tuple[_Rows, Key, Row | None]]) -> Appended:
+    def _append(self, change: Append, now: int, undo: Undo) -> Appended:
         threads, key = self._rows(Thread), (change.org, change.thread)
         row = threads.live_row(key, now)
         if row is None:
             raise NotFound("no such thread; create it first", thread=change.thread)
-        thread: Thread = codec(Thread).decode(row)
+        thread: Thread = _record(Thread, row)
         first = thread.length + 1
         messages = self._rows(Message)
-        encode, place = codec(Message).encode, codec(Message).place
-        expires = row[codec(Thread).place["expires_at"]]
         tokens = 0
         for seq, message in enumerate(change.messages, first):
-            cells = list(encode(message))
             # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
-            cells[place["org"]], cells[place["thread"]] = change.org, change.thread
-            cells[place["seq"]], cells[place["expires_at"]] = seq, expires
+            said = msgspec.structs.replace(
+                message, org=change.org, thread=change.thread, seq=seq, expires_at=thread.expires_at
+            )
             tokens += message.tokens or 0
-            self._write(messages, (change.org, change.thread, seq), tuple(cells), undo)
+            self._write(messages, said.row_key, _cells(said, None), undo)
         count = len(change.messages)
         if change.key is not None:
             receipt = Receipt(
                 org=change.org, thread=change.thread, key=change.key, first=first, count=count, created_at=change.at
             )
-            self._write(self._rows(Receipt), receipt.row_key, codec(Receipt).encode(receipt), undo)
+            self._write(self._rows(Receipt), receipt.row_key, _cells(receipt, None), undo)
         grown = msgspec.structs.replace(
             thread,
             length=thread.length + count,
@@ -242,32 +246,32 @@ class MemoryStore:
             updated_at=change.at,
             version=thread.version + 1,
         )
-        self._write(threads, key, codec(Thread).encode(grown), undo)
+        self._write(threads, key, _cells(grown, row), undo)
         return Appended(first, count, expires_at=thread.expires_at)
 
-    def _increment(self, record: StateEntry, now: int, undo: list[tuple[_Rows, Key, Row | None]]) -> int:
-        rows, key, place = self._rows(StateEntry), record.row_key, codec(StateEntry).place
+    def _increment(self, record: StateEntry, now: int, undo: Undo) -> int:
+        rows, key = self._rows(StateEntry), record.row_key
         old_row = rows.live_row(key, now)
         total = int(record.value)
         if old_row is not None:
-            old: StateEntry = codec(StateEntry).decode(old_row)
+            old: StateEntry = _record(StateEntry, old_row)
             if type(old.value) is not int:
                 raise InvalidValue("the entry is not an integer; only integers can be incremented", key=record.key)
             total += old.value
             record = msgspec.structs.replace(record, expires_at=old.expires_at)
         if not INT_MIN <= total <= INT_MAX:
             raise InvalidValue("the counter would pass 64 bits", key=record.key)
-        row = list(codec(StateEntry).encode(msgspec.structs.replace(record, value=total)))
         stale = rows.by_key.get(key)
-        row[place["version"]] = 1 if stale is None else stale[place["version"]] + 1
+        row = _cells(msgspec.structs.replace(record, value=total), stale)
+        row["version"] = 1 if stale is None else stale["version"] + 1
         if stale is not None:
-            row[place["created_at"]] = stale[place["created_at"]]
-        self._write(rows, key, tuple(row), undo)
+            row["created_at"] = stale["created_at"]
+        self._write(rows, key, row, undo)
         return total
 
     def _expect(self, change: Expect, now: int) -> None:
         row = self._rows(change.kind).live_row(change.key, now)
-        actual = 0 if row is None else row[codec(change.kind).place["version"]]
+        actual = 0 if row is None else row.get("version", 0)
         if actual != change.version:
             raise Conflict(
                 f"a row of {change.kind.table.name} has version {actual}, expected {change.version}; read it again",
@@ -286,7 +290,7 @@ class MemoryStore:
             updated_at=to_datetime(now),
             version=job.version + 1,
         )
-        rows.put(job.row_key, codec(Job).encode(taken))
+        rows.put(job.row_key, _cells(taken, rows.by_key[job.row_key]))
         return taken
 
     def _rows(self, kind: type[Record]) -> _Rows:
@@ -295,10 +299,23 @@ class MemoryStore:
     def _named(self, name: str, kind: type[Record]) -> _Rows:
         rows = self._tables.get(name)
         if rows is None:
-            history = name != kind.table.name
-            key = (*kind.table.key, "version") if history else kind.table.key
-            rows = self._tables[name] = _Rows(kind, key, {} if history else kind.table.indexes)
+            key = kind.table.key if name == kind.table.name else (*kind.table.key, "version")
+            rows = self._tables[name] = _Rows(key)
+        if name == kind.table.name:
+            rows.follow(kind)
         return rows
+
+
+def _record(kind: type[R], row: Cells) -> R:
+    record: R = codec(kind).decode(row_of(kind, row))
+    return record
+
+
+def _cells(record: Record, old: Cells | None) -> Cells:
+    """A record as a row; what an older row has in columns this kind of record does not know is kept."""
+    kind = type(record)
+    made = cells_of(kind, codec(kind).encode(record))
+    return {**unknown_cells(kind, old), **made} if old else made
 
 
 def _due(job: Job, now: int) -> bool:
@@ -310,22 +327,24 @@ def _due(job: Job, now: int) -> bool:
 class _Rows:
     """One table: rows by key, and sorted keys per partition, so that a scan costs what it returns."""
 
-    def __init__(self, kind: type[Record], key: tuple[str, ...], indexes: dict[str, tuple[str, ...]]) -> None:
-        place = codec(kind).place
-        self.by_key: dict[Key, Row] = {}
-        self._expires = place.get("expires_at")
-        orders: dict[str | None, tuple[str, ...]] = {None: key}
-        orders.update(indexes)
-        self._orders = {name: _Order(tuple(place[c] for c in columns)) for name, columns in orders.items()}
-        self._key_places = tuple(place[c] for c in key)
+    def __init__(self, key: tuple[str, ...]) -> None:
+        self.by_key: dict[Key, Cells] = {}
+        self._orders: dict[str | None, _Order] = {None: _Order(key, {})}
 
-    def live_row(self, key: Key, now: int) -> Row | None:
+    def follow(self, kind: type[Record]) -> None:
+        """Keep the indexes of a kind; one that is new here is filled from the rows there are."""
+        for name, columns in kind.table.indexes.items():
+            if name not in self._orders:
+                place, missing = codec(kind).place, codec(kind).missing
+                order = self._orders[name] = _Order(columns, {column: missing[place[column]] for column in columns})
+                for key, row in self.by_key.items():
+                    order.add(order.key_of(row), key)
+
+    def live_row(self, key: Key, now: int) -> Cells | None:
         row = self.by_key.get(key)
-        if row is None or (self._expires is not None and not live(row[self._expires], now)):
-            return None
-        return row
+        return row if row is not None and live(row.get("expires_at"), now) else None
 
-    def put(self, key: Key, row: Row | None) -> Row | None:
+    def put(self, key: Key, row: Cells | None) -> Cells | None:
         """Set or remove (None) a row; the one that was there comes back."""
         old = self.by_key.pop(key, None)
         for order in self._orders.values():
@@ -343,23 +362,21 @@ class _Rows:
         return self._orders[index].between(prefix, after, before, starts, reverse)
 
     def expired(self, now: int, limit: int) -> list[Key]:
-        if self._expires is None:
-            return []
-        place = self._expires
-        return [key for key, row in self.by_key.items() if not live(row[place], now)][:limit]
+        return [key for key, row in self.by_key.items() if not live(row.get("expires_at"), now)][:limit]
 
 
 class _Order:
     """Keys sorted inside partitions (all but the last column), so that appending to a partition is cheap."""
 
-    def __init__(self, places: tuple[int, ...]) -> None:
-        self._places = places
+    def __init__(self, columns: tuple[str, ...], missing: Cells) -> None:
+        self._columns = columns
+        self._missing = missing
         self._parts: dict[Key, list[Any]] = {}
         self._names: list[Key] = []
         self._row_key: dict[Key, Key] = {}
 
-    def key_of(self, row: Row) -> Key:
-        return tuple(row[place] for place in self._places)
+    def key_of(self, row: Cells) -> Key:
+        return tuple([row[name] if name in row else self._missing[name] for name in self._columns])
 
     def add(self, ordered: Key, row_key: Key) -> None:
         part, last = ordered[:-1], ordered[-1]
@@ -385,7 +402,7 @@ class _Order:
     def between(
         self, prefix: Key, after: Key | None, before: Key | None, starts: str | None, reverse: bool
     ) -> Iterator[Key]:
-        width = len(self._places) - 1
+        width = len(self._columns) - 1
         if len(prefix) == width and (after is None or len(after) == 1) and (before is None or len(before) == 1):
             found = self._within(prefix, after, before, starts, reverse)
         else:

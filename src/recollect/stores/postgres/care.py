@@ -9,8 +9,8 @@ from ...errors import CorruptRecord, SchemaError, StoreError, StoreUnavailable, 
 from ...records import Record
 from ..base import Absence
 from ..codec import Row, codec, kinds
+from .rows import Reader
 from .schema import APP, look, migrations, roles
-from .seals import reader
 from .session import Session
 from .statements import quoted, selected, table
 from .wire import Failed, Lost, Step, cell
@@ -116,20 +116,21 @@ async def _damaged_rows(session: Session, org: str, kind: type[Record]) -> int:
     after = ", ".join(f"${i}" for i in range(2, len(key) + 1))
     head = f"SELECT {selected(kind)} FROM {table(kind)} WHERE org = $1"
     tail = f"ORDER BY {quoted(key)} LIMIT {_PAGE}"
-    bad, cells = 0, [cell(org)]
+    bad, cells, reader = 0, [cell(org)], Reader(session)
     while True:
         beyond = f" AND ({quoted(key[1:])}) > ({after})" if len(cells) > 1 else ""
         rows = (await session.read(org, Step(f"{head}{beyond} {tail}".encode(), cells))).rows()
-        bad += sum(not _sound(kind, row) for row in rows)
+        for row in rows:
+            bad += not await _sound(reader, kind, row)
         if len(rows) < _PAGE:
             return bad
         place = codec(kind).place
         cells = [cell(org), *(cell(rows[-1][place[name]]) for name in key[1:])]
 
 
-def _sound(kind: type[Record], row: Row) -> bool:
+async def _sound(reader: Reader, kind: type[Record], row: Row) -> bool:
     try:
-        reader(kind)([row])
+        await reader.records(kind, [row])
     except CorruptRecord:
         return False
     return True

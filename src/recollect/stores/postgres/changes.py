@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from ...errors import Conflict, InvalidValue, NotFound, StoreError, Unsupported
 from ...messages import Message
 from ...ports import to_datetime, to_micros
 from ...records import Key, Record, StateEntry
 from ...values import INT_MAX, INT_MIN
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored
-from ..codec import Row, checksum, codec
-from .seals import bare
+from ..codec import Row, codec
+from .rows import bare
 from .statements import (
     APPEND_CELLS,
     BEGIN_APPEND,
     INCREMENT,
+    LOADING,
     REFUSE_REPLAY,
     Shape,
     append_first_sql,
@@ -122,9 +125,10 @@ class _Planner:
         row = codec(kind).encode(record)
         sql, cells = writes(kind), row_cells(kind, row, range(len(row)))
         if kind.table.history:
-            # An update would put the replaced row into the history; a row taken out first does not.
-            self._step(place, Step(sql.delete, [cell(value) for value in record.row_key]))
+            self._step(place, Step(LOADING, [b"on"]))
         self._answer(place, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
+        if kind.table.history:
+            self._step(place, Step(LOADING, [b"off"]))
 
     def _delete_range(self, place: int, change: DeleteRange) -> None:
         after, before = change.after or (), change.before or ()
@@ -212,14 +216,17 @@ def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]
     """These places of a row as parameters, with the checksum of evidence."""
     cells = [cell(row[place]) for place in places]
     if kind.table.checksum:
-        cells.append(b"%d" % checksum(bare(kind)(row)))
+        cells.append(b"%d" % codec(kind).sum(bare(kind)(row)))
     return cells
 
 
 def _message_cells(change: Append, message: Message) -> list[Cell]:
-    row = (change.org, change.thread, *codec(Message).encode(message)[2:])
-    crc = checksum(bare(Message)(row))
-    return [*[cell(row[place]) for place in APPEND_CELLS], b"%d" % crc]
+    # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
+    if message.org != change.org or message.thread != change.thread:
+        message = replace(message, org=change.org, thread=change.thread)
+    row = codec(Message).encode(message)
+    total = codec(Message).sum(bare(Message)(row))
+    return [*[cell(row[place]) for place in APPEND_CELLS], b"%d" % total]
 
 
 def stored_reader(kind: type[Record]) -> Read:

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from ...errors import SchemaError, StoreError, StoreUnavailable
+from ..migrations import Migration, migrations_in, refuse_newer
 from .session import Session
 from .wire import Failed, Lost, Step
 
@@ -40,7 +41,7 @@ FROM pg_roles r,
   (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS m(how)
 WHERE r.rolname = current_user
 """
-_VERSION = b"SELECT coalesce(max(version), 0) FROM recollect.migrations"
+_VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM recollect.migrations"
 
 
 class Server(NamedTuple):
@@ -60,36 +61,24 @@ class Server(NamedTuple):
     vector_home: str | None
     vectors: bool
     schema: int
-
-
-class Migration(NamedTuple):
-    """One numbered file."""
-
-    number: int
-    name: str
-    sql: str
+    needs: int
 
 
 def migrations() -> list[Migration]:
     """Every migration there is, in order."""
-    found = []
-    for item in files(_FOLDER).iterdir():
-        if item.name.endswith(".sql") and item.name[0].isdigit():
-            number, _, name = item.name.removesuffix(".sql").partition("_")
-            found.append(Migration(int(number), name, item.read_text(encoding="utf-8")))
-    return sorted(found)
+    return migrations_in(_FOLDER)
 
 
 async def look(session: Session) -> Server:
     """Ask the server what it is and how far its schema is."""
     row = (await session.run([Step(_LOOK, ())], repeatable=True))[0].rows()[0]
-    schema = 0
+    schema = needs = 0
     if row[6]:
         try:
-            schema = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows()[0][0]
+            schema, needs = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows()[0]
         except SchemaError as cause:
             raise SchemaError(f"user {row[2]} may not read the tables; grant it {APP}") from cause
-    return Server._make((*row, schema))
+    return Server._make((*row, schema, needs))
 
 
 async def prepare(session: Session, *, migrate: bool = True) -> Server:
@@ -100,11 +89,7 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
         server = await look(session)
     _refuse(server)
     latest = migrations()[-1].number
-    if server.schema > latest:
-        raise SchemaError(
-            f"the schema is version {server.schema}, this build knows {latest}; use a newer recollect",
-            version=server.schema,
-        )
+    refuse_newer(server.schema, server.needs, latest)
     if server.schema < latest:
         if server.standby or not migrate or not server.owner:
             raise SchemaError(
@@ -160,7 +145,7 @@ async def _vectors(session: Session, server: Server) -> bool:
 def _script(migration: Migration) -> str:
     number, name = migration.number, migration.name
     unseen = f"NOT EXISTS (SELECT FROM recollect.migrations WHERE version = {number})"
-    record = f"INSERT INTO recollect.migrations (version, name) VALUES ({number}, '{name}');"
+    record = f"INSERT INTO recollect.migrations (version, name, needs) VALUES ({number}, '{name}', {migration.needs});"
     return _guarded(unseen, migration.sql, record)
 
 
@@ -174,7 +159,8 @@ SET LOCAL client_min_messages = warning;
 SELECT pg_advisory_xact_lock({_LOCK});
 CREATE SCHEMA IF NOT EXISTS recollect;
 CREATE TABLE IF NOT EXISTS recollect.migrations (
-  version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
+  version integer PRIMARY KEY, name text NOT NULL, needs integer NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
 );
 DO $recollect$
 BEGIN

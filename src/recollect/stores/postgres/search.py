@@ -8,7 +8,7 @@ from functools import cache
 
 from ...records import Entry
 from ..codec import codec
-from .seals import reader
+from .rows import records_of
 from .session import Session
 from .statements import selected
 from .wire import Step, array_cell, cell
@@ -59,7 +59,7 @@ class Search:
         total, _ = await self._size(org, ns)
         wanted = None if kinds is None else array_cell(kinds)
         cells = [cell(ns), array_cell(terms), wanted, cell(now), cell(total), cell(limit), cell(org)]
-        found: list[Entry] = reader(Entry)((await self._session.read(org, Step(_FOUND, cells))).rows())
+        found: list[Entry] = records_of(Entry, (await self._session.read(org, Step(_FOUND, cells))).rows())
         return found
 
     async def counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
@@ -92,7 +92,7 @@ class Search:
         before = [_PATIENT._replace(cells=[b"%d" % max(400, min(1000, limit))])] if indexed else []
         replies = await self._session.run([self._session.reading(org), *before, step], repeatable=True)
         rows = replies[-1].rows()
-        records = reader(Entry)([row[1:] for row in rows])
+        records = records_of(Entry, [row[1:] for row in rows])
         found = [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
         # The index gives them nearly in order.
         return sorted(found, key=lambda pair: (-pair[1], pair[0].row_key))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...messages import Message
 from ...records import Job, Record
 from ..codec import codec
-from .seals import sealed
+from .rows import sealed
 
 
 class Writes(NamedTuple):
@@ -67,7 +67,7 @@ def writes(kind: type[Record]) -> Writes:
     first = {name: f"${i}" for i, name in enumerate((names[place] for place in put_cells(kind)), 1)}
     now = f"${len(first) + bool(kind.table.checksum) + 1}"
     if versioned(kind):
-        first["version"] = _first_version(kind, given)
+        first["version"] = _first_version(kind, first)
     changed = {name: f"excluded.{_q(name)}" for name in names if name not in key}
     again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in kept}}
     back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
@@ -85,7 +85,7 @@ def writes(kind: type[Record]) -> Writes:
         ensure=f"{ensure} RETURNING {back}".encode(),
         ensure_takes_now=expired is not None,
         fresh=fresh.encode(),
-        load=(_insert(kind, given) if kind.table.history or not changed else load).encode(),
+        load=(load if changed else f"{_insert(kind, given)} ON CONFLICT DO NOTHING").encode(),
         delete=f"DELETE FROM {table(kind)} WHERE {match}".encode(),
         expect=_expect(kind, match).encode(),
         binary=_binary(kind, range(len(columns))),
@@ -242,12 +242,16 @@ def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
     return parts, place
 
 
+LOADING = b"SELECT set_config('recollect.loading', $1, true)"
+"""Around a Load into a table with a history, so that the row it replaces is not kept there."""
 BEGIN_APPEND = b"SELECT * FROM recollect.begin_append($1, $2, $3, $4, $5, $6, $7, $8)"
 REFUSE_REPLAY = b"SELECT recollect.refuse_replay($1, $2, $3)"
 
 
 APPEND_CELLS = tuple(i for i, c in enumerate(codec(Message).columns) if c.name not in ("seq", "expires_at"))
 """The places of a message's row that its insert takes as parameters; the other two come from the thread."""
+_ORG, _THREAD = (1 + APPEND_CELLS.index(codec(Message).place[name]) for name in ("org", "thread"))
+"""The numbers of the parameters that name the thread."""
 
 
 @cache
@@ -255,7 +259,7 @@ def append_first_sql() -> bytes:
     """Take the thread's lock and insert the first message; parameters: cells, crc, and those of begin_append."""
     at = len(APPEND_CELLS) + 1
     marks = ", ".join(f"${i}" for i in range(at + 1, at + 7))
-    source = f"recollect.begin_append($1::text, $2::text, {marks}) AS b"
+    source = f"recollect.begin_append(${_ORG}::text, ${_THREAD}::text, {marks}) AS b"
     return f"{_append(source, 'b.o_first', 'b.o_expires')} RETURNING seq, expires_at".encode()
 
 
@@ -263,7 +267,7 @@ def append_first_sql() -> bytes:
 def append_next_sql() -> bytes:
     """Insert a message some places before the end of its thread, whose lock is held; parameters: cells, crc, places."""
     back = f"${len(APPEND_CELLS) + 2}::bigint"
-    source = "recollect.threads AS t WHERE t.org = $1 AND t.id = $2"
+    source = f"recollect.threads AS t WHERE t.org = ${_ORG} AND t.id = ${_THREAD}"
     return _append(source, f"t.length - {back}", "t.expires_at").encode()
 
 

@@ -6,16 +6,18 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from ...filters import Filter, document_of, matches
 from ...records import Entry, Job, Key, Record
 from ...runtime import Runtime
 from ..base import Absence, Change, R
-from ..codec import codec
+from ..codec import codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
 from .options import options_of
+from .rows import Reader, records_of
 from .schema import prepare
-from .seals import reader
 from .search import Search
 from .session import Session
 from .wire import Failed, Step, array_cell, cell
@@ -51,6 +53,7 @@ class PostgresStore:
         )
         self.durability = self.options.durability
         self._session = Session(self.options, runtime)
+        self._reader = Reader(self._session)
         self._search = Search(self._session)
         self._opened = False
 
@@ -85,7 +88,7 @@ class PostgresStore:
         if "expires_at" in codec(kind).place:
             cells.append(b"%d" % now)
         rows = (await self._session.read(str(key[0]), Step(sql.get_sql(kind), cells))).rows()
-        return reader(kind)(rows)[0] if rows else None
+        return (await self._reader.records(kind, rows))[0] if rows else None
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """The live rows under several keys, in their order."""
@@ -98,7 +101,7 @@ class PostgresStore:
             if "expires_at" in codec(kind).place:
                 cells.append(b"%d" % now)
             rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows()
-            for (n, *_), record in zip(rows, reader(kind)([row[1:] for row in rows]), strict=True):
+            for (n, *_), record in zip(rows, await self._reader.records(kind, [row[1:] for row in rows]), strict=True):
                 found[places[n - 1]] = record
         return found
 
@@ -155,8 +158,10 @@ class PostgresStore:
         else:
             steps = [self._session.writing(org), Step(sql.claim_sql(), [*cells, cell(org)])]
         # A claim whose reply was lost is leased to nobody who knows: its lease runs out, so asking again is safe.
-        replies = await self._session.run(steps, repeatable=True)
-        jobs: list[Job] = reader(Job)(replies[1].rows())
+        rows = (await self._session.run(steps, repeatable=True))[1].rows()
+        if org is None:
+            rows = [row_of(Job, msgspec.json.decode(text)) for (text,) in rows]
+        jobs: list[Job] = records_of(Job, rows)
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
     async def orgs(self) -> list[str]:
@@ -227,7 +232,8 @@ class PostgresStore:
             size = min(size * 2, 4096)
 
     async def _page(self, org: str, bounds: _Bounds, limit: int | None) -> list[Any]:
-        return reader(bounds.kind)((await self._session.read(org, bounds.step(limit))).rows())
+        rows = (await self._session.read(org, bounds.step(limit))).rows()
+        return await self._reader.records(bounds.kind, rows)
 
 
 class _Bounds:

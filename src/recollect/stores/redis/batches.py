@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from hashlib import sha1
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -46,15 +47,55 @@ def removes(changes: Sequence[Change]) -> bool:
     return any(isinstance(change, Delete | DeleteRange) for change in changes)
 
 
-def arguments(changes: Sequence[Change], now: int, slack_ms: int) -> list[Any]:
+class Merged(NamedTuple):
+    """A record encoded together with the cells of the row it replaces that this version does not know."""
+
+    digest: str
+    """SHA-1 of the body it was merged from: a row that was written since is merged again."""
+    shape: int
+    encoded: list[Any]
+
+
+Merges = dict[int, Merged]
+"""By the place of the change."""
+
+
+def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges:
+    """What the script needs besides, once it said which rows are of a shape that it does not know."""
+    more = dict(merges)
+    for number, shape, body in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
+        change = changes[int(number) - 1]
+        assert isinstance(change, Put | Load | Increment)
+        kept = layout(type(change.record))
+        encoded, new_shape = kept.merged(kept.encode(change.record), int(shape), body)
+        more[int(number) - 1] = Merged(sha1(body, usedforsecurity=False).hexdigest(), new_shape, encoded)
+    return more
+
+
+def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges) -> list[Any]:
     """What apply.lua takes."""
     keyed: list[Any] = []
     body: list[Any] = []
     for number, change in enumerate(changes):
-        _ENCODERS[type(change)](change, body)
+        if number in merges:
+            _merged(change, merges[number], body)
+        else:
+            _ENCODERS[type(change)](change, body)
         if isinstance(change, Append) and change.key is not None:
             keyed += [number, encode_key((change.thread, change.key))]
     return [stamp(now), slack_ms, len(keyed) // 2, *keyed, len(changes), *body]
+
+
+def _merged(change: Change, merged: Merged, out: list[Any]) -> None:
+    assert isinstance(change, Put | Load | Increment)
+    kept, (member, *row) = layout(type(change.record)), merged.encoded
+    head = [*kept.spec_as(merged.shape), merged.digest]
+    if isinstance(change, Put):
+        out += [b"P", *head, kept.flags + "a" * change.absent, kept.history, member, *row]
+    elif isinstance(change, Load):
+        out += [b"L", *head, member, *row]
+    else:
+        out += [b"I", *head, member, int(change.record.value), *row]
 
 
 def _put(change: Put, out: list[Any]) -> None:
@@ -64,7 +105,7 @@ def _put(change: Put, out: list[Any]) -> None:
         return
     kept = layout(type(change.record))
     flags = kept.flags + "a" if change.absent else kept.flags
-    made = [b"P", *kept.spec, flags, kept.history, *kept.encode(change.record)]
+    made = [b"P", *kept.spec, b"", flags, kept.history, *kept.encode(change.record)]
     if change.absent:
         # The engine puts the same job with every append to a thread: as the same object, so it is encoded once.
         if len(_encoded_puts) >= 1024:
@@ -82,7 +123,7 @@ def _append(change: Append, out: list[Any]) -> None:
     kept, keyed = layout(Message), change.key is not None
     receipt = encode_key((change.thread, change.key or "")) if keyed else b""
     tokens = sum(message.tokens or 0 for message in change.messages)
-    out += [b"A", thread, receipt, stamp(to_micros(change.at)), tokens, len(change.messages)]
+    out += [b"A", thread, receipt, stamp(to_micros(change.at)), tokens, len(change.messages), kept.shape]
     for message in change.messages:
         # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
         if message.org != change.org or message.thread != change.thread:
@@ -91,12 +132,12 @@ def _append(change: Append, out: list[Any]) -> None:
         out += [cells[3], cells[-1]]
     if change.key is not None:
         done = Receipt(org=change.org, thread=change.thread, key=change.key, first=0, count=0, created_at=change.at)
-        out.append(layout(Receipt).encode(done)[-1])
+        out += [layout(Receipt).shape, layout(Receipt).encode(done)[-1]]
 
 
 def _load(change: Load, out: list[Any]) -> None:
     kept = layout(type(change.record))
-    out += [b"L", *kept.spec, *kept.encode(change.record)]
+    out += [b"L", *kept.spec, b"", *kept.encode(change.record)]
 
 
 def _delete(change: Delete, out: list[Any]) -> None:
@@ -109,8 +150,9 @@ def _delete_range(change: DeleteRange, out: list[Any]) -> None:
 
 
 def _increment(change: Increment, out: list[Any]) -> None:
-    member, *row = layout(StateEntry).encode(change.record)
-    out += [b"I", member, int(change.record.value), *row]
+    kept = layout(StateEntry)
+    member, *row = kept.encode(change.record)
+    out += [b"I", *kept.spec, b"", member, int(change.record.value), *row]
 
 
 def _expect(change: Expect, out: list[Any]) -> None:

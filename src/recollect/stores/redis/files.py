@@ -130,7 +130,7 @@ async def _in_keys(client: Client, base: bytes, needles: Sequence[bytes]) -> Abs
 
 async def _in_values(client: Client, base: bytes, names: Sequence[bytes], needles: Sequence[bytes]) -> set[str]:
     found = {_table(base, name) for name in names if _holds(needles, name)}
-    rows = [name for name in names if name[len(base) : len(base) + 1] not in (b"@", b"!")]
+    rows = [name for name in names if name[len(base) : len(base) + 1] not in (b"@", b"!", b"~")]
     if rows:
         values = await client.command(base, b"MGET", *rows)
         found |= {_table(base, name) for name, value in zip(rows, values, strict=True) if _holds(needles, value or b"")}
@@ -146,7 +146,7 @@ async def _in_values(client: Client, base: bytes, names: Sequence[bytes], needle
 
 
 def _table(base: bytes, name: bytes) -> str:
-    return name[len(base) :].lstrip(b"@!").partition(b":")[0].decode("utf-8", "replace")
+    return name[len(base) :].lstrip(b"@!~").partition(b":")[0].decode("utf-8", "replace")
 
 
 async def _in_logs(client: Client, server: Server, needles: Sequence[bytes]) -> Absence:

@@ -1,7 +1,13 @@
-"""Between records and the strings Redis keeps: a few fields that scripts read and change, then the rest as msgpack.
+"""Turns records into the strings Redis keeps and back: a few fields that scripts read or change, then MessagePack.
 
-A row is `[checksum] field; … length; index members, body`. Evidence carries the first 8 hex digits of the SHA-1 of all
-that follows, which a script can compute when it fills in a sequence number; it is checked on every read.
+A row is `1 [checksum] field; … shape; length; index members, body`:
+
+- `1` is the number of this format, and says how the checksum was made: the first 8 hex digits of the SHA-1 of all that
+  follows. Evidence carries one; a script can compute it when it fills in a sequence number; every read checks it.
+- The fields are columns that scripts must read or change. Which they are is fixed for each table.
+- `shape` is the number of the writer's set of columns (see `codec.shape_of`). A script that is to replace a row of a
+  shape it does not know hands its body to the client, which keeps the cells it does not know (`Layout.merged`).
+- The body holds all other cells by name, empty ones left out: columns can be added, and rows of any version be read.
 """
 
 from __future__ import annotations
@@ -14,11 +20,12 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...records import Key, Record
-from ..codec import Codec, codec
+from ..codec import Codec, codec, unknown_cells
 from .keys import AFTER_ALL, encode_key, encode_number, encode_text, stamp, unstamp
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
+FORMAT = b"1"
 _STANDARD = ("expires_at", "version", "created_at")
 # Columns that scripts read or change, beside the three of every table; apply.lua and claim.lua know their places.
 _FIELDS = {
@@ -28,6 +35,10 @@ _FIELDS = {
     "state": ("value",),
     "jobs": ("status", "attempts", "owner", "leased_until", "updated_at"),
 }
+# How many indexes each table had in the first release. Of those every row has its members; of later ones the rows that
+# an older version wrote have not, and are brought in before a scan (see `RedisStore._bring_in`).
+_FIRST_INDEXES = {"threads": 1, "tasks": 1, "jobs": 1, "links": 1, "audit": 1, "entries": 1}
+_CELL_TYPES: dict[str, Any] = {"real": float | None, "bytes": bytes | None, "text": str | None, "json": str | None}
 
 
 class Layout:
@@ -41,18 +52,48 @@ class Layout:
         self.width = len(names)
         self.checked = table.checksum
         self.expires = made.place.get("expires_at")
-        self.spec = (table.name.encode(), b"%d" % self.width, b"1" if self.checked else b"0")
+        self.shape = made.shape
+        self.replaceable = {made.shape}
+        """Shapes of rows that hold nothing this version does not know; others join as they are met."""
         self.flags = _flags(kind, made)
         self.history = (table.history or "").encode()
         self.indexes = {name: _without_org(columns) for name, columns in table.indexes.items()}
         self.index_numbers = {name: number for number, name in enumerate(self.indexes, 1)}
+        self.late = len(self.indexes) > _FIRST_INDEXES.get(table.name, 0)
+        self._head = (table.name.encode(), b"%d" % self.width, b"1" if self.checked else b"0", len(self.indexes))
+        self.spec = self.spec_as(self.shape)
         self._encode_row, self._decode_row = made.encode, made.decode
         # A field of a column that this table does not have stays empty.
         fields = [_field(made, name) for name in names]
         key = tuple(made.place[name] for name in table.key[1:])
         indexes = [tuple(made.place[name] for name in columns) for columns in self.indexes.values()]
-        self._split = _compile_split(made, key, indexes, fields)
+        held = {place for place, _ in fields}
+        body = [
+            (c.name, _CELL_TYPES.get(c.kind, int | None), None) for n, c in enumerate(made.columns) if n not in held
+        ]
+        self._body = msgspec.defstruct(f"{kind.__name__}Body", body, omit_defaults=True)
+        self._unpack_body = msgspec.msgpack.Decoder(self._body).decode
+        self._split = _compile_split(made, key, indexes, fields, self._body)
         self._join = _compile_join(made, fields)
+
+    def spec_as(self, shape: int) -> tuple[Any, ...]:
+        """What scripts must know of a table: name, fields, checksum, indexes, the shape of what is written, and the
+        shapes of rows that may be replaced as they are."""
+        return (*self._head, shape, ";" + "".join(f"{known};" for known in sorted(self.replaceable)))
+
+    def merged(self, encoded: list[Any], old_shape: int, old_body: bytes) -> tuple[list[Any], int]:
+        """An encoded record with those cells of an old body that this version does not know, and its shape then."""
+        unknown = unknown_cells(self.kind, _unpack(old_body))
+        if not unknown:
+            self.replaceable.add(old_shape)
+            self.spec = self.spec_as(self.shape)
+            return encoded, self.shape
+        return [*encoded[:-1], _pack({**_unpack(encoded[-1]), **unknown})], old_shape
+
+    def index_members(self, record: Record) -> bytes:
+        """The members of a row in the indexes, as it holds them."""
+        members: bytes = self.encode(record)[-2]
+        return members
 
     def member(self, key: Key) -> bytes:
         """The place of a row among those of its org."""
@@ -66,13 +107,15 @@ class Layout:
     def decode(self, raw: bytes, now: int | None) -> Any:
         """The record of a stored row; None when it has ended by `now`."""
         try:
+            if raw[:1] != FORMAT:
+                raise self.damaged()
+            start = 1
             if self.checked:
-                body = raw[8:]
-                if sha1(body, usedforsecurity=False).hexdigest()[:8].encode() != raw[:8]:
+                start = 9
+                if sha1(raw[9:], usedforsecurity=False).hexdigest()[:8].encode() != raw[1:9]:
                     raise self.damaged()
-                raw = body
-            parts = raw.split(b";", self.width + 1)
-            row = self._join(parts, _unpack(parts[-1][int(parts[-2]) :]))
+            parts = raw[start:].split(b";", self.width + 2)
+            row = self._join(parts, self._unpack_body(parts[-1][int(parts[-2]) :]))
             if now is not None and self.expires is not None:
                 ends = row[self.expires]
                 if ends is not None and ends <= now:
@@ -109,7 +152,9 @@ def _field(made: Codec, name: str) -> _Field:
     return place, kind if kind in ("time", "text", "json") else "int"
 
 
-def _compile_split(made: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field]) -> Any:
+def _compile_split(
+    made: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field], body: type
+) -> Any:
     """From a row to what scripts take. Compiled, as the codec is; the source holds numbers and our own names only."""
     writers = {"time": "stamp", "text": "quoted", "json": "escaped", "int": "str"}
     held = {place for place, _ in fields}
@@ -117,19 +162,23 @@ def _compile_split(made: Codec, key: tuple[int, ...], indexes: list[tuple[int, .
     for place, kind in fields:
         parts.append('""' if place is None else f'("" if row[{place}] is None else {writers[kind]}(row[{place}]))')
     parts.append(" + after_all + ".join([_key_source(made, places) for places in indexes]) or 'b""')
-    cells = ["None" if place in held else f"row[{place}]" for place in range(len(made.columns))]
-    parts.append(f"pack(({', '.join(cells)},))")
-    return eval(f"lambda row: [{', '.join(parts)}]", _scope())
+    cells = [f"row[{place}]" for place in range(len(made.columns)) if place not in held]
+    parts.append(f"pack(body({', '.join(cells)}))")
+    return eval(f"lambda row: [{', '.join(parts)}]", {**_scope(), "body": body})
 
 
 def _compile_join(made: Codec, fields: list[_Field]) -> Any:
-    """From the fields and the body of a stored row to the row."""
+    """From the fields and the body of a stored row to the row; missing cells take their default."""
     readers = {"time": "unstamp", "text": "unquoted", "json": "unescaped", "int": "int"}
-    cells = [f"body[{place}]" for place in range(len(made.columns))]
+    cells = [_cell_source(place, name, made.missing[place]) for place, name in enumerate(made.names)]
     for number, (place, kind) in enumerate(fields):
         if place is not None:
             cells[place] = f"({readers[kind]}(parts[{number}]) if parts[{number}] else None)"
-    return eval(f"lambda parts, body: ({', '.join(cells)},)", _scope())
+    return eval(f"lambda parts, body: ({', '.join(cells)},)", {**_scope(), "missing": made.missing})
+
+
+def _cell_source(place: int, name: str, missing: Any) -> str:
+    return f"body.{name}" if missing is None else f"(missing[{place}] if body.{name} is None else body.{name})"
 
 
 def _key_source(made: Codec, places: tuple[int, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from functools import cache
+from hashlib import sha1
 from typing import Any
 
 from ...errors import SchemaError, StoreError, StoreUnavailable, UnknownOutcome, UsageError
@@ -13,13 +14,16 @@ from ...records import Job, Key, Record
 from ...runtime import Runtime
 from ..base import Absence, Append, Change, R
 from ..codec import codec, kinds
+from ..migrations import refuse_newer
 from . import batches, checks, upkeep
 from .keys import AFTER_ALL, ORGS_KEY, SCHEMA_KEY, base_of, bounds, encode_key, stamp
 from .routing import Client
 from .rows import Layout, layout
-from .scripts import APPLY, CLAIM, PURGE, SCAN
+from .scripts import APPLY, BRING_IN, CLAIM, PURGE, SCAN, USE_INDEXES
 
 SCHEMA = 1
+NEEDS = 1
+"""The schema that a program must know to use what this one writes; both numbers are kept on the server."""
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
 PAGE_BYTES = 8 * 1024 * 1024
@@ -61,6 +65,7 @@ class RedisStore:
         self._on_risk = on_risk
         self._bases: dict[str, bytes] = {}
         self._registered: dict[str, float] = {}
+        self._indexes_said: set[tuple[str, str]] = set()
         self._opened = False
 
     @property
@@ -90,9 +95,9 @@ class RedisStore:
             return
         found = await self._client.command(SCHEMA_KEY, b"GET", SCHEMA_KEY)
         if found is None:
-            await self._client.command(SCHEMA_KEY, b"SET", SCHEMA_KEY, SCHEMA, b"NX")
-        elif not bytes(found).isdigit() or int(found) > SCHEMA:
-            raise SchemaError("this Redis was written by a newer version of Recollect; upgrade this program")
+            await self._client.command(SCHEMA_KEY, b"SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, NEEDS), b"NX")
+        else:
+            _refuse_newer(bytes(found))
         await checks.check(self._client, durability=self._durability, on_risk=self._on_risk)
         self._opened = True
 
@@ -142,12 +147,16 @@ class RedisStore:
         number = 0 if index is None else kept.index_numbers[index]
         if columns[0] == "org" and prefix:
             low, high = bounds(prefix[1:], after, before, starts)
+            if number and kept.late:
+                await self._bring_in(str(prefix[0]), kept)
             return await self._range(kept, str(prefix[0]), number, low, high, reverse, limit, where, now)
         # Without an org in front every org is asked, and their rows are put in one order.
         found: list[R] = []
         per_org = columns[0] == "org"
         low, high = bounds(prefix, None if per_org else after, None if per_org else before, None if per_org else starts)
         for org in await self.orgs():
+            if number and kept.late:
+                await self._bring_in(org, kept)
             found += await self._range(kept, org, number, low, high, reverse, None, where, now)
         return _merged(kind, columns, found, (prefix, after, before, starts), reverse, limit)
 
@@ -157,12 +166,18 @@ class RedisStore:
             return []
         org = batches.org_of(changes)
         base = self._base(org)
-        args = batches.arguments(changes, now, self._slack_ms)
+        merges: batches.Merges = {}
+        args = batches.arguments(changes, now, self._slack_ms, merges)
         if not batches.only_removes(changes):
             await self._register(org, removing=batches.removes(changes))
         keyed = any(isinstance(change, Append) and change.key is not None for change in changes)
-        reply = await self._commit(base, args, repeatable=keyed)
-        return batches.results(changes, reply)
+        while True:
+            reply = await self._commit(base, args, repeatable=keyed)
+            if reply[0] != b"unknown":
+                return batches.results(changes, reply)
+            # Rows of another version are in the way: what they have that we do not know is kept.
+            merges = batches.merge(changes, merges, reply)
+            args = batches.arguments(changes, now, self._slack_ms, merges)
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows for good."""
@@ -244,6 +259,25 @@ class RedisStore:
             low, high = (low, last) if reverse else (last + b"\0", high)
         return out if limit is None else out[:limit]
 
+    async def _bring_in(self, org: str, kept: Layout) -> None:
+        """Give every row its members in indexes that were added after the first release.
+
+        Rows that an older version wrote have none there. They are listed under `~table` by whoever wrote them, and by
+        the first process that uses the new index.
+        """
+        base = self._base(org)
+        if (org, kept.name) not in self._indexes_said:
+            await self._client.script(USE_INDEXES, base, [*kept.spec, len(kept.indexes)], write=True)
+            self._indexes_said.add((org, kept.name))
+        waiting = base + b"~" + kept.name.encode()
+        while members := await self._client.command(base, b"ZRANGE", waiting, 0, PAGE_ROWS - 1):
+            rows = await self._client.command(base, b"MGET", *[base + kept.spec[0] + b":" + one for one in members])
+            args: list[Any] = list(kept.spec)
+            for member, raw in zip(members, rows, strict=True):
+                digest = b"" if raw is None else sha1(raw, usedforsecurity=False).hexdigest()
+                args += [member, digest, b"" if raw is None else kept.index_members(kept.decode(raw, None))]
+            await self._client.script(BRING_IN, base, args, write=True)
+
     async def _commit(self, base: bytes, args: list[Any], *, repeatable: bool) -> Any:
         try:
             return await self._client.script(APPLY, base, args, write=True)
@@ -300,7 +334,18 @@ class RedisStore:
         ready, running = encode_key((queue, "ready")), encode_key((queue, "running"))
         due = encode_key((queue, "ready", now)) + AFTER_ALL
         quoted = "'" + owner.replace("%", "%25").replace(";", "%3b")
-        return [stamp(now), limit, look, ready, running, due, quoted, stamp(now + lease), b"'running"]
+        return [
+            stamp(now),
+            limit,
+            look,
+            ready,
+            running,
+            due,
+            quoted,
+            stamp(now + lease),
+            b"'running",
+            len(layout(Job).indexes),
+        ]
 
     async def _scripts(self, script: Any, calls: Sequence[tuple[bytes, list[Any]]]) -> list[Any]:
         """Reading scripts on several orgs, in one round trip per server."""
@@ -340,8 +385,16 @@ class RedisStore:
         return base
 
 
+def _refuse_newer(found: bytes) -> None:
+    """Stop where a newer version said that this one cannot work with what it wrote."""
+    parts = found.split()
+    if len(parts) != 2 or not all(part.isdigit() for part in parts):
+        raise SchemaError("the key rc:schema of this Redis is not ours; use another server or database number")
+    refuse_newer(int(parts[0]), int(parts[1]), SCHEMA)
+
+
 @cache
-def _ending_tables() -> dict[bytes, tuple[bytes, bytes, bytes]]:
+def _ending_tables() -> dict[bytes, tuple[Any, ...]]:
     """How the tables are kept whose rows may end, by name."""
     return {layout(kind).spec[0]: layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
 

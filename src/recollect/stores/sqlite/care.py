@@ -14,7 +14,8 @@ from typing import Any
 import apsw
 
 from ...errors import StoreTimeout
-from .connection import Connections, known_migrations, schema_version
+from .connection import Connections
+from .schema import migrations, schema_version
 
 WAL_RESET_FIXED = (3, 51, 3)
 _TRUNCATE_SECONDS = 10.0
@@ -46,7 +47,7 @@ def diagnose(connections: Connections, durability: str, deep: bool) -> dict[str,
         "durability": durability,
         "synchronous": synchronous,
         "schema": version,
-        "newest_schema": known_migrations()[-1][0],
+        "newest_schema": migrations()[-1].number,
         "integrity": "ok" if health == ["ok"] else "damaged",
         "problems": problems,
     }

@@ -14,7 +14,7 @@ from ...ports import to_datetime, to_micros
 from ...records import Entry, Job, Receipt, Record, StateEntry
 from ...values import INT_MAX, INT_MIN
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
-from ..codec import Row, checksum, codec
+from ..codec import Row, codec
 from .search import add_text
 from .statements import delete_range_sql, statements
 
@@ -24,7 +24,7 @@ _GROW = (
 )
 _SEEN = 'SELECT first, count FROM receipts WHERE org = ? AND thread = ? AND "key" = ?'
 _MESSAGE = codec(Message)
-_SEQ, _EXPIRES = _MESSAGE.place["seq"], _MESSAGE.place["expires_at"]
+_ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.place[name] for name in ("org", "thread", "seq", "expires_at"))
 _ADD = statements(Message).insert
 
 
@@ -68,9 +68,9 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     length, expires = grown
     first = seq = length - count + 1
     for row in rows:
-        cells: list[Any] = [change.org, change.thread, seq, *row[3:]]
-        cells[_EXPIRES] = expires
-        cells.append(checksum(cells))
+        cells: list[Any] = list(row)
+        cells[_ORG], cells[_THREAD], cells[_SEQ], cells[_EXPIRES] = change.org, change.thread, seq, expires
+        cells.append(_MESSAGE.sum(cells))
         cursor.execute(_ADD, cells)
         seq += 1
     if change.key is not None:
@@ -94,7 +94,7 @@ def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
 def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     kind = type(change.record)
     table, sql, place = kind.table, statements(kind), codec(kind).place
-    key = tuple(row[place[name]] for name in table.key)
+    key = codec(kind).key(row)
     if not sql.old:
         cursor.execute(sql.upsert, _summed(kind, row))
         return _stored(row, place)
@@ -127,7 +127,7 @@ def _with_version(kind: type[Record], row: Row, version: int, created: int | Non
 
 
 def _summed(kind: type[Record], row: Row) -> Row:
-    return (*row, checksum(row)) if kind.table.checksum else row
+    return (*row, codec(kind).sum(row)) if kind.table.checksum else row
 
 
 def _stored(row: Row, place: dict[str, int]) -> Stored:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,8 +21,9 @@ from ...errors import (
     StoreUnavailable,
     UnknownOutcome,
 )
+from .fast_append import SCHEMA
 from .folder_lock import folder_lock
-from .narrow import SCHEMA
+from .schema import migrate
 
 T = TypeVar("T")
 APPLICATION_ID = 0x5265636F  # "Reco"
@@ -33,7 +33,6 @@ BUSY_SECONDS = 60.0
 PAGE_BYTES = 8192
 """Twice SQLite's own: messages of a few hundred bytes waste half as much at the ends of pages; 3 µs more an append."""
 BALLAST_BYTES = 1 << 20
-_MIGRATIONS = "recollect.stores.sqlite.migrations"
 _UNKNOWN = "the disk failed while committing; read back before writing it again"
 """A failed sync leaves the pages written or not: only a later read can tell."""
 _abandoned: list[Any] = []
@@ -115,7 +114,7 @@ class Connections:
             self._new_writer(connection)
 
     def _new_writer(self, connection: apsw.Connection | None = None) -> apsw.Cursor:
-        """The one cursor that writes, on a connection that has the views of the narrow way."""
+        """The one cursor that writes, on a connection that has the views of the fast way."""
         connection = connection or self._connect()
         connection.execute(SCHEMA)
         self._writer = connection.cursor()
@@ -174,7 +173,7 @@ class Connections:
             self._idle.append(cursor)
 
     def write_one(self, sql: str, values: Sequence[Any]) -> bool:
-        """Run one statement of the `narrow` way, which is a transaction by itself; whether its guards let it."""
+        """Run one statement of the fast way, which is a transaction by itself; whether its guards let it."""
         if self._forks != _forks:
             self._after_fork()
         with self._lock:
@@ -356,42 +355,3 @@ def _make_ballast(path: str) -> None:
         os.close(handle)
     if not full:
         os.unlink(ballast)  # better none than a hole that promises room
-
-
-def known_migrations() -> list[tuple[int, str, str]]:
-    """Number, name and SQL of each migration, in order."""
-    found = [item for item in files(_MIGRATIONS).iterdir() if item.name.endswith(".sql")]
-    return sorted((int(item.name[:4]), item.name, item.read_text("utf-8")) for item in found)
-
-
-def migrate(connection: apsw.Connection) -> list[str]:
-    """Apply what is missing, each in a transaction that also records it."""
-    known = known_migrations()
-    version = schema_version(connection)
-    newest = known[-1][0]
-    if version > newest:
-        raise SchemaError(f"the file has schema {version}, this version knows up to {newest}; upgrade recollect")
-    done = []
-    for number, name, sql in known:
-        if number <= version:
-            continue
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            if schema_version(connection) < number:
-                connection.execute(sql)
-                connection.execute(
-                    "INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)",
-                    (number, name, time.time_ns() // 1000),
-                )
-                connection.execute(f"PRAGMA user_version = {number}")
-                done.append(name)
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-    return done
-
-
-def schema_version(connection: apsw.Connection) -> int:
-    """The number of the last migration applied."""
-    return int(connection.pragma("user_version"))

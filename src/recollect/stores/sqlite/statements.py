@@ -43,9 +43,8 @@ def statements(kind: type[Record]) -> Statements:
         f"{'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         there=f"SELECT {'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(kept)} FROM {table.name} WHERE {match}" if kept else "",
-        to_history=(
-            f"INSERT OR REPLACE INTO {table.history} ({columns}) SELECT {columns} FROM {table.name} WHERE {match}"
-        ),
+        # By position, so that columns a newer version added are kept too; both tables have the same ones.
+        to_history=f"INSERT OR REPLACE INTO {table.history} SELECT * FROM {table.name} WHERE {match}",
         last_version=f"SELECT max(version) FROM {table.history} WHERE {match}",
         delete=f"DELETE FROM {table.name} WHERE {match}",
     )
@@ -54,7 +53,7 @@ def statements(kind: type[Record]) -> Statements:
 @cache
 def column_names(kind: type[Record]) -> tuple[str, ...]:
     """The columns of a table as stored: those of the record, and the checksum of evidence."""
-    names = tuple(column.name for column in codec(kind).columns)
+    names = codec(kind).names
     return (*names, "crc") if kind.table.checksum else names
 
 

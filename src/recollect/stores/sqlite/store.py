@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NoReturn
-from zlib import crc32
 
 import apsw
 import msgspec
@@ -16,12 +15,13 @@ from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Mark, Record, Tombstone
 from ...runtime import Runtime
 from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, live
-from ..codec import Row, checksum, codec, decoded, kinds, pack, verify
+from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as give
 from .connection import Connections
-from .narrow import Narrow
-from .plain import plain_messages
+from .fast_append import FastAppend
+from .fast_read import plain_messages
+from .rows import Reader
 from .search import search_text, term_counts
 from .statements import column_names, many_sql, scan_sql, statements, successor
 
@@ -47,7 +47,8 @@ class SqliteStore:
         self.durability = durability
         self._runtime = runtime
         self._connections = Connections(path, durability)
-        self._narrow = Narrow(self._connections)
+        self._fast = FastAppend(self._connections)
+        self._reader = Reader(self._connections)
 
     async def open(self) -> None:
         """Create or check the file, and bring its schema up to date."""
@@ -144,13 +145,13 @@ class SqliteStore:
     # -- reads
 
     def _get(self, kind: type[R], key: Key, now: int) -> R | None:
-        sql, expires, decode, width = _getting(kind)
+        sql, expires, key_of = _getting(kind)
         row = self._connections.read_row(sql, key)
         if row is None or (expires is not None and row[expires] is not None and row[expires] <= now):
             return None
-        if row[:width] != key[:width]:
+        if key_of(row) != key:
             _misplaced(kind, key)
-        record: R = decode(row)
+        record: R = self._reader.decoder(kind)(row)
         return record
 
     def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
@@ -162,12 +163,13 @@ class SqliteStore:
         sql, listed = many_sql(kind, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
         bound = (listed, *keys[0][:shared])
         rows: list[Row] = self._connections.read(lambda cursor: cursor.execute(sql, bound).fetchall())
-        _, expires, decode, width = _getting(kind)
+        _, expires, key_of = _getting(kind)
+        decode = self._reader.decoder(kind)
         out: list[R | None] = [None] * len(keys)
         for row in rows:
             if expires is None or live(row[expires], now):
                 at = row[-1]
-                if row[:width] != keys[at][:width]:
+                if key_of(row) != keys[at]:
                     _misplaced(kind, keys[at])
                 out[at] = decode(row[:-1])
         return out
@@ -196,19 +198,29 @@ class SqliteStore:
         values.append(-1 if limit is None or where is not None else limit)
         if where is not None:
             return self._connections.read(
-                lambda cursor: list(_passing(kind, cursor.execute(sql, values), where, limit))
+                lambda cursor: list(self._passing(kind, cursor.execute(sql, values), where, limit))
             )
         if kind is Message and len(prefix) == 2:
             plain = self._connections.read(lambda cursor: plain_messages(cursor, sql, values), to_its_end=True)
             if plain is not None:
                 return plain  # type: ignore[return-value]  # kind is Message
         rows = self._connections.read(lambda cursor: cursor.execute(sql, values).fetchall())
-        return _decode_all(kind, rows)
+        return self._reader.decode_all(kind, rows)
+
+    def _passing(self, kind: type[R], rows: Any, where: Filter, limit: int | None) -> Iterator[R]:
+        count, decode = 0, self._reader.decoder(kind)
+        for row in rows:
+            if limit is not None and count >= limit:
+                return
+            record = decode(row)
+            if matches(where, document_of(record)):
+                count += 1
+                yield record
 
     # -- writes
 
     def _apply(self, changes: Sequence[Change], now: int) -> list[Any]:
-        done = self._narrow.apply(changes)
+        done = self._fast.apply(changes)
         if done is not None:
             return done
         rows = encode_changes(changes)
@@ -218,7 +230,7 @@ class SqliteStore:
 
         try:
             done = self._connections.write(work)
-            self._narrow.learn(changes, done)
+            self._fast.learn(changes, done)
             return done
         except StoreUnavailable:
             if not _only_deletes(changes):
@@ -281,11 +293,9 @@ class SqliteStore:
 
 
 @cache
-def _getting(kind: type[Record]) -> tuple[str, int | None, Callable[[Row], Any], int]:
-    """The statement that gets a row, where its expiry is, what makes a record of it, and how long its key is."""
-    key, columns = kind.table.key, column_names(kind)
-    width = len(key) if columns[: len(key)] == key else 0
-    return statements(kind).get, codec(kind).place.get("expires_at"), _decoder(kind), width
+def _getting(kind: type[Record]) -> tuple[str, int | None, Callable[[Row], Key]]:
+    """The statement that gets a row, where its expiry is, and what takes its key out of it."""
+    return statements(kind).get, codec(kind).place.get("expires_at"), codec(kind).key
 
 
 def _misplaced(kind: type[Record], key: Key) -> NoReturn:
@@ -323,52 +333,3 @@ def _shared(keys: Sequence[Key]) -> int:
     """How many columns the keys have in common from the left, the last one apart."""
     least, most = min(keys), max(keys)  # what these two share, those between them share too
     return next((i for i, (a, b) in enumerate(zip(least, most, strict=True)) if a != b), len(least) - 1)
-
-
-@cache
-def _decoder(kind: type[Record]) -> Callable[[Row], Any]:
-    """From a stored row to its record, with its checksum checked where it has one."""
-    if not kind.table.checksum:
-        return partial(decoded, kind)
-    decode = codec(kind).decode
-
-    def checked(row: Row) -> Any:
-        bare = row[:-1]
-        if crc32(pack(bare)) != row[-1]:
-            verify(kind, bare, row[-1])
-        try:
-            return decode(bare)
-        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError):
-            return decoded(kind, bare)  # says which
-
-    return checked
-
-
-def _decode(kind: type[R], row: Row) -> Any:
-    return _decoder(kind)(row)
-
-
-def _decode_all(kind: type[R], rows: list[Row]) -> list[R]:
-    if not kind.table.checksum:
-        return [decoded(kind, row) for row in rows]
-    decode, out = codec(kind).decode, []
-    try:
-        for row in rows:
-            bare = row[:-1]
-            if checksum(bare) != row[-1]:
-                verify(kind, bare, row[-1])
-            out.append(decode(bare))
-    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError):
-        return [_decode(kind, row) for row in rows]  # says which
-    return out
-
-
-def _passing(kind: type[R], rows: Any, where: Filter, limit: int | None) -> Iterator[R]:
-    count = 0
-    for row in rows:
-        if limit is not None and count >= limit:
-            return
-        record = _decode(kind, row)
-        if matches(where, document_of(record)):
-            count += 1
-            yield record

@@ -1,3 +1,4 @@
+-- needs: 1
 -- Recollect's tables: one per record, every key starting with org, so that they partition and distribute by it.
 -- Times are microseconds since 1970; JSON is kept as the exact text that was written.
 -- Text in keys is COLLATE "C": its order is the order of the code points, the same as in every other store.
@@ -439,18 +440,16 @@ BEGIN
   RETURN total::text;
 END $$;
 
--- The row that an update replaces goes to the history; a trigger sees the very row, whoever wrote it last.
+-- The row that an update replaces goes to the history; a trigger sees the very row, whoever wrote it last. It is copied
+-- by position, so that a column added to both tables is copied too. An import (Load) replaces rows without a history.
 CREATE FUNCTION recollect.keep_fact_version() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  IF current_setting('recollect.loading', true) = 'on' THEN
+    RETURN NULL;
+  END IF;
   DELETE FROM recollect.fact_versions v
   WHERE v.org = OLD.org AND v.ns = OLD.ns AND v.key = OLD.key AND v.version = OLD.version;
-  INSERT INTO recollect.fact_versions (
-    org, ns, key, value, confidence, sources, actor, trust, status, reason, created_at, updated_at, expires_at, version,
-    checksum
-  ) VALUES (
-    OLD.org, OLD.ns, OLD.key, OLD.value, OLD.confidence, OLD.sources, OLD.actor, OLD.trust, OLD.status, OLD.reason,
-    OLD.created_at, OLD.updated_at, OLD.expires_at, OLD.version, OLD.checksum
-  );
+  INSERT INTO recollect.fact_versions SELECT OLD.*;
   RETURN NULL;
 END $$;
 

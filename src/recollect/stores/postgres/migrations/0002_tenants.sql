@@ -1,3 +1,4 @@
+-- needs: 2
 -- Tenancy a second time: whatever a statement asks for, a transaction sees the rows of the one org it named.
 -- recollect_app reads and writes rows; recollect_worker may also claim jobs, list orgs and purge, across orgs,
 -- and only through the functions below. Neither can log in: grant them to the roles that do.
@@ -47,14 +48,11 @@ END $$;
 SELECT recollect.fence(relname) FROM pg_class
 WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r' AND relname <> 'migrations';
 
--- Leases due jobs of any org to one worker at a time. (For one org the client does the same under the fence.)
+-- Leases due jobs of any org to one worker at a time; each comes back as JSON by column name, so that a column added
+-- later does not change this function. (For one org the client does the same under the fence.)
 CREATE FUNCTION recollect.claim_jobs(p_queue text, p_owner text, p_now bigint, p_lease bigint, p_limit bigint)
-RETURNS TABLE (
-  org text, queue text, ns text, item text, status text, attempts bigint, run_at bigint, owner text, leased_until bigint,
-  payload text, error text, created_at bigint, updated_at bigint, version bigint
-) LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+RETURNS SETOF text LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
 BEGIN
   PERFORM set_config('recollect.upkeep', 'on', true);
   RETURN QUERY
@@ -73,8 +71,7 @@ BEGIN
   SET status = 'running', attempts = j.attempts + 1, owner = p_owner, leased_until = p_now + p_lease,
       updated_at = p_now, version = j.version + 1
   FROM picked p WHERE j.org = p.org AND j.queue = p_queue AND j.ns = p.ns AND j.item = p.item
-  RETURNING j.org, j.queue, j.ns, j.item, j.status, j.attempts, j.run_at, j.owner, j.leased_until, j.payload, j.error,
-    j.created_at, j.updated_at, j.version;
+  RETURNING row_to_json(j)::text;
   PERFORM set_config('recollect.upkeep', 'off', true);
 END $$;
 

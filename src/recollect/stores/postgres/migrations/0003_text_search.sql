@@ -1,3 +1,4 @@
+-- needs: 3
 -- Text search over entries: our own analysed terms, taken exactly as they are, each under the code of its namespace, so
 -- that searching one namespace costs the same whatever else is in the table. A dot marks an entry's own term, a comma
 -- one of its context.

@@ -1,3 +1,4 @@
+-- needs: 3
 -- Splits every table by org into hash partitions, or does the same with an empty schema; called by the owner, once:
 -- SELECT recollect.partition_by_org(16). Keys, indexes, triggers, the fence and the rows move along; it takes exclusive
 -- locks and as much free disk as the data. Nothing in the store changes: every key starts with org.

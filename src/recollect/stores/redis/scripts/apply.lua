@@ -3,6 +3,7 @@
 -- ARGV: now, slack (ms), keyed appends (count, then place and receipt each), changes (count, then each with its own).
 local now, slack, at = ARGV[1], tonumber(ARGV[2]), 3
 local entries, touched, removes = {}, {}, false
+local unknown = { 'unknown' }  -- places, shapes and bodies of rows that may hold cells the client does not know
 
 local function take()
   at = at + 1
@@ -10,8 +11,8 @@ local function take()
 end
 
 local function take_table()
-  local name, width, checked = take(), take(), take()
-  return table_of(name, width, checked)
+  local name, width, checked, indexes, shape, known = take(), take(), take(), take(), take(), take()
+  return table_of(name, width, checked, indexes, shape, known)
 end
 
 local function entry(t, member)
@@ -49,6 +50,13 @@ local function take_row(t)
   return f, take(), take()
 end
 
+-- A row of a shape that the client does not know is replaced only by one into which it has merged that row's body.
+local function may_replace(i, t, old, merged_from)
+  if old and not find(t.known, ';' .. old.shape .. ';', 1, true) and redis.sha1hex(old.body) ~= merged_from then
+    for _, part in ipairs({ i, old.shape, old.body }) do unknown[#unknown + 1] = part end
+  end
+end
+
 -- The last version in the history of a deleted row: numbers go on after it, so that none is used twice.
 local function last_version(past, member)
   local last, high = 0, '(' .. member .. '\255'
@@ -69,11 +77,12 @@ end
 
 local function put(i)
   local t = take_table()
-  local flags, history, member = take(), take(), take()
+  local shape, merged_from, flags, history, member = t.shape, take(), take(), take(), take()
   local f, ix, body = take_row(t)
   local e = entry(t, member)
   local old = e.new
   if find(flags, 'a', 1, true) and live(old) then return false end
+  may_replace(i, t, old, merged_from)
   local past = history ~= '' and table_of(history, t.width, t.checked and '1' or '0')
   if find(flags, 'v', 1, true) then
     if old then
@@ -84,19 +93,22 @@ local function put(i)
   end
   if old and find(flags, 'c', 1, true) then f[3] = old.f[3] end
   if old and past then entry(past, member .. ordinal(tonumber(old.f[2]))).new = old end
-  e.new = build(t, f, ix, body)
+  e.new = build(t, f, shape, ix, body)
   return { f[2], f[3] }
 end
 
 local function load(i)
   local t = take_table()
-  local member = take()
-  entry(t, member).new = build(t, take_row(t))
+  local shape, merged_from, member = t.shape, take(), take()
+  local f, ix, body = take_row(t)
+  local e = entry(t, member)
+  may_replace(i, t, e.new, merged_from)
+  e.new = build(t, f, shape, ix, body)
   return false
 end
 
 local function append(i)
-  local member, receipt, when, tokens, count = take(), take(), take(), take(), tonumber(take())
+  local member, receipt, when, tokens, count, shape = take(), take(), take(), take(), tonumber(take()), take()
   local threads, messages = table_of('threads', 6, '0'), table_of('messages', 4, '1')
   local e = entry(threads, member)
   local thread = e.new
@@ -105,16 +117,16 @@ local function append(i)
   for n = 1, count do
     local seq = length + n
     local created, body = take(), take()
-    entry(messages, member .. ordinal(seq)).new = build(messages, { expires, '', created, format('%.0f', seq) }, '', body)
+    entry(messages, member .. ordinal(seq)).new = build(messages, { expires, '', created, format('%.0f', seq) }, shape, '', body)
   end
   local first = format('%.0f', length + 1)
   if receipt ~= '' then
     local receipts = table_of('receipts', 5, '0')
-    entry(receipts, receipt).new = build(receipts, { '', '', when, first, tostring(count) }, '', take())
+    entry(receipts, receipt).new = build(receipts, { '', '', when, first, tostring(count) }, take(), '', take())
   end
   local f = thread.f
   local grown = { expires, add(f[2], '1'), f[3], format('%.0f', length + count), add(f[5], tokens), when }
-  e.new = build(threads, grown, thread.ix, thread.body)
+  e.new = build(threads, grown, thread.shape, thread.ix, thread.body)
   return { first, count, expires }
 end
 
@@ -144,11 +156,12 @@ local function delete_range(i)
 end
 
 local function increment(i)
-  local t = table_of('state', 4, '0')
-  local member, by = take(), take()
+  local t = take_table()
+  local shape, merged_from, member, by = t.shape, take(), take(), take()
   local f, ix, body = take_row(t)
   local e = entry(t, member)
   local old, total = e.new, nil
+  may_replace(i, t, old, merged_from)
   if live(old) then
     if not find(old.f[4], '^%-?%d+$') then return nil, { 'integer', i } end
     total, f[1] = add(old.f[4], by), old.f[1]
@@ -158,7 +171,7 @@ local function increment(i)
   if not total then return nil, { 'range', i } end
   f[2], f[4] = old and add(old.f[2], '1') or '1', total
   if old then f[3] = old.f[3] end
-  e.new = build(t, f, ix, body)
+  e.new = build(t, f, shape, ix, body)
   return total
 end
 
@@ -187,6 +200,8 @@ local function write(e)
     if oix ~= '' then index_drop(t, oix, member) end
     if new.ix ~= '' then index_add(t, new.ix, member) end
   end
+  -- A newer version has indexes that this one does not know: it brings the row in before it reads one of them.
+  if (not old or new.ix ~= oix) and more_indexes(t) then call('ZADD', t.waiting, 0, member) end
 end
 
 for _ = 1, tonumber(take()) do
@@ -200,6 +215,7 @@ for i = 1, tonumber(take()) do
   results[i + 1], refused = steps[take()](i)
   if refused then return refused end
 end
+if #unknown > 1 then return unknown end
 -- A server out of memory refuses to begin writing and lets a script that has begun go on: so what takes away goes
 -- through, with the little that is written beside it.
 if removes then call('DEL', base .. 'scratch') end

@@ -1,10 +1,10 @@
 -- Remove expired rows for good, and what is left of rows the server collected itself. Counts come back, one per table.
--- ARGV: now, then per table: name, width, checked, limit.
+-- ARGV: now, then per table: its six parts, limit.
 local now, counts = ARGV[1], {}
 local border = format('%.0f', tonumber(now) - 1e18 + 1000)  -- scores are rounded; the row itself decides
-for at = 2, #ARGV, 4 do
+for at = 2, #ARGV, 7 do
   local t, ended, collected = table_of(ARGV[at], ARGV[at + 1], ARGV[at + 2]), {}, {}
-  for _, member in ipairs(call('ZRANGEBYSCORE', t.expiry, '-inf', border, 'LIMIT', 0, ARGV[at + 3])) do
+  for _, member in ipairs(call('ZRANGEBYSCORE', t.expiry, '-inf', border, 'LIMIT', 0, ARGV[at + 6])) do
     local raw = call('GET', t.rows .. member)
     local row = raw and parse(t, raw)
     if not row then

@@ -1,32 +1,46 @@
--- What every script knows of rows. A row is one string: [8 hex of checksum] field; field; … length; index members, body.
+-- What every script knows of rows. A row is one string: 1 [8 hex of checksum] field; … shape; length; index members, body.
 -- The first three fields are expires_at, version and created_at; others are columns that scripts must read or change.
+-- rows.py says what each part is for.
 -- Times are fixed-width digits, so that comparing texts compares times in every locale and loses no microsecond.
 local base = KEYS[1]
 local call, sub, format, find, concat = redis.call, string.sub, string.format, string.find, table.concat
 local tables = {}
 
-local function table_of(name, width, checked)
+local function table_of(name, width, checked, indexes, shape, known)
   local t = tables[name]
   if not t then
     width = tonumber(width)
     t = { name = name, width = width, checked = checked == '1', rows = base .. name .. ':', order = base .. '@' .. name,
-      expiry = base .. '!' .. name, pattern = '^' .. string.rep('([^;]*);', width + 1) .. '()' }
-    t.start = t.checked and 9 or 1
+      expiry = base .. '!' .. name, waiting = base .. '~' .. name, pattern = '^' .. string.rep('([^;]*);', width + 2) .. '()' }
+    t.start = t.checked and 10 or 2
     tables[name] = t
   end
+  if indexes then t.indexes = tonumber(indexes) end
+  if shape then t.shape, t.known = shape, known end
   return t
 end
 
 local function parse(t, raw)
   local f = { string.match(raw, t.pattern, t.start) }
-  local from, length = f[t.width + 2], tonumber(f[t.width + 1])
-  return { f = f, ix = sub(raw, from, from + length - 1), body = sub(raw, from + length), raw = raw }
+  local from, length = f[t.width + 3], tonumber(f[t.width + 2])
+  return { f = f, shape = f[t.width + 1], ix = sub(raw, from, from + length - 1), body = sub(raw, from + length), raw = raw }
 end
 
-local function build(t, f, ix, body)
-  local raw = concat(f, ';', 1, t.width) .. ';' .. #ix .. ';' .. ix .. body
+local function build(t, f, shape, ix, body)
+  local raw = concat(f, ';', 1, t.width) .. ';' .. shape .. ';' .. #ix .. ';' .. ix .. body
   if t.checked then raw = sub(redis.sha1hex(raw), 1, 8) .. raw end
-  return { f = f, ix = ix, body = body, raw = raw }
+  return { f = f, shape = shape, ix = ix, body = body, raw = '1' .. raw }
+end
+
+-- How many indexes the newest version in use has for each table; a table that is not named has those of the first release.
+local in_use
+local function more_indexes(t)
+  if not in_use then
+    in_use = {}
+    local pairs_of = call('HGETALL', base .. '#indexes')
+    for i = 1, #pairs_of, 2 do in_use[pairs_of[i]] = tonumber(pairs_of[i + 1]) end
+  end
+  return t.indexes and (in_use[t.name] or 0) > t.indexes
 end
 
 local function ordinal(n)

@@ -1,9 +1,11 @@
--- One table per record of records.py, in the order of its fields; a test proves that they agree.
+-- needs: 1
+-- One table per record of records.py, with a column for each of its fields; a test proves that they agree.
 -- Times are integer microseconds since the epoch; JSON columns hold exact JSON text; crc guards evidence.
 
 CREATE TABLE migrations (
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
+  needs INTEGER NOT NULL,
   applied_at INTEGER NOT NULL
 );
 

@@ -1,3 +1,4 @@
+-- needs: 2
 -- The text index over entries. It keeps no text (content = ''): only our own analysed terms, each under the code of its
 -- namespace, so that searching one namespace costs the same whatever else is in the file. Places are kept (detail = full):
 -- without them bm25() is 0 for every row, and the cut would keep the oldest instead of the best.

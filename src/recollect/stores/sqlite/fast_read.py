@@ -6,7 +6,7 @@ message. So one flag stands for the ten; a page with a message that has more is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -19,14 +19,19 @@ from ...messages import Message
 from ...ports import FLOAT_EXACT
 from ..codec import codec, pack
 
-_COLUMNS = [column.name for column in codec(Message).columns]
 _PLAIN = ("seq", "role", "content", "tokens", "created_at", "crc")
-_REST = [name for name in _COLUMNS if name not in (*_PLAIN, "org", "thread", "pinned")]
+_REST = [name for name in codec(Message).names if name not in (*_PLAIN, "org", "thread", "pinned")]
+_BASE = codec(Message).sum_base
+# (org, thread, seq, role, content, tokens, created_at) as a whole row, all other cells empty.
+_whole: Callable[..., Any] = eval(
+    "lambda org, thread, seq, role, content, tokens, created_at: "
+    f"({', '.join('0' if n == 'pinned' else 'None' if n in _REST else n for n in codec(Message).names)},)"
+)
 _load = msgspec.json.Decoder().decode
 
 
 @cache
-def _narrow(sql: str) -> str:
+def _plain_columns(sql: str) -> str:
     """The same scan over the plain columns, with one more that is NULL where all others are empty."""
     _, _, tail = sql.partition(" FROM ")
     return f"SELECT {', '.join(_PLAIN)}, coalesce(nullif(pinned, 0), {', '.join(_REST)}) FROM {tail}"
@@ -37,11 +42,10 @@ def plain_messages(cursor: apsw.Cursor, sql: str, values: Sequence[Any]) -> list
     org, thread = values[0], values[1]
     out: list[Message] = []
     when, add = datetime.fromtimestamp, out.append
-    for seq, role, content, tokens, created, crc, rest in cursor.execute(_narrow(sql), values):
+    for seq, role, content, tokens, created, crc, rest in cursor.execute(_plain_columns(sql), values):
         if rest is not None or created is None or not 0 <= created < FLOAT_EXACT:
             return None
-        row = (org, thread, seq, role, content, None, None, None, None, None, 0, None, tokens, None, created, None)
-        if crc32(pack(row)) != crc:
+        if _BASE | crc32(pack(_whole(org, thread, seq, role, content, tokens, created))) != crc:
             return None
         # Text without an escape is between its quotes as it is.
         text = content[1:-1] if content[0] == '"' and "\\" not in content else _load(content)

@@ -16,15 +16,15 @@ from ...messages import Message
 from ...ports import to_micros
 from ...records import CheckpointStep, Job, Task
 from ..base import Append, Appended, Change, Expect, Load, Put
-from ..codec import checksum, codec
+from ..codec import codec
 from .statements import column_names
 
 if TYPE_CHECKING:
     from .connection import Connections
 
 KNOWN_THREADS = 10_000
-_MESSAGE, _TASK, _STEP = codec(Message).encode, codec(Task).encode, codec(CheckpointStep).encode
-_EXPIRES = codec(Message).place["expires_at"]
+_MESSAGE, _TASK, _STEP = codec(Message), codec(Task), codec(CheckpointStep)
+_ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.place[name] for name in ("org", "thread", "seq", "expires_at"))
 _TASK_FIXED = ("org", "task_id", "ns", "expires_at")
 """Columns in a key or an index: a save that changes one goes the general way, so that no index is written."""
 
@@ -70,8 +70,8 @@ _APPEND = f"INSERT INTO temp.appended VALUES ({', '.join('?' * (len(_messages) +
 _SAVE = f"INSERT INTO temp.stepped VALUES ({', '.join('?' * len(_STEPPED))})"
 
 
-class Narrow:
-    """Tries the narrow way; knows how long the threads are that this process alone has been appending to."""
+class FastAppend:
+    """Tries the fast way; knows how long the threads are that this process alone has been appending to."""
 
     def __init__(self, connections: Connections) -> None:
         self._write = connections.write_one
@@ -97,9 +97,10 @@ class Narrow:
         if type(job) is not Job or job.org != change.org:
             return None
         seq = length + 1
-        cells: list[Any] = [*key, seq, *_MESSAGE(change.messages[0])[3:]]
-        cells[_EXPIRES] = None
-        cells += (checksum(cells), to_micros(change.at), job.queue, job.ns, job.item)
+        cells: list[Any] = list(_MESSAGE.encode(change.messages[0]))
+        cells[_ORG], cells[_THREAD] = key
+        cells[_SEQ], cells[_EXPIRES] = seq, None
+        cells += (_MESSAGE.sum(cells), to_micros(change.at), job.queue, job.ns, job.item)
         if not self._write(_APPEND, cells):
             self._known.pop(key, None)
             return None
@@ -109,7 +110,7 @@ class Narrow:
     def learn(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
         """Note what an append that went the general way has shown.
 
-        The narrow way is taken after two appends with nobody else's between them: a thread that several processes
+        The fast way is taken after two appends with nobody else's between them: a thread that several processes
         write to would mostly be tried in vain, waiting for the lock twice.
         """
         change = changes[0] if changes else None
@@ -128,5 +129,5 @@ class Narrow:
         after = task.record
         if type(after) is not Task or after.version != expect.version + 1 or (after.org, after.task_id) != expect.key:
             return None
-        row = _STEP(step.record)
-        return [None, None, None] if self._write(_SAVE, (*_TASK(after), *row, checksum(row))) else None
+        row = _STEP.encode(step.record)
+        return [None, None, None] if self._write(_SAVE, (*_TASK.encode(after), *row, _STEP.sum(row))) else None

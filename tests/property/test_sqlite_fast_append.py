@@ -1,4 +1,4 @@
-"""The narrow way of the SQLite store against the reference store, with a second process at the same file."""
+"""The fast way of the SQLite store against the reference store, with a second process at the same file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS = (Thread, Message, Job, Task, CheckpointStep)
 
 
 class Throw:
-    """Changes of one org: mostly the two shapes that have a narrow way, and what gets in their way."""
+    """Changes of one org: mostly the two shapes that have a fast way, and what gets in their way."""
 
     def __init__(self, seed: int, org: str) -> None:
         self._one: Any = random.Random(seed).choice
@@ -104,4 +104,4 @@ def test_two_processes_answer_as_the_reference_store_does(tmp_path: Path, monkey
             assert run_blocking(outcome(stores[0], look)) == run_blocking(outcome(reference, look)), kind
     for store in stores:
         run_blocking(store.close())
-    assert tried.count(True) > PROGRAMS and tried.count(False) > PROGRAMS, "both ends of the narrow way must be met"
+    assert tried.count(True) > PROGRAMS and tried.count(False) > PROGRAMS, "both ends of the fast way must be met"

@@ -11,9 +11,9 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import Conflict, NotFound
-from recollect.stores.sqlite import narrow
+from recollect.stores.sqlite import fast_append
 from recollect.stores.sqlite.connection import Connections
-from recollect.stores.sqlite.narrow import Narrow
+from recollect.stores.sqlite.fast_append import FastAppend
 from recollect.testing import FakeClock
 
 OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False}
@@ -21,7 +21,7 @@ OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": Fa
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """What came of each statement of the narrow way."""
+    """What came of each statement of the fast way."""
     seen: list[bool] = []
     write_one = Connections.write_one
 
@@ -80,7 +80,7 @@ def test_both_ways_write_the_same_rows(tmp_path: Path, monkeypatch: pytest.Monke
 
     narrowly = work(tmp_path / "narrow.db")
     assert written == [True] * 9
-    monkeypatch.setattr(Narrow, "apply", lambda self, changes: None)
+    monkeypatch.setattr(FastAppend, "apply", lambda self, changes: None)
     assert narrowly == work(tmp_path / "general.db")
 
 
@@ -189,6 +189,6 @@ def test_a_number_is_never_given_twice_and_no_update_is_lost(path: Path) -> None
 
 
 def test_without_the_guards_both_would_happen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    unguarded = narrow.SCHEMA.replace("AND length = new.seq - 1", "").replace("AND version = new.task_version - 1", "")
+    unguarded = fast_append.SCHEMA.replace("AND length = new.seq - 1", "").replace("AND version = new.task_version - 1", "")
     monkeypatch.setattr("recollect.stores.sqlite.connection.SCHEMA", unguarded)
     assert late(path) == (4, True)

@@ -1,0 +1,44 @@
+"""Numbered SQL files that bring a schema up to date, and the rule that says who may use the result.
+
+Each file says on its first line `-- needs: N`: a program that knows the schema up to migration N can go on using the
+store after this one. A migration that only adds (a table, an index, a column that may be empty or has a default) keeps
+the number of the one before, so that old and new programs work side by side. One that takes away or changes the meaning
+of something says its own number.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import NamedTuple
+
+from ..errors import SchemaError
+
+
+class Migration(NamedTuple):
+    """One numbered file."""
+
+    number: int
+    name: str
+    needs: int
+    sql: str
+
+
+def migrations_in(package: str) -> list[Migration]:
+    """Every migration of a package, in order."""
+    found = []
+    for item in files(package).iterdir():
+        if item.name.endswith(".sql") and item.name[0].isdigit():
+            number, _, name = item.name.removesuffix(".sql").partition("_")
+            sql = item.read_text(encoding="utf-8")
+            found.append(Migration(int(number), name, int(sql.splitlines()[0].removeprefix("-- needs:")), sql))
+    return sorted(found)
+
+
+def refuse_newer(schema: int, needs: int, known: int) -> None:
+    """Raise SchemaError where the store was changed by a newer version in a way that this one cannot work with."""
+    if needs > known:
+        raise SchemaError(
+            f"the store has schema {schema}, which needs a program that knows {needs}; this one knows up to {known}; "
+            "upgrade recollect",
+            version=schema,
+        )

@@ -1,0 +1,9 @@
+-- Say that a version with so many indexes uses a table; a table's number only grows. Every row there is now waits to be
+-- brought into the new ones, and from here on older versions add what they write. Whether it had to be said comes back.
+-- ARGV: table (six parts), how many.
+local t = table_of(ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
+local known = call('HGET', base .. '#indexes', t.name)
+if known and tonumber(known) >= tonumber(ARGV[7]) then return 0 end
+call('HSET', base .. '#indexes', t.name, ARGV[7])
+if call('EXISTS', t.order) == 1 then call('ZUNIONSTORE', t.waiting, 2, t.waiting, t.order) end
+return 1

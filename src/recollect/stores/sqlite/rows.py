@@ -1,0 +1,110 @@
+"""Turns stored rows into records, and checks the checksum of those that carry one.
+
+A row may have been written by a version of the program with other columns; its checksum says over which set it was
+made. A row with our own columns is checked as it is. For another set the table is asked which columns it has, and where
+the row has columns we do not know, it is read again with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from zlib import crc32
+
+import apsw
+import msgspec
+
+from ...records import Key, Record
+from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
+from .connection import Connections
+
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError)
+
+
+class Reader:
+    """Makes records of the rows that one file holds."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._decoders: dict[type[Record], Callable[[Row], Any]] = {}
+        self._summed: dict[tuple[str, int], tuple[str, ...]] = {}
+        """By table and shape: the columns that checksums of other versions were made over."""
+
+    def decoder(self, kind: type[Record]) -> Callable[[Row], Any]:
+        """From a stored row to its record."""
+        found = self._decoders.get(kind)
+        if found is None:
+            found = self._decoders[kind] = self._checking(kind) if kind.table.checksum else _plain(kind)
+        return found
+
+    def decode_all(self, kind: type[Record], rows: Sequence[Row]) -> list[Any]:
+        """The records of a page."""
+        decode = self.decoder(kind)
+        return [decode(row) for row in rows]
+
+    def _checking(self, kind: type[Record]) -> Callable[[Row], Any]:
+        made, base = codec(kind).decode, codec(kind).sum_base
+
+        def checked(row: Row) -> Any:
+            bare = row[:-1]
+            if base | crc32(pack(bare)) != row[-1]:
+                bare = self._of_another_version(kind, bare, row[-1])
+            try:
+                return made(bare)
+            except _UNREADABLE:
+                return decoded(kind, bare)  # raises the error that names the table
+
+        return checked
+
+    def _of_another_version(self, kind: type[Record], row: Row, stored: int) -> Row:
+        """The row, once it matches the checksum that a program with other columns gave it; else CorruptRecord."""
+        key, place, found = codec(kind).key(row), codec(kind).place, Sum.of(stored)
+        if found.made != CRC32 or found.shape == codec(kind).shape:
+            raise damaged(kind, key)
+        names = self._names(kind, found.shape, key)
+        if place.keys() >= set(names):
+            cells: Row = tuple(row[place[name]] for name in names)
+        else:
+            cells, stored, row = self._with_unknown(kind, key, names) or ((), stored, row)
+            if not cells:  # deleted since it was read
+                return row
+        if crc32(pack(cells)) != stored & 0xFFFFFFFF:
+            raise damaged(kind, key)
+        return row
+
+    def _names(self, kind: type[Record], shape: int, key: Key) -> tuple[str, ...]:
+        known = self._summed.get((kind.table.name, shape))
+        if known is None:
+            physical = self._connections.read(lambda cursor: physical_columns(cursor, kind.table.name))
+            known = columns_summed(shape, [name for name in physical if name != "crc"])
+            if known is None:
+                raise damaged(kind, key)
+            self._summed[(kind.table.name, shape)] = known
+        return known
+
+    def _with_unknown(self, kind: type[Record], key: Key, names: tuple[str, ...]) -> tuple[Row, int, Row] | None:
+        """The cells under a checksum, the checksum, and our own row, read in one statement; None if the row is gone."""
+        wanted = (*names, *(name for name in codec(kind).names if name not in names), "crc")
+        match = " AND ".join(f"{name} = ?" for name in kind.table.key)
+        sql = f"SELECT {', '.join(wanted)} FROM {kind.table.name} WHERE {match}"
+        row = self._connections.read_row(sql, key)
+        if row is None:
+            return None
+        return row[: len(names)], row[-1], row_of(kind, dict(zip(wanted, row, strict=True)))
+
+
+def physical_columns(cursor: apsw.Cursor, table: str) -> list[str]:
+    """The columns a table has now, in the order in which they were added."""
+    return [str(row[1]) for row in cursor.execute(f"PRAGMA table_info({table})")]
+
+
+def _plain(kind: type[Record]) -> Callable[[Row], Any]:
+    made = codec(kind).decode
+
+    def decode(row: Row) -> Any:
+        try:
+            return made(row)
+        except _UNREADABLE:
+            return decoded(kind, row)
+
+    return decode

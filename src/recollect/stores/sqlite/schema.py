@@ -1,0 +1,51 @@
+"""Brings a file's schema up to date: each migration in a transaction that also records it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import apsw
+
+from ..migrations import Migration, migrations_in, refuse_newer
+
+
+def migrations() -> list[Migration]:
+    """Every migration there is, in order."""
+    return migrations_in("recollect.stores.sqlite.migrations")
+
+
+def migrate(connection: apsw.Connection) -> list[str]:
+    """Apply what is missing, and say what that was.
+
+    A file with more migrations than we know is left as it is, and used if they only added to it.
+    """
+    known = migrations()
+    version, newest = schema_version(connection), known[-1].number
+    if version > newest:
+        needs: Any = connection.execute("SELECT max(needs) FROM migrations").get
+        refuse_newer(version, int(needs or 0), newest)
+    return [one.name for one in known if one.number > version and _apply(connection, one)]
+
+
+def _apply(connection: apsw.Connection, one: Migration) -> bool:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        missing = schema_version(connection) < one.number
+        if missing:
+            connection.execute(one.sql)
+            connection.execute(
+                "INSERT INTO migrations (number, name, needs, applied_at) VALUES (?, ?, ?, ?)",
+                (one.number, one.name, one.needs, time.time_ns() // 1000),
+            )
+            connection.execute(f"PRAGMA user_version = {one.number}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+    return missing
+
+
+def schema_version(connection: apsw.Connection) -> int:
+    """The number of the last migration applied."""
+    return int(connection.pragma("user_version"))
