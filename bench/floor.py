@@ -8,11 +8,16 @@ from typing import Any
 import apsw
 
 from recollect.messages import Message
-from recollect.stores.sqlite.statements import column_names, statements
+from recollect.stores.sqlite.statements import column_names
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = {sync}; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; "
     "PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 1000"
+)
+
+INSERT = (
+    "INSERT INTO messages (org, thread, seq, role, content, name, extra, shape, metadata, importance, pinned, trust, "
+    "tokens, counter, created_at, expires_at, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -23,7 +28,7 @@ class BareSqlite:
         self.connection = apsw.Connection(path)
         list(self.connection.execute(PRAGMAS.format(sync="FULL" if durability == "full" else "NORMAL")))
         self.cursor = self.connection.cursor()
-        self.insert = statements(Message).insert
+        self.insert = INSERT
         self.columns = ", ".join(column_names(Message))
         self.path = path
 

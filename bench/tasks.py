@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.floor import PRAGMAS
 from recollect import Memory
 from recollect.records import CheckpointStep
-from recollect.stores.codec import checksum
+from recollect.stores.codec import codec
 from recollect.stores.sqlite.statements import statements
 
 STEPS = 1000
@@ -80,14 +80,14 @@ def floor(folder: Path, durability: str) -> tuple[float, float]:
         state["n"] = number
         snapshot = number % 100 == 0
         body = _encode(state if snapshot else {"add": {"log": [made]}, "set": {"n": number}}).decode()
-        row = ("default", "t", number, number, int(snapshot), body, f'["{number}"]', "running", "user", now)
+        row = ("user", body, f'["{number}"]', now, number, "default", int(snapshot), "running", number, "t")
         run("BEGIN IMMEDIATE")
         run(
             "UPDATE tasks SET step = ?, saved = ?, completed = ?, size = ?, leased_until = ?, updated_at = ?, "
             "version = version + 1 WHERE org = 'default' AND task_id = 't' AND version = ?",
             (number, number, number, len(body), now, now, number),
         )
-        run(insert, (*row, checksum(row)))
+        run(insert, (*row, codec(CheckpointStep).sum(row)))
         run("COMMIT")
 
     p50 = timed(step)

@@ -189,6 +189,8 @@ def test_a_number_is_never_given_twice_and_no_update_is_lost(path: Path) -> None
 
 
 def test_without_the_guards_both_would_happen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    unguarded = fast_append.SCHEMA.replace("AND length = new.seq - 1", "").replace("AND version = new.task_version - 1", "")
+    unguarded = fast_append.SCHEMA.replace("AND length = new.seq - 1", "").replace(
+        "AND version = new.task_version - 1", ""
+    )
     monkeypatch.setattr("recollect.stores.sqlite.connection.SCHEMA", unguarded)
     assert late(path) == (4, True)

@@ -1,0 +1,79 @@
+"""Two versions of the package on one store: the next one has a column, a table and an index more."""
+
+from __future__ import annotations
+
+from tests.migrations.conftest import Run
+
+
+def test_the_next_version_reads_what_this_one_wrote(run: Run) -> None:
+    old = run("old")
+    old("set", "tea", "green", {})
+    old("set", "tea", "black", {"actor": "tool"})
+    old("thread", "t")
+    old("say", "t", "hello", {})
+    old("put_state", "s", 1, {})
+    old.close()
+    new = run("new")
+    fact = new("fact", "tea")
+    assert (fact["value"], fact["lang"], fact["mood"], fact["version"]) == ("black", None, "calm", 2)
+    assert [(one["value"], one["mood"]) for one in new("history", "tea")] == [("green", "calm")]
+    assert [one["content"] for one in new("said", "t")] == ["hello"]
+    assert new("state", "s")["value"] == 1
+    assert new("by_actor", "tool") == ["tea"] and new("by_made") == ["t"]
+    assert new("problems") == []
+
+
+def test_this_version_reads_and_keeps_what_the_next_one_wrote(run: Run) -> None:
+    new = run("new")
+    new("set", "tea", "green", {"lang": "en", "mood": "glad"})
+    new("put_state", "s", 1, {"lang": "en"})
+    new("thread", "t")
+    new("say", "t", "hello", {"lang": "en"})
+    new("note", "n", "red")
+    old = run("old")
+    assert old("fact", "tea")["value"] == "green"
+    assert [one["content"] for one in old("said", "t")] == ["hello"]
+    assert [one["content"] for one in old("recent", "t")] == ["hello"]
+    old("set", "tea", "black", {"actor": "tool"})
+    old("count", "s")
+    old("say", "t", "and again", {})
+    old("thread", "t2")
+    assert old("problems") == []
+    fact = new("fact", "tea")
+    assert (fact["value"], fact["lang"], fact["mood"], fact["version"]) == ("black", "en", "glad", 2)
+    assert [(one["value"], one["lang"]) for one in new("history", "tea")] == [("green", "en")]
+    assert [one["value"] for one in old("history", "tea")] == ["green"]
+    state = new("state", "s")
+    assert (state["value"], state["lang"]) == (2, "en")
+    for process, shown in ((new, ["en", None]), (old, None)):
+        assert [one["content"] for one in process("said", "t")] == ["hello", "and again"]
+        if shown:
+            assert [one["lang"] for one in process("recent", "t")] == shown
+    assert new("by_actor", "tool") == ["tea"], "written by a version that does not know the index"
+    assert new("by_actor", "user") == []
+    assert sorted(new("by_made")) == ["t", "t2"]
+    assert new("notes", "red") == ["n"]
+    assert new("problems") == []
+
+
+def test_two_versions_at_once_lose_nothing(run: Run) -> None:
+    old, new = run("old"), run("new")
+    new("thread", "t")
+    rounds = 25
+    old.begin("storm", "old", rounds)
+    new.begin("storm", "new", rounds)
+    assert old.answer() == new.answer() == rounds
+    for process in (old, new):
+        assert process("state", "counter")["value"] == 2 * rounds
+        said = process("said", "t")
+        assert sorted(one["content"] for one in said) == sorted(
+            f"{me}{number}" for me in ("old", "new") for number in range(rounds)
+        )
+        assert [one["seq"] for one in said] == list(range(1, 2 * rounds + 1))
+        versions = [process("fact", f"hot{number}")["version"] for number in range(3)]
+        kept = [len(process("history", f"hot{number}")) for number in range(3)]
+        assert sum(versions) == 2 * rounds and kept == [version - 1 for version in versions]
+        assert process("problems") == []
+    langs = {one["content"]: one["lang"] for one in new("said", "t")}
+    assert all(lang == ("new" if content.startswith("new") else None) for content, lang in langs.items())
+    assert all(new("fact", f"hot{number}")["mood"] == "new" for number in range(3))
