@@ -30,7 +30,7 @@ from recollect.messages import Message  # noqa: E402
 from recollect.ports import to_datetime  # noqa: E402
 from recollect.records import Fact, Thread  # noqa: E402
 from recollect.runtime import BlockingRuntime, run_blocking  # noqa: E402
-from recollect.stores.base import Append, Put  # noqa: E402
+from recollect.stores.base import Append, Put, Scan  # noqa: E402
 from recollect.stores.postgres import PostgresStore  # noqa: E402
 from recollect.stores.postgres import statements as sql  # noqa: E402
 
@@ -60,7 +60,7 @@ def ours(store: PostgresStore, thread: str) -> dict[str, Work]:
     return {
         "append": lambda: apply(Append(ORG, thread, (message(thread),), AT)),
         "append with a key": lambda: apply(Append(ORG, thread, (message(thread),), AT, f"k{next(numbers)}")),
-        "last 20": lambda: run_blocking(store.scan(Message, (ORG, thread), now=NOW, reverse=True, limit=20)),
+        "last 20": lambda: run_blocking(store.scan(Scan(Message, (ORG, thread), reverse=True, limit=20), now=NOW)),
         "get a fact": lambda: run_blocking(store.get(Fact, (ORG, "global", "k"), now=NOW)),
     }
 
@@ -181,7 +181,7 @@ def awaited(url: str, rounds: int) -> dict[str, float]:
             await store.apply([Append(ORG, "async", (message("async"),), AT)], now=NOW)
             append.append(time.perf_counter() - start)
             start = time.perf_counter()
-            await store.scan(Message, (ORG, "async"), now=NOW, reverse=True, limit=20)
+            await store.scan(Scan(Message, (ORG, "async"), reverse=True, limit=20), now=NOW)
             read.append(time.perf_counter() - start)
         await store.close()
         return {"append": quartile(append), "last 20": quartile(read)}

@@ -19,7 +19,7 @@ from recollect.loop_runtime import AsyncRuntime
 from recollect.messages import Message
 from recollect.records import Fact, StateEntry, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Expect, Increment, Put
+from recollect.stores.base import Append, Expect, Increment, Put, Scan
 from recollect.stores.postgres import PostgresStore
 from recollect.testing.samples import NOW, WHEN, append, entry, fact, job, thread
 from tests.postgres.turns import proxied
@@ -59,7 +59,7 @@ def test_each_unit_of_work_is_one_round_trip(postgres_server: Postgres, make: An
             lambda: store.apply([append(org, *(str(n) for n in range(100)))], now=NOW),
             lambda: store.get(Fact, (org, "global", "k"), now=NOW),
             lambda: store.get_many(Message, [(org, "t", n) for n in range(50)], now=NOW),
-            lambda: store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=20),
+            lambda: store.scan(Scan(Message, (org, "t"), reverse=True, limit=20), now=NOW),
             lambda: store.claim("q", owner="w", now=NOW, lease=1, org=org),
             lambda: store.claim("q", owner="w", now=NOW, lease=1),
             lambda: store.purge(now=NOW),
@@ -117,7 +117,7 @@ def test_only_so_many_statements_are_kept_prepared(make: Any, org: str, monkeypa
     store = make()
     for n in range(4):
         run_blocking(store.apply([Put(entry(org, str(n))), Put(fact(org, str(n))), Put(thread(org, str(n)))], now=NOW))
-    assert len(run_blocking(store.scan(StateEntry, (org,), now=NOW))) == 4
+    assert len(run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))) == 4
     (link,) = store._session.pool._idle
     assert len(link._names) == 3
 
@@ -224,7 +224,7 @@ def test_eight_processes_append_to_one_thread(make: Any, org: str) -> None:
                 os._exit(1)
         children.append(child)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 8
-    found = run_blocking(store.scan(Message, (org, "t"), now=NOW))
+    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [one.seq for one in found] == list(range(1, 321))
     assert {one.text for one in found} == {f"{worker}-{n}" for worker in range(8) for n in range(40)}
     for worker in range(8):
@@ -237,7 +237,7 @@ def test_more_threads_than_connections_wait_in_line(make: Any, org: str) -> None
     run_blocking(store.apply([Put(thread(org))], now=NOW))
     with ThreadPoolExecutor(12) as threads:
         list(threads.map(lambda n: run_blocking(store.apply([append(org, str(n))], now=NOW)), range(120)))
-    found = run_blocking(store.scan(Message, (org, "t"), now=NOW))
+    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [one.seq for one in found] == list(range(1, 121))
     assert len(store._session.pool._idle) <= 2
 
@@ -267,7 +267,7 @@ def test_a_cancelled_write_is_whole_or_absent_and_costs_no_place(postgres_url: s
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        found = await store.scan(Message, (org, "t"), now=NOW)
+        found = await store.scan(Scan(Message, (org, "t")), now=NOW)
         assert [one.seq for one in found] == list(range(1, len(found) + 1))
         texts = [one.text for one in found]
         assert [text[:-1] for text in texts[::2]] == [text[:-1] for text in texts[1::2]]
@@ -300,7 +300,7 @@ def test_every_version_replaced_at_once_is_kept(make: Any, org: str) -> None:
     store = make()
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda n: run_blocking(store.apply([Put(fact(org, value=n))], now=NOW)), range(80)))
-    kept = run_blocking(store.scan(FactVersion, (org,), now=NOW))
+    kept = run_blocking(store.scan(Scan(FactVersion, (org,)), now=NOW))
     last = run_blocking(store.get(Fact, (org, "global", "k"), now=NOW))
     assert [one.version for one in kept] == list(range(1, 80)) and last.version == 80
     assert sorted([*(one.value for one in kept), last.value]) == list(range(80))
@@ -318,7 +318,7 @@ def test_batches_that_name_rows_in_opposite_order_lock_them_in_one(
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(work, range(120)))
-    found = run_blocking(store.scan(StateEntry, (org,), now=NOW))
+    found = run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))
     assert [one.value for one in found] == [120] * 4
     assert deadlocks(store) == 0
 
@@ -347,7 +347,7 @@ def test_a_deadlock_is_broken_and_both_get_through(new_database: Callable[[], st
             break
     assert deadlocks(store), "no deadlock was ever met"
     for id in ids:
-        found = run_blocking(store.scan(Message, (org, id), now=NOW))
+        found = run_blocking(store.scan(Scan(Message, (org, id)), now=NOW))
         assert [one.seq for one in found] == list(range(1, (n + 1) * 160 + 1))
 
 
@@ -370,7 +370,7 @@ def test_damaged_evidence_is_never_served(postgres_url: str, make: Any, org: str
             other.execute(f"UPDATE recollect.messages SET {column} = {value} {where}", (org,))  # pyright: ignore
             other.commit()
             with pytest.raises(CorruptRecord):
-                run_blocking(store.scan(Message, (org, "t"), now=NOW))
+                run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
             other.execute("DELETE FROM recollect.messages WHERE org = %s", (org,))
             other.execute("UPDATE recollect.threads SET length = 0 WHERE org = %s", (org,))
         run_blocking(store.apply([append(org, "one", "two")], now=NOW))

@@ -17,7 +17,7 @@ from recollect.errors import StoreUnavailable, UnknownOutcome
 from recollect.messages import Message
 from recollect.records import StateEntry
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Increment, Put
+from recollect.stores.base import Append, Increment, Put, Scan
 from recollect.stores.postgres import PostgresStore
 from recollect.testing.samples import NOW, WHEN, entry, thread
 from tests.postgres.turns import Turns, proxied
@@ -53,7 +53,7 @@ def one(org: str, text: str, key: str | None) -> Append:
 
 
 def texts(store: PostgresStore, org: str) -> list[str]:
-    found = run_blocking(store.scan(Message, (org, "t"), now=NOW))
+    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [message.seq for message in found] == list(range(1, len(found) + 1))
     return [message.text for message in found]
 

@@ -8,7 +8,7 @@ import pytest
 from recollect.messages import Message
 from recollect.records import Fact, FactVersion
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put
+from recollect.stores.base import Put, Scan
 from recollect.stores.codec import kinds
 from recollect.stores.memory import MemoryStore
 from recollect.stores.postgres import PostgresStore
@@ -38,10 +38,10 @@ def test_rows_move_along_and_spread(split: tuple[str, PostgresStore]) -> None:
     url, store = split
     assert run_blocking(store.orgs()) == [f"o{n}" for n in range(10)]
     for n in range(10):
-        assert [m.text for m in run_blocking(store.scan(Message, (f"o{n}", "t"), now=NOW))] == ["one", "two"]
+        assert [m.text for m in run_blocking(store.scan(Scan(Message, (f"o{n}", "t")), now=NOW))] == ["one", "two"]
         found = run_blocking(store.get(Fact, (f"o{n}", "global", "k"), now=NOW))
         assert found is not None and found.version == 2
-        assert len(run_blocking(store.scan(FactVersion, (f"o{n}",), now=NOW))) == 1
+        assert len(run_blocking(store.scan(Scan(FactVersion, (f"o{n}",)), now=NOW))) == 1
     with psycopg.connect(url) as connection:
         counts = [connection.execute(f"SELECT count(*) FROM recollect.facts_{n}").fetchone() for n in range(PARTS)]  # pyright: ignore
     assert sum(count[0] for count in counts if count) == 10

@@ -11,7 +11,7 @@ import pytest
 from recollect.recall.vectors import encode_many
 from recollect.records import Entry
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, Put, SearchesText, SearchesVectors
+from recollect.stores.base import Delete, Put, Scan, SearchesText, SearchesVectors
 from recollect.stores.postgres import PostgresStore
 from recollect.stores.postgres import search as search_module
 from recollect.testing.samples import NOW, SECOND, WHEN, later
@@ -176,7 +176,7 @@ def test_without_pgvector_the_client_searches(
     assert isinstance(plain, SearchesText) and not isinstance(plain, SearchesVectors)
     coded = encode_many(vectors(3))
     put(plain, *(item(org, str(n), "tea", embedder="e", vector=coded[n]) for n in range(3)))
-    assert [one.vector for one in run_blocking(plain.scan(Entry, (org,), now=NOW))] == coded
+    assert [one.vector for one in run_blocking(plain.scan(Scan(Entry, (org,)), now=NOW))] == coded
     assert "searched by the client" in run_blocking(plain.diagnose())["vectors"]
     run_blocking(plain.close())
     run_blocking(store.open())  # the owner finds pgvector again, and the copy is made for the rows there are

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import psycopg
 import pytest
 
 from recollect.errors import SchemaError
 from recollect.records import Fact, Job, Record, StateEntry
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, DeleteRange, Increment, Put
+from recollect.stores.base import Delete, DeleteRange, Increment, Put, Scan
 from recollect.stores.codec import kinds
 from recollect.stores.postgres import PostgresStore
 from recollect.testing.samples import ADVERSARIAL as HARD
@@ -156,7 +157,7 @@ def test_ids_made_to_break_out_stay_inside(store: PostgresStore) -> None:
         for key in names[:20]:
             found = run_blocking(store.get(StateEntry, (org, "global", key), now=NOW))
             assert found is not None and found.value == [org, key]
-        listed = run_blocking(store.scan(StateEntry, (org,), now=NOW))
+        listed = run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))
         assert [one.key for one in listed] == sorted(names[:20])
         assert {one.org for one in listed} == {org}
         by_keys = run_blocking(store.get_many(StateEntry, [(org, "global", key) for key in names[:20]], now=NOW))
@@ -165,7 +166,7 @@ def test_ids_made_to_break_out_stay_inside(store: PostgresStore) -> None:
     for org in gone:
         assert run_blocking(store.apply([DeleteRange(StateEntry, (org,))], now=NOW)) == [20]
     for org in names[1::2]:
-        assert len(run_blocking(store.scan(StateEntry, (org,), now=NOW))) == 20
+        assert len(run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))) == 20
 
 
 def test_a_batch_of_two_orgs_writes_each_under_its_own(store: PostgresStore, orgs: tuple[str, str]) -> None:
@@ -208,8 +209,9 @@ def test_no_row_of_one_org_is_ever_seen_in_another(store: PostgresStore, orgs: t
 
 def test_the_harness_sees_a_store_that_mixes_orgs(postgres_url: str, orgs: tuple[str, str]) -> None:
     class Careless(PostgresStore):
-        async def scan(self, kind: Any, prefix: Any, **bounds: Any) -> Any:
-            return await super().scan(kind, (prefix[0].casefold(), *prefix[1:]), **bounds)
+        async def scan(self, scan: Any, *, now: int) -> Any:
+            org, *rest = scan.prefix
+            return await super().scan(msgspec.structs.replace(scan, prefix=(org.casefold(), *rest)), now=now)
 
     store = Careless(postgres_url, runtime=BlockingRuntime())
     run_blocking(store.open())

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.base import Append, Change, Expect, Put
@@ -28,10 +29,10 @@ class Immortal(MemoryStore):
 class Greedy(MemoryStore):
     """A limit is applied before the filter."""
 
-    async def scan(self, kind: Any, prefix: Any, *, where: Any = None, limit: Any = None, **rest: Any) -> list[Any]:
-        first = {id(row) for row in await super().scan(kind, prefix, limit=limit, **rest)}
-        found = await super().scan(kind, prefix, where=where, **rest)
-        return found[: len(first)] if where is None else found[: max(0, len(first) - 1)]
+    async def scan(self, scan: Any, *, now: int) -> list[Any]:
+        first = {id(row) for row in await super().scan(replace(scan, where=None), now=now)}
+        found = await super().scan(replace(scan, limit=None), now=now)
+        return found[: len(first)] if scan.where is None else found[: max(0, len(first) - 1)]
 
 
 class Forgetful(MemoryStore):
@@ -54,10 +55,10 @@ class Trusting(MemoryStore):
 class Inclusive(MemoryStore):
     """A page starts with the last row of the page before."""
 
-    async def scan(self, kind: Any, prefix: Any, *, after: Any = None, **rest: Any) -> list[Any]:
-        if after is not None and isinstance(after[-1], int):
-            after = (*after[:-1], after[-1] - 1)
-        return await super().scan(kind, prefix, after=after, **rest)
+    async def scan(self, scan: Any, *, now: int) -> list[Any]:
+        if scan.after is not None and isinstance(scan.after[-1], int):
+            scan = replace(scan, after=(*scan.after[:-1], scan.after[-1] - 1))
+        return await super().scan(scan, now=now)
 
 
 class Overwriting(MemoryStore):

@@ -13,7 +13,7 @@ import pytest
 from recollect.messages import Message
 from recollect.records import CheckpointStep, Job, Task, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Change, Delete, DeleteRange, Expect, Load, Put
+from recollect.stores.base import Append, Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.sqlite.connection import Connections
@@ -100,7 +100,7 @@ def test_two_processes_answer_as_the_reference_store_does(tmp_path: Path, monkey
             store = stores[at.random() < 0.1]
             assert run_blocking(outcome(store, operation)) == run_blocking(outcome(reference, operation)), operation
         for kind in KINDS:
-            look = Operation("scan", (kind, (f"org{seed}",)), {"now": NOW})
+            look = Operation("scan", (Scan(kind, (f"org{seed}",)),), {"now": NOW})
             assert run_blocking(outcome(stores[0], look)) == run_blocking(outcome(reference, look)), kind
     for store in stores:
         run_blocking(store.close())

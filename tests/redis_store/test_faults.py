@@ -12,7 +12,7 @@ from recollect.errors import NotFound, StoreError, StoreTimeout, StoreUnavailabl
 from recollect.messages import Message
 from recollect.records import StateEntry, Thread
 from recollect.runtime import BlockingRuntime, Runtime, run_blocking
-from recollect.stores.base import Increment, Put
+from recollect.stores.base import Increment, Put, Scan
 from recollect.stores.redis import RedisStore
 from recollect.testing.plugin import Run
 from recollect.testing.samples import NOW, append, entry, thread
@@ -45,7 +45,7 @@ def is_apply(request: bytes) -> bool:
 
 
 def contents(store: RedisStore, org: str) -> list[str]:
-    return [message.content for message in run_blocking(store.scan(Message, (org, "t"), now=NOW))]
+    return [message.content for message in run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))]
 
 
 class Writer(threading.Thread):
@@ -100,7 +100,7 @@ def killed_under_load(
         writer.join()
         assert writer.broken is None
     told = sorted(text for writer in writers for text in writer.acknowledged)
-    found = run_blocking(store.scan(Message, (org, "t"), now=NOW))
+    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [message.seq for message in found] == list(range(1, len(found) + 1))
     made = run_blocking(store.get(Thread, (org, "t"), now=NOW))
     assert made is not None and made.length == len(found)
@@ -142,7 +142,7 @@ def test_cut_replies_double_nothing_and_lose_nothing(proxy: Proxy, runtime: Runt
         [done] = run(send())
         assert (done.first, done.replayed) == (number + 1, True)
     assert proxy.cuts >= CUTS
-    found = run(store.scan(Message, (org, "t"), now=NOW))
+    found = run(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [message.content for message in found] == [f"m{number}" for number in range(CUTS)]
     run(store.close())
 
@@ -164,7 +164,7 @@ def test_a_cut_reply_without_a_key_is_an_unknown_outcome_and_not_repeated(
         with pytest.raises(UnknownOutcome):
             run(store.apply([change], now=NOW))
     proxy.mode = "pass"
-    assert len(run(store.scan(Message, (org, "t"), now=NOW))) == 1
+    assert len(run(store.scan(Scan(Message, (org, "t")), now=NOW))) == 1
     assert run(store.get(StateEntry, (org, "global", "k"), now=NOW)).value == 1
     assert run(store.get(StateEntry, (org, "global", "other"), now=NOW)).version == 1
     run(store.close())
@@ -251,7 +251,7 @@ def test_a_restarted_server_does_not_know_the_scripts_and_is_told_again(
     with mortal.client() as client:
         client.script_flush()
     run(store.apply([append(org, "c")], now=NOW))
-    assert [message.content for message in run(store.scan(Message, (org, "t"), now=NOW))] == ["a", "b", "c"]
+    assert [message.content for message in run(store.scan(Scan(Message, (org, "t")), now=NOW))] == ["a", "b", "c"]
     run(store.close())
 
 
@@ -266,7 +266,7 @@ def test_a_full_server_refuses_writes_clearly_and_can_still_be_emptied(runtime: 
             run(store.apply([Put(entry(org, f"k{written:04}", "x" * 50_000))], now=NOW))
     assert not isinstance(caught.value, UnknownOutcome)
     assert "xxx" not in str(caught.value)
-    assert len(run(store.scan(StateEntry, (org, "global"), now=NOW))) == written
+    assert len(run(store.scan(Scan(StateEntry, (org, "global")), now=NOW))) == written
     for number in range(written):
         assert run(store.apply([Delete(StateEntry, (org, "global", f"k{number:04}"))], now=NOW)) == [True]
     run(store.apply([Put(entry(org, "again"))], now=NOW))
@@ -302,7 +302,7 @@ def test_a_slot_on_its_way_to_another_node_is_waited_for_and_stays_whole(
     for number in range(5):
         run(store.apply([append(org, f"m{number}")], now=NOW))
     mover.join()
-    found = run(store.scan(Message, (org, "t"), now=NOW))
+    found = run(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [message.content for message in found] == ["a", "b", *(f"m{number}" for number in range(5))]
     run(store.close())
     begin_move(slot, target, source)

@@ -16,7 +16,7 @@ import redis
 from recollect import Memory, StoreError
 from recollect.records import Fact, Job, Thread
 from recollect.runtime import BlockingRuntime, Runtime, run_blocking
-from recollect.stores.base import Delete, DeleteRange, Put
+from recollect.stores.base import Delete, DeleteRange, Put, Scan
 from recollect.stores.redis import RedisStore, nodes, snapshots
 from recollect.stores.redis.keys import base_of
 from recollect.testing.plugin import Run
@@ -323,8 +323,8 @@ def test_names_of_rows_that_the_server_collected_go_with_a_range(
         for name in (b"facts:global\0telling-name\0", b"facts:global\0other-name\0", b"threads:telling-thread\0"):
             assert client.delete(base + name) == 1  # as the server does when a row's time has come
         run(store.apply([DeleteRange(Fact, (org, "global"), before=("telling-namf",), after=("p",))], now=NOW))
-        assert run(store.scan(Thread, (org, "global"), index="by_ns", now=NOW)) == []
-        assert run(store.scan(Thread, (org,), now=NOW)) == []
+        assert run(store.scan(Scan(Thread, (org, "global"), index="by_ns"), now=NOW)) == []
+        assert run(store.scan(Scan(Thread, (org,)), now=NOW)) == []
     assert "rows of facts" in run(store.verify_absent([b"other-name"], org=org)).found
     assert not [place for place in run(store.verify_absent([b"telling"], org=org)).found if "rows" in place]
     run(store.close())

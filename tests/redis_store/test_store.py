@@ -22,7 +22,7 @@ from recollect.messages import Message
 from recollect.ports import to_datetime
 from recollect.records import Entry, Fact, Job, StateEntry, Thread
 from recollect.runtime import BlockingRuntime, Runtime, run_blocking
-from recollect.stores.base import DeleteRange, Expect, Increment, Put
+from recollect.stores.base import DeleteRange, Expect, Increment, Put, Scan
 from recollect.stores.redis import DurabilityWarning, RedisStore
 from recollect.stores.redis.keys import base_of, bounds, encode_key, stamp, unstamp
 from recollect.testing.plugin import Run
@@ -129,7 +129,7 @@ def test_a_batch_sees_its_own_changes_in_order(store: RedisStore, run: Run, org:
 def test_vectors_and_other_bytes_come_back_exactly(store: RedisStore, run: Run, org: str) -> None:
     row = Entry(org=org, ns="global", kind="fact", id="x", terms="a", vector=bytes(range(256)) * 4, created_at=WHEN)
     run(store.apply([Put(row)], now=NOW))
-    [found] = run(store.scan(Entry, (org, "global"), index="by_stamp", now=NOW))
+    [found] = run(store.scan(Scan(Entry, (org, "global"), index="by_stamp"), now=NOW))
     assert found == row
 
 
@@ -216,7 +216,7 @@ def test_a_flipped_bit_is_never_served(
     with redis_server.client() as client:
         client.setbit(key, place * 8 + 3, 1 - client.getbit(key, place * 8 + 3))
     with pytest.raises(CorruptRecord):
-        run(store.scan(Message, (org, "t"), now=NOW))
+        run(store.scan(Scan(Message, (org, "t")), now=NOW))
 
 
 def test_a_newer_schema_is_refused(runtime: Runtime, run: Run) -> None:
@@ -275,12 +275,12 @@ def test_what_the_server_collected_is_gone_from_orders_and_indexes_too(
     run(store.apply([Put(thread(org, ns="user:a", expires_at=later(60)))], now=NOW))
     with redis_server.client() as client:
         client.delete(base_of(org) + b"threads:t\0")
-        assert run(store.scan(Thread, (org, "user:a"), index="by_ns", now=NOW)) == []
+        assert run(store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=NOW)) == []
         run(store.apply([Put(thread(org, ns="user:b"))], now=NOW))
-        assert run(store.scan(Thread, (org, "user:a"), index="by_ns", now=NOW)) == []
-        assert len(run(store.scan(Thread, (org,), now=NOW))) == 1
+        assert run(store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=NOW)) == []
+        assert len(run(store.scan(Scan(Thread, (org,)), now=NOW))) == 1
         client.delete(base_of(org) + b"threads:t\0")
-        assert run(store.scan(Thread, (org,), now=NOW)) == []
+        assert run(store.scan(Scan(Thread, (org,)), now=NOW)) == []
         assert client.exists(base_of(org) + b"@threads") == 0
 
 
@@ -311,27 +311,27 @@ def in_files(server: RedisServer, text: bytes) -> bool:
 
 def test_scans_longer_than_a_page_are_whole(store: RedisStore, run: Run, org: str) -> None:
     run(store.apply([Put(thread(org)), append(org, *(f"m{number}" for number in range(2500)))], now=NOW))
-    found = run(store.scan(Message, (org, "t"), now=NOW))
+    found = run(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [message.seq for message in found] == list(range(1, 2501))
-    found = run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=1700))
+    found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=1700), now=NOW))
     assert [message.seq for message in found] == list(range(2500, 800, -1))
 
 
 def test_rows_too_large_for_one_page_come_in_several(store: RedisStore, run: Run, org: str) -> None:
     for number in range(5):
         run(store.apply([Put(entry(org, f"k{number}", "x" * 3_000_000))], now=NOW))
-    found = run(store.scan(StateEntry, (org, "global"), now=NOW))
+    found = run(store.scan(Scan(StateEntry, (org, "global")), now=NOW))
     assert [item.key for item in found] == [f"k{number}" for number in range(5)]
 
 
 def test_one_unit_of_work_is_one_round_trip(store: RedisStore, run: Run, org: str) -> None:
     run(store.apply([Put(thread(org)), append(org, *"abcdef")], now=NOW))
-    run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=3))
+    run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=3), now=NOW))
     works: list[Any] = [
         lambda: store.apply(
             [append(org, "a", key="k"), Put(fact(org)), Put(job(org, queue="q"), absent=True)], now=NOW
         ),
-        lambda: store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=3),
+        lambda: store.scan(Scan(Message, (org, "t"), reverse=True, limit=3), now=NOW),
         lambda: store.get(Thread, (org, "t"), now=NOW),
         lambda: store.get_many(Fact, [(org, "global", "k"), (org, "global", "l")], now=NOW),
     ]
@@ -363,7 +363,7 @@ def test_eight_processes_on_one_thread_leave_no_gap_and_no_double(redis_server: 
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
-    found = run_blocking(store.scan(Message, (org, "t"), now=NOW))
+    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [message.seq for message in found] == list(range(1, 801))
     assert {message.content for message in found} == {f"p{n}-{number}" for n in range(8) for number in range(100)}
     for label in range(8):
@@ -390,7 +390,7 @@ def test_a_connection_is_not_carried_over_a_fork(redis_server: RedisServer, org:
         found = run_blocking(store.get(StateEntry, (org, "global", "k"), now=NOW))
         assert found is not None and found.value == "parent"
     assert os.waitpid(child, 0)[1] == 0
-    assert len(run_blocking(store.scan(StateEntry, (org, "global"), now=NOW))) == 51
+    assert len(run_blocking(store.scan(Scan(StateEntry, (org, "global")), now=NOW))) == 51
     run_blocking(store.close())
 
 
@@ -451,7 +451,7 @@ def test_a_cancelled_call_is_whole_or_absent_and_spoils_no_connection(redis_serv
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        found = [message.content for message in await store.scan(Message, (org, "t"), now=NOW)]
+        found = [message.content for message in await store.scan(Scan(Message, (org, "t")), now=NOW)]
         assert [text[1:] for text in found[::2]] == [text[1:] for text in found[1::2]]
         assert [text[0] for text in found] == ["a", "b"] * (len(found) // 2)
         await store.close()
@@ -466,7 +466,7 @@ def test_workers_of_many_orgs_take_the_oldest_job_first(store: RedisStore, run: 
     taken = [run(store.claim(queue, owner="w;%", now=NOW, lease=SECOND, limit=2)) for _ in range(4)]
     assert [[one.org[-1] for one in some] for some in taken] == [["5", "4"], ["3", "2"], ["1", "0"], []]
     assert {one.owner for some in taken for one in some} == {"w;%"}
-    mine = run(store.scan(Job, (queue,), index="ready", now=NOW))
+    mine = run(store.scan(Scan(Job, (queue,), index="ready"), now=NOW))
     assert [one.org[-1] for one in mine] == ["5", "4", "3", "2", "1", "0"]
     assert all(one.leased_until == to_datetime(NOW + SECOND) for one in mine)
 
@@ -479,7 +479,7 @@ def test_redis_and_valkey_both_do(product: str, runtime: Runtime, run: Run, org:
     run(store.apply([Put(thread(org)), append(org, "a", key="k"), Increment(entry(org, value=2**60))], now=NOW))
     assert run(store.apply([append(org, "a", key="k")], now=NOW))[0].replayed
     assert run(store.apply([Increment(entry(org, value=2**60))], now=NOW)) == [2**61]
-    assert len(run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=5))) == 1
+    assert len(run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))) == 1
     assert run(store.purge(now=int(time.time() * SECOND))) == {}
     run(store.close())
     server.stop()

@@ -10,7 +10,7 @@ from recollect.errors import RecollectError
 from recollect.messages import Message
 from recollect.records import Fact, StateEntry, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Append, Delete, DeleteRange, Increment, Put, Store
+from recollect.stores.base import Append, Delete, DeleteRange, Increment, Put, Scan, Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.redis import RedisStore
 from recollect.testing.samples import ADVERSARIAL, NOW, WHEN, entry, fact, message, thread
@@ -35,8 +35,8 @@ def work(store: Store, orgs: list[str], seed: int, count: int) -> int:
                 seen += 1
     for org in orgs:
         for kind in (Fact, StateEntry, Thread, Message):
-            rows: Any = run_blocking(store.scan(kind, (org,), now=NOW))  # type: ignore[type-var]
-            assert rows == run_blocking(own[org].scan(kind, (org,), now=NOW))  # type: ignore[type-var]
+            rows: Any = run_blocking(store.scan(Scan(kind, (org,)), now=NOW))  # type: ignore[type-var]
+            assert rows == run_blocking(own[org].scan(Scan(kind, (org,)), now=NOW))  # type: ignore[type-var]
     return seen
 
 
@@ -48,11 +48,11 @@ def _operation(rng: random.Random, org: str, name: str, other: str, value: str) 
         lambda s: s.apply([Increment(entry(org, name, ns="count"))], now=NOW),
         lambda s: s.get(Fact, (org, other, name), now=NOW),
         lambda s: s.get_many(StateEntry, [(org, other, name), (org, name, other)], now=NOW),
-        lambda s: s.scan(Fact, (org, other), now=NOW),
-        lambda s: s.scan(StateEntry, (org,), now=NOW, limit=5),
-        lambda s: s.scan(StateEntry, (org, other), now=NOW, starts=name),
-        lambda s: s.scan(Thread, (org, other), now=NOW, index="by_ns"),
-        lambda s: s.scan(Message, (org, name), now=NOW, reverse=True, limit=3),
+        lambda s: s.scan(Scan(Fact, (org, other)), now=NOW),
+        lambda s: s.scan(Scan(StateEntry, (org,), limit=5), now=NOW),
+        lambda s: s.scan(Scan(StateEntry, (org, other), starts=name), now=NOW),
+        lambda s: s.scan(Scan(Thread, (org, other), index="by_ns"), now=NOW),
+        lambda s: s.scan(Scan(Message, (org, name), reverse=True, limit=3), now=NOW),
         lambda s: s.apply([Delete(Fact, (org, other, name))], now=NOW),
         lambda s: s.apply([DeleteRange(StateEntry, (org, other))], now=NOW),
     ]

@@ -17,7 +17,19 @@ from recollect.messages import Message
 from recollect.records import CachedEntity, Record, StateEntry, Thread, WorkingDocument
 from recollect.runtime import BlockingRuntime, Runtime, run_blocking
 from recollect.stores import hotcopies
-from recollect.stores.base import Change, Claims, Delete, DeleteRange, Diagnoses, Expect, Increment, Put, Scrubs, Store
+from recollect.stores.base import (
+    Change,
+    Claims,
+    Delete,
+    DeleteRange,
+    Diagnoses,
+    Expect,
+    Increment,
+    Put,
+    Scan,
+    Scrubs,
+    Store,
+)
 from recollect.stores.hotplans import WINDOW
 from recollect.stores.memory import MemoryStore
 from recollect.stores.redis import RedisStore
@@ -43,9 +55,9 @@ class Counted(MemoryStore):
         self.reads += 1
         return await super().get_many(kind, keys, now=now)
 
-    async def scan(self, kind: Any, prefix: Any, **more: Any) -> Any:
+    async def scan(self, scan: Any, *, now: int) -> Any:
         self.reads += 1
-        return await super().scan(kind, prefix, **more)
+        return await super().scan(scan, now=now)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         if self.before_apply is not None:
@@ -125,11 +137,11 @@ def test_live_history_is_read_from_the_hot_store_while_the_thread_grows(
     store: TieredStore, durable: Counted, run: Run, org: str
 ) -> None:
     run(store.apply([Put(thread(org)), append(org, "m1", "m2")], now=NOW))
-    run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=3))
+    run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=3), now=NOW))
     durable.reads = 0
     for number in range(3, 30):
         run(store.apply([append(org, f"m{number}")], now=NOW))
-        found = run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=5))
+        found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
         assert [message.content for message in found] == [f"m{n}" for n in range(number, max(0, number - 5), -1)]
     assert durable.reads == 0
 
@@ -138,12 +150,12 @@ def test_history_longer_than_the_window_comes_whole_from_the_durable_store(
     store: TieredStore, durable: Counted, run: Run, org: str
 ) -> None:
     run(store.apply([Put(thread(org)), append(org, "first")], now=NOW))
-    run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=5))
+    run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
     for start in range(0, WINDOW + 50, 50):
         run(store.apply([append(org, *(f"m{start + n}" for n in range(50)))], now=NOW))
-    newest = run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=WINDOW))
+    newest = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW), now=NOW))
     assert [message.seq for message in newest] == list(range(WINDOW + 51, 51, -1))
-    found = run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=WINDOW + 60))
+    found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=WINDOW + 60), now=NOW))
     assert len(found) == WINDOW + 51
 
 
@@ -151,11 +163,11 @@ def test_deleted_messages_leave_the_window_and_the_hot_store(
     store: TieredStore, run: Run, org: str, hot_server: RedisServer
 ) -> None:
     run(store.apply([Put(thread(org)), append(org, "keep", "a hidden word", "last")], now=NOW))
-    run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=5))
+    run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
     assert in_redis(hot_server, b"a hidden word")
     run(store.apply([Delete(Message, (org, "t", 2))], now=NOW))
     assert not in_redis(hot_server, b"a hidden word")
-    found = run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=5))
+    found = run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))
     assert [message.content for message in found] == ["last", "keep"]
 
 
@@ -307,7 +319,7 @@ def test_a_hot_store_that_dies_costs_nothing_but_time_and_comes_back(
     server.restart()
     for _ in range(2):
         assert run(store.get(StateEntry, (org, *K), now=NOW)).value == "two"
-        assert len(run(store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=5))) == 2
+        assert len(run(store.scan(Scan(Message, (org, "t"), reverse=True, limit=5), now=NOW))) == 2
     durable.reads = 0
     assert run(store.get(StateEntry, (org, *K), now=NOW)).value == "two"
     assert durable.reads == 0
@@ -411,7 +423,7 @@ def test_copies_of_keys_that_are_never_seen_again_do_not_pile_up(
         run(store.apply([Put(entry(org, f"k{number}"))], now=NOW + number * SECOND))
     with hot_server.client() as client:
         assert client.zcard(base_of(org) + b"@state") < 200
-    assert len(run(store.scan(StateEntry, (org, "global"), now=NOW))) == 400
+    assert len(run(store.scan(Scan(StateEntry, (org, "global")), now=NOW))) == 400
 
 
 def test_powers_of_the_durable_store_show_through(store: TieredStore, run: Run, org: str) -> None:
@@ -471,7 +483,7 @@ async def outcome(work: Any, store: Store) -> Any:
 def everything(store: Store, org: str) -> list[Any]:
     """All rows of an org that a hot store may hold copies of."""
     kinds: tuple[Any, ...] = (StateEntry, Thread, Message, WorkingDocument)
-    rows = [row for kind in kinds for row in run_blocking(store.scan(kind, (org,), now=NOW))]
+    rows = [row for kind in kinds for row in run_blocking(store.scan(Scan(kind, (org,)), now=NOW))]
     return [(row, run_blocking(store.get(type(row), row.row_key, now=NOW))) for row in rows]
 
 
@@ -482,7 +494,7 @@ def random_operation(rng: random.Random) -> Any:
     if kind == 0:
         return lambda o: lambda s: s.get(StateEntry, (o, "global", key), now=now)
     if kind == 1:
-        return lambda o: lambda s: s.scan(Message, (o, "t"), now=now, reverse=True, limit=4)
+        return lambda o: lambda s: s.scan(Scan(Message, (o, "t"), reverse=True, limit=4), now=now)
     if kind == 2:
         value, ends = rng.randrange(100), rng.choice([None, later(30), later(60)])
         return lambda o: lambda s: s.apply([Put(entry(o, key, value, expires_at=ends))], now=now)

@@ -16,7 +16,7 @@ from ..ports import Clock, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Key, Record
 from ..runtime import Runtime
 from ..scope import Scope
-from ..stores.base import Append, Appended, Change, Delete, Put, Store, Stored
+from ..stores.base import Append, Appended, Change, Delete, Put, Scan, Store, Stored
 from .events import Events
 from .locks import KeyedLocks
 
@@ -231,7 +231,7 @@ class Core:
         """Live rows of this org under a key prefix."""
         if not self.shared._opened:
             await self.shared.open()
-        return await self.store.scan(kind, (self.org, *prefix), now=self.now(), **bounds)
+        return await self.store.scan(Scan(kind, (self.org, *prefix), **bounds), now=self.now())
 
     async def apply(self, *changes: Change) -> list[Any]:
         """Commit the changes together, or collect them when this is a batch."""

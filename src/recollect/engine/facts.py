@@ -15,7 +15,7 @@ from ..filters import Where, parse_filter
 from ..ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ..records import Entry, Fact, FactVersion, Job, Link, Tombstone
 from ..scope import Ns
-from ..stores.base import Change, Delete, Expect, Load, Put
+from ..stores.base import Change, Delete, Expect, Load, Put, Scan
 from ..values import Json, check_name, check_text, encode_json, fingerprint_json
 from .audit import audit
 from .core import RETRIES, Core
@@ -166,7 +166,7 @@ class Facts:
         await core.shared.open()
         after: Any = None
         # now=0 shows expired rows too: a collector works for all orgs at once, this for the handle's own.
-        while page := await core.store.scan(Fact, (core.org,), now=0, after=after, limit=PAGE):
+        while page := await core.store.scan(Scan(Fact, (core.org,), after=after, limit=PAGE), now=0):
             now = core.now()
             dead = [fact for fact in page if fact.expires_at is not None and to_micros(fact.expires_at) <= now]
             mine = [fact for fact in dead if core.scope.may_touch(fact.ns)]
@@ -279,7 +279,7 @@ class Facts:
             return current
         # now=0 shows expired versions too: which one held is decided first, whether it may be shown after.
         await core.shared.open()
-        past = await core.store.scan(FactVersion, (core.org, ns, key), now=0, reverse=True)
+        past = await core.store.scan(Scan(FactVersion, (core.org, ns, key), reverse=True), now=0)
         for version in past:
             if to_micros(version.updated_at) <= micros:
                 gone = version.expires_at is not None and to_micros(version.expires_at) <= core.now()

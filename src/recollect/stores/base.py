@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -76,6 +76,30 @@ class Expect(msgspec.Struct, frozen=True):
     version: int
 
 
+class Scan(msgspec.Struct, Generic[R], frozen=True):
+    """Asks for rows whose key (or index) starts with `prefix`, in the order of the key (or index)."""
+
+    kind: type[R]
+    prefix: Key = ()
+    index: str | None = None
+    """The index to follow; None is the key."""
+    after: Key | None = None
+    """Only rows beyond this, exclusive: compared with the columns right after the prefix, as many as it has."""
+    before: Key | None = None
+    """Only rows short of this, in the same way."""
+    starts: str | None = None
+    """Only rows whose first column after the prefix, a text, starts so."""
+    reverse: bool = False
+    limit: int | None = None
+    """At most so many rows that pass `where`."""
+    where: Filter | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it goes by."""
+        return self.kind.table.key if self.index is None else self.kind.table.indexes[self.index]
+
+
 Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
 
 
@@ -117,25 +141,8 @@ class Store(Protocol):
         """The live rows under several keys, in their order."""
         ...
 
-    async def scan(
-        self,
-        kind: type[R],
-        prefix: Key,
-        *,
-        now: int,
-        index: str | None = None,
-        after: Key | None = None,
-        before: Key | None = None,
-        starts: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        where: Filter | None = None,
-    ) -> list[R]:
-        """Live rows whose key (or index) starts with `prefix`, in key order.
-
-        `after` and `before` are exclusive bounds on the columns right after the prefix, compared on as many columns as
-        they have. `starts` keeps rows whose next column, a text, starts so. `limit` counts rows that pass `where`.
-        """
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
+        """The live rows that a scan asks for, in its order."""
         ...
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:

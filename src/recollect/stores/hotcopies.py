@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ..errors import Conflict, StoreError, UsageError
 from ..ports import to_datetime
 from ..records import Key, StateEntry
-from .base import Change, DeleteRange, Expect, Load, Put, Store
+from .base import Change, DeleteRange, Expect, Load, Put, Scan, Store
 
 T = TypeVar("T")
 FIRST_PAUSE = 0.1
@@ -133,7 +133,7 @@ class HotSide:
 
     async def scan(self, org: str, partition: str, limit: int, now: int) -> tuple[int, list[StateEntry]]:
         """The generation of an org, and the copies of a partition, last first."""
-        read = lambda: self.store.scan(StateEntry, (org, partition), now=now, reverse=True, limit=limit)  # noqa: E731  # a thunk for `_trusted`
+        read = lambda: self.store.scan(Scan(StateEntry, (org, partition), reverse=True, limit=limit), now=now)  # noqa: E731  # a thunk for `_trusted`
         return await self.guarded(lambda: self._trusted(org, read))
 
     async def fill(

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..errors import Conflict, InvalidValue, NotFound
-from ..filters import Filter, document_of, matches
+from ..filters import document_of, matches
 from ..messages import Message
 from ..ports import to_datetime, to_micros
 from ..records import Job, Key, Receipt, Record, StateEntry, Thread
@@ -31,6 +31,7 @@ from .base import (
     Load,
     Put,
     R,
+    Scan,
     Stored,
     live,
 )
@@ -66,32 +67,19 @@ class MemoryStore:
         """The live rows under several keys, in their order."""
         return [await self.get(kind, key, now=now) for key in keys]
 
-    async def scan(
-        self,
-        kind: type[R],
-        prefix: Key,
-        *,
-        now: int,
-        index: str | None = None,
-        after: Key | None = None,
-        before: Key | None = None,
-        starts: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        where: Filter | None = None,
-    ) -> list[R]:
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows in key (or index) order within the bounds."""
         out: list[R] = []
         with self._lock:
-            rows = self._rows(kind)
-            for key in rows.keys_between(index, prefix, after, before, starts, reverse):
-                if limit is not None and len(out) >= limit:
+            rows = self._rows(scan.kind)
+            for key in rows.keys_between(scan):
+                if scan.limit is not None and len(out) >= scan.limit:
                     break
                 row = rows.live_row(key, now)
                 if row is None:
                     continue
-                record = _record(kind, row)
-                if where is None or matches(where, document_of(record)):
+                record = _record(scan.kind, row)
+                if scan.where is None or matches(scan.where, document_of(record)):
                     out.append(record)
         return out
 
@@ -179,7 +167,7 @@ class MemoryStore:
             return self._write(self._rows(change.kind), change.key, None, undo) is not None
         if isinstance(change, DeleteRange):
             rows = self._rows(change.kind)
-            doomed = list(rows.keys_between(None, change.prefix, change.after, change.before, None, False))
+            doomed = list(rows.keys_between(Scan(change.kind, change.prefix, after=change.after, before=change.before)))
             for key in doomed:
                 self._write(rows, key, None, undo)
             return len(doomed)
@@ -215,7 +203,7 @@ class MemoryStore:
         if not kind.table.history:
             return 0
         history = self._named(kind.table.history, kind)
-        return next((int(past[-1]) for past in history.keys_between(None, key, None, None, None, True)), 0)
+        return next((int(past[-1]) for past in history.keys_between(Scan(kind, key, reverse=True))), 0)
 
     def _append(self, change: Append, now: int, undo: Undo) -> Appended:
         threads, key = self._rows(Thread), (change.org, change.thread)
@@ -356,10 +344,8 @@ class _Rows:
             self.by_key[key] = row
         return old
 
-    def keys_between(
-        self, index: str | None, prefix: Key, after: Key | None, before: Key | None, starts: str | None, reverse: bool
-    ) -> Iterator[Key]:
-        return self._orders[index].between(prefix, after, before, starts, reverse)
+    def keys_between(self, scan: Scan[Any]) -> Iterator[Key]:
+        return self._orders[scan.index].between(scan)
 
     def expired(self, now: int, limit: int) -> list[Key]:
         return [key for key, row in self.by_key.items() if not live(row.get("expires_at"), now)][:limit]
@@ -399,22 +385,17 @@ class _Order:
             del self._parts[part]
             del self._names[bisect_left(self._names, part)]
 
-    def between(
-        self, prefix: Key, after: Key | None, before: Key | None, starts: str | None, reverse: bool
-    ) -> Iterator[Key]:
-        width = len(self._columns) - 1
-        if len(prefix) == width and (after is None or len(after) == 1) and (before is None or len(before) == 1):
-            found = self._within(prefix, after, before, starts, reverse)
-        else:
-            found = self._across(prefix, after, before, starts, reverse)
+    def between(self, scan: Scan[Any]) -> Iterator[Key]:
+        one = all(bound is None or len(bound) == 1 for bound in (scan.after, scan.before))
+        within = len(scan.prefix) == len(self._columns) - 1 and one
+        found = self._within(scan) if within else self._across(scan)
         return (self._row_key[ordered] for ordered in found)
 
-    def _within(
-        self, part: Key, after: Key | None, before: Key | None, starts: str | None, reverse: bool
-    ) -> Iterator[Key]:
+    def _within(self, scan: Scan[Any]) -> Iterator[Key]:
+        part, starts, reverse = scan.prefix, scan.starts, scan.reverse
         items = self._parts.get(part, [])
-        low = 0 if after is None else bisect_right(items, after[0])
-        high = len(items) if before is None else bisect_left(items, before[0])
+        low = 0 if scan.after is None else bisect_right(items, scan.after[0])
+        high = len(items) if scan.before is None else bisect_left(items, scan.before[0])
         if starts:
             low = max(low, bisect_left(items, starts))
         span = range(high - 1, low - 1, -1) if reverse else range(low, high)
@@ -425,9 +406,8 @@ class _Order:
                 break
             yield (*part, items[i])
 
-    def _across(
-        self, prefix: Key, after: Key | None, before: Key | None, starts: str | None, reverse: bool
-    ) -> Iterator[Key]:
+    def _across(self, scan: Scan[Any]) -> Iterator[Key]:
+        prefix, after, before, reverse = scan.prefix, scan.after, scan.before, scan.reverse
         n = len(prefix)
         names = [name for name in self._names if name[:n] == prefix[: len(name)]]
         for name in reversed(names) if reverse else names:
@@ -440,6 +420,6 @@ class _Order:
                     continue
                 if before is not None and not rest[: len(before)] < before:
                     continue
-                if starts and not str(rest[0]).startswith(starts):
+                if scan.starts and not str(rest[0]).startswith(scan.starts):
                     continue
                 yield ordered

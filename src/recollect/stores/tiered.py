@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import RecollectError, StoreError, UnknownOutcome, Unsupported
-from ..filters import Filter
 from ..ids import new_id
 from ..messages import Message
 from ..ports import to_datetime
@@ -24,6 +23,7 @@ from .base import (
     Diagnoses,
     Put,
     R,
+    Scan,
     Scrubs,
     Store,
     Verifies,
@@ -112,29 +112,13 @@ class TieredStore:
             await self._fill(org, generation, fills, now)
         return found
 
-    async def scan(
-        self,
-        kind: type[R],
-        prefix: Key,
-        *,
-        now: int,
-        index: str | None = None,
-        after: Key | None = None,
-        before: Key | None = None,
-        starts: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        where: Filter | None = None,
-    ) -> list[R]:
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows within the bounds; the newest messages of a thread come from the hot store."""
-        plain = index is None and after is None and before is None and starts is None and where is None
-        newest = kind is Message and plain and reverse and len(prefix) == 2
-        if newest and limit is not None and 0 < limit <= WINDOW:
-            return await self._newest(str(prefix[0]), str(prefix[1]), limit, now)  # type: ignore[return-value]
-        return await self.durable.scan(
-            kind, prefix, now=now, index=index, after=after, before=before, starts=starts, reverse=reverse, limit=limit,
-            where=where,
-        )  # fmt: skip
+        if scan.kind is Message and len(scan.prefix) == 2 and 0 < (scan.limit or 0) <= WINDOW:
+            org, thread = scan.prefix
+            if scan == Scan(scan.kind, scan.prefix, reverse=True, limit=scan.limit):
+                return await self._newest(str(org), str(thread), scan.limit or 0, now)  # type: ignore[return-value]
+        return await self.durable.scan(scan, now=now)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Mark the copies, change the durable store, then put the new values in their place."""
@@ -230,12 +214,12 @@ class TieredStore:
         try:
             generation, copies = await self._hot.scan(org, partition, limit + 2, now)
         except HotDown:
-            return await self.durable.scan(Message, (org, thread), now=now, reverse=True, limit=limit)
+            return await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=limit), now=now)
         found = window(copies, limit, now)
         if found is not None:
             return found
         head = Copy(copies[0] if copies and copies[0].key == NEWEST else None, now)
-        rows = await self.durable.scan(Message, (org, thread), now=now, reverse=True, limit=WINDOW)
+        rows = await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=WINDOW), now=now)
         if head.fillable:
             await self._fill_window(org, generation, partition, head, rows, now)
         return rows[:limit]

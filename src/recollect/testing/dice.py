@@ -27,7 +27,7 @@ from ..records import (
     Thread,
     WorkingDocument,
 )
-from ..stores.base import Append, Change, Delete, DeleteRange, Expect, Increment, Load, Put
+from ..stores.base import Append, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Scan
 from ..values import INT_MAX
 from .samples import NOW, SECOND, WHEN, entry, fact, job, later, message, thread
 
@@ -147,19 +147,18 @@ class Dice:
         options: dict[str, Any] = self._one(({}, {"after": (bound,)}, {"before": (bound,)})) | self._sight()
         if self._random.random() < 0.3:
             options["where"] = parse_filter(self._one(FILTERS))
-        return Operation("scan", (kind, prefix), options)
+        return _scanning(kind, prefix, options)
 
     def _starting(self) -> Operation:
         starts = self._one(("", "a", "a:", "e", "1", "\U00010000"))
-        return Operation(
-            "scan", (self._one((StateEntry, Fact)), (self._org, self._space())), {"starts": starts} | self._sight()
-        )
+        kind = self._one((StateEntry, Fact))
+        return _scanning(kind, (self._org, self._space()), {"starts": starts} | self._sight())
 
     def _indexed(self) -> Operation:
         kind, index, prefix = self._one(
             ((Thread, "by_ns", (self._space(),)), (Thread, "by_ns", ()), (AuditEvent, "by_subject", (self._key(),)))
         )
-        return Operation("scan", (kind, (self._org, *prefix)), {"index": index} | self._sight())
+        return _scanning(kind, (self._org, *prefix), {"index": index} | self._sight())
 
     def _sight(self) -> dict[str, Any]:
         return {"now": self._one(TIMES), "reverse": self._one((False, True)), "limit": self._one((None, None, 0, 1, 2))}
@@ -261,3 +260,8 @@ def _each_key_once(changes: list[Change]) -> list[Change]:
             used.add((change.thread, change.key))
         kept.append(change)
     return kept
+
+
+def _scanning(kind: type[Record], prefix: Key, options: dict[str, Any]) -> Operation:
+    bounds = {name: value for name, value in options.items() if name != "now"}
+    return Operation("scan", (Scan(kind, prefix, **bounds),), {"now": options["now"]})

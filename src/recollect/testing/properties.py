@@ -18,7 +18,7 @@ import msgspec
 
 from ..errors import Conflict, RecollectError
 from ..runtime import Runtime, run_blocking
-from ..stores.base import DeleteRange, Store
+from ..stores.base import DeleteRange, Scan, Store
 from ..stores.codec import kinds
 from ..stores.memory import MemoryStore
 from ..values import encode_json
@@ -68,7 +68,7 @@ def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept
         if expected != answered:
             return f"{operation}\n  reference: {expected}\n  this store: {answered}"
     for kind in KINDS:
-        look = Operation("scan", (kind, (org,)), {"now": NOW})
+        look = Operation("scan", (Scan(kind, (org,)),), {"now": NOW})
         if run_blocking(outcome(reference, look)) != run(outcome(store, look)):
             return f"rows of {kind.table.name} after all operations"
     return None

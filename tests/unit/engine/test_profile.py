@@ -1,5 +1,7 @@
 """A profile is facts, preferences and learnings of one user."""
 
+from typing import Any
+
 import pytest
 
 from recollect.engine.core import Core
@@ -7,6 +9,7 @@ from recollect.engine.facts import Facts
 from recollect.engine.learnings import Learnings
 from recollect.engine.profile import Profile
 from recollect.errors import UsageError
+from recollect.stores.base import Scan
 
 
 async def test_a_profile_has_all_that_is_known_of_one_user(core: Core, ada: Core) -> None:
@@ -28,9 +31,9 @@ async def test_a_profile_is_read_in_two_range_reads(core: Core, monkeypatch: pyt
     reads: list[str] = []
     scan = core.store.scan
 
-    async def counted(kind, *args, **more):  # type: ignore[no-untyped-def]
-        reads.append(kind.__name__)
-        return await scan(kind, *args, **more)
+    async def counted(asked: Scan[Any], *, now: int) -> list[Any]:
+        reads.append(asked.kind.__name__)
+        return await scan(asked, now=now)
 
     monkeypatch.setattr(core.store, "scan", counted)
     await Profile(core).get("ada")

@@ -42,7 +42,7 @@ from ...records import (
     Tombstone,
     WorkingDocument,
 )
-from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put
+from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ..core import Core, R
 from ..documents import removal
 from ..facts import Facts, index_job
@@ -531,7 +531,7 @@ class Eraser:
 
     async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
         """Rows of this org, those too that have expired and that no collector has removed yet."""
-        return await self._core.store.scan(kind, (self._org, *prefix), now=0, **bounds)
+        return await self._core.store.scan(Scan(kind, (self._org, *prefix), **bounds), now=0)
 
     async def _get(self, kind: type[R], *key: str | int) -> R | None:
         return await self._core.store.get(kind, (self._org, *key), now=0)

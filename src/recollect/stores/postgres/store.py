@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from ...filters import Filter, document_of, matches
-from ...records import Entry, Job, Key, Record
+from ...filters import document_of, matches
+from ...records import Entry, Job, Key
 from ...runtime import Runtime
-from ..base import Absence, Change, R
+from ..base import Absence, Change, R, Scan
 from ..codec import codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
@@ -105,31 +106,16 @@ class PostgresStore:
                 found[places[n - 1]] = record
         return found
 
-    async def scan(
-        self,
-        kind: type[R],
-        prefix: Key,
-        *,
-        now: int,
-        index: str | None = None,
-        after: Key | None = None,
-        before: Key | None = None,
-        starts: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        where: Filter | None = None,
-    ) -> list[R]:
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows in key (or index) order within the bounds."""
-        if limit is not None and limit <= 0:
+        if scan.limit is not None and scan.limit <= 0:
             return []
-        order = sql.order_of(kind, index)
-        bounds = _Bounds(kind, index, prefix, after, before, starts, reverse, now)
-        if order[0] == "org" and prefix:
-            return await self._scan_org(str(prefix[0]), bounds, limit, where)
+        if scan.columns[0] == "org" and scan.prefix:
+            return await self._scan_org(str(scan.prefix[0]), scan, now)
         # Across orgs, and one after the other: no statement ever sees the rows of two.
-        found = [await self._scan_org(org, bounds, limit, where) for org in await self.orgs()]
-        merged = heapq.merge(*found, key=_order_key(order), reverse=reverse)
-        return list(merged)[:limit]
+        found = [await self._scan_org(org, scan, now) for org in await self.orgs()]
+        merged = heapq.merge(*found, key=_order_key(scan.columns), reverse=scan.reverse)
+        return list(merged)[: scan.limit]
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none, in one transaction and one round trip."""
@@ -214,70 +200,49 @@ class PostgresStore:
 
         return await diagnose(self._session, deep, self.orgs)
 
-    async def _scan_org(self, org: str, bounds: _Bounds, limit: int | None, where: Filter | None) -> list[Any]:
-        if where is None:
-            return await self._page(org, bounds, limit)
-        found: list[Any] = []
-        size = _PAGE
+    async def _scan_org(self, org: str, scan: Scan[R], now: int) -> list[R]:
+        if scan.where is None:
+            return await self._page(org, scan, now)
+        found: list[R] = []
+        page = replace(scan, where=None, limit=_PAGE)
         while True:
-            page = await self._page(org, bounds, size)
-            for record in page:
-                if matches(where, document_of(record)):
+            rows = await self._page(org, page, now)
+            for record in rows:
+                if matches(scan.where, document_of(record)):
                     found.append(record)
-                    if len(found) == limit:
+                    if len(found) == scan.limit:
                         return found
-            if len(page) < size:
+            if len(rows) < (page.limit or 0):
                 return found
-            bounds = bounds.beyond(page[-1])
-            size = min(size * 2, 4096)
+            page = replace(_beyond(page, rows[-1]), limit=min((page.limit or 0) * 2, 4096))
 
-    async def _page(self, org: str, bounds: _Bounds, limit: int | None) -> list[Any]:
-        rows = (await self._session.read(org, bounds.step(limit))).rows()
-        return await self._reader.records(bounds.kind, rows)
+    async def _page(self, org: str, scan: Scan[R], now: int) -> list[R]:
+        rows = (await self._session.read(org, _scan_step(scan, now))).rows()
+        return await self._reader.records(scan.kind, rows)
 
 
-class _Bounds:
-    """What a scan asks for, and how it goes on after a page."""
+def _scan_step(scan: Scan[R], now: int) -> Step:
+    """The statement of one page."""
+    after, before = scan.after or (), scan.before or ()
+    ends: tuple[str, ...] = ()
+    if scan.starts:
+        top = sql.successor(scan.starts)
+        ends = (scan.starts,) if top is None else (scan.starts, top)
+    widths = (len(scan.prefix), len(after), len(before), len(ends))
+    shape = sql.Shape(scan.index, *widths, scan.reverse, scan.limit is not None)
+    values: list[Any] = [*scan.prefix, *after, *before, *ends]
+    if "expires_at" in codec(scan.kind).place:
+        values.append(now)
+    if scan.limit is not None:
+        values.append(scan.limit)
+    return Step(sql.scan_sql(scan.kind, shape), [cell(value) for value in values])
 
-    def __init__(
-        self,
-        kind: type[Any],
-        index: str | None,
-        prefix: Key,
-        after: Key | None,
-        before: Key | None,
-        starts: str | None,
-        reverse: bool,
-        now: int,
-    ) -> None:
-        self.kind: type[Record] = kind
-        self._index, self._prefix, self._after, self._before = index, prefix, after, before
-        self._starts, self._reverse, self._now = starts, reverse, now
 
-    def step(self, limit: int | None) -> Step:
-        """The statement of one page."""
-        after, before = self._after or (), self._before or ()
-        ends: tuple[str, ...] = ()
-        if self._starts:
-            top = sql.successor(self._starts)
-            ends = (self._starts,) if top is None else (self._starts, top)
-        widths = (len(self._prefix), len(after), len(before), len(ends))
-        shape = sql.Shape(self._index, *widths, self._reverse, limit is not None)
-        values: list[Any] = [*self._prefix, *after, *before, *ends]
-        if "expires_at" in codec(self.kind).place:
-            values.append(self._now)
-        if limit is not None:
-            values.append(limit)
-        return Step(sql.scan_sql(self.kind, shape), [cell(value) for value in values])
-
-    def beyond(self, record: Record) -> _Bounds:
-        """The same bounds, after this record."""
-        order = sql.order_of(self.kind, self._index)
-        row = codec(self.kind).encode(record)
-        place = codec(self.kind).place
-        last = tuple(row[place[name]] for name in order[len(self._prefix) :])
-        after, before = (self._after, last) if self._reverse else (last, self._before)
-        return _Bounds(self.kind, self._index, self._prefix, after, before, self._starts, self._reverse, self._now)
+def _beyond(scan: Scan[R], record: R) -> Scan[R]:
+    """The same scan, from after this record on."""
+    row, place = codec(scan.kind).encode(record), codec(scan.kind).place
+    last = tuple(row[place[name]] for name in scan.columns[len(scan.prefix) :])
+    return replace(scan, before=last) if scan.reverse else replace(scan, after=last)
 
 
 def _order_key(order: tuple[str, ...]) -> Any:

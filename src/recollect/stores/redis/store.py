@@ -8,11 +8,13 @@ from functools import cache
 from hashlib import sha1
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import SchemaError, StoreError, StoreUnavailable, UnknownOutcome, UsageError
-from ...filters import Filter, document_of, matches
-from ...records import Job, Key, Record
+from ...filters import document_of, matches
+from ...records import Job, Key
 from ...runtime import Runtime
-from ..base import Absence, Append, Change, R
+from ..base import Absence, Append, Change, R, Scan
 from ..codec import codec, kinds
 from ..migrations import refuse_newer
 from . import batches, checks, upkeep
@@ -127,38 +129,20 @@ class RedisStore:
                     out[number] = None if raw is None else kept.decode(raw, now)
         return out
 
-    async def scan(
-        self,
-        kind: type[R],
-        prefix: Key,
-        *,
-        now: int,
-        index: str | None = None,
-        after: Key | None = None,
-        before: Key | None = None,
-        starts: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        where: Filter | None = None,
-    ) -> list[R]:
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows in key (or index) order within the bounds; one page, one round trip."""
-        kept = layout(kind)
-        columns = kind.table.key if index is None else kind.table.indexes[index]
-        number = 0 if index is None else kept.index_numbers[index]
-        if columns[0] == "org" and prefix:
-            low, high = bounds(prefix[1:], after, before, starts)
-            if number and kept.late:
-                await self._bring_in(str(prefix[0]), kept)
-            return await self._range(kept, str(prefix[0]), number, low, high, reverse, limit, where, now)
+        kept = layout(scan.kind)
+        number = 0 if scan.index is None else kept.index_numbers[scan.index]
+        if scan.columns[0] == "org" and scan.prefix:
+            low, high = bounds(scan.prefix[1:], scan.after, scan.before, scan.starts)
+            return await self._range(kept, str(scan.prefix[0]), number, low, high, scan, now)
         # Without an org in front every org is asked, and their rows are put in one order.
         found: list[R] = []
-        per_org = columns[0] == "org"
-        low, high = bounds(prefix, None if per_org else after, None if per_org else before, None if per_org else starts)
+        whole = bounds(scan.prefix, None, None, None)
+        low, high = whole if scan.columns[0] == "org" else bounds(scan.prefix, scan.after, scan.before, scan.starts)
         for org in await self.orgs():
-            if number and kept.late:
-                await self._bring_in(org, kept)
-            found += await self._range(kept, org, number, low, high, reverse, None, where, now)
-        return _merged(kind, columns, found, (prefix, after, before, starts), reverse, limit)
+            found += await self._range(kept, org, number, low, high, replace(scan, limit=None), now)
+        return _merged(scan, found)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none, in one script."""
@@ -241,11 +225,13 @@ class RedisStore:
     # -- parts of the above
 
     async def _range(
-        self, kept: Layout, org: str, index: int, low: bytes, high: bytes, reverse: bool, limit: int | None,
-        where: Filter | None, now: int,
-    ) -> list[Any]:  # fmt: skip
-        out: list[Any] = []
-        base = self._base(org)
+        self, kept: Layout, org: str, index: int, low: bytes, high: bytes, scan: Scan[R], now: int
+    ) -> list[R]:
+        """The rows of an org between two members of an order; `index` 0 is that of the key."""
+        if index and kept.late:
+            await self._bring_in(org, kept)
+        out: list[R] = []
+        base, limit, where, reverse = self._base(org), scan.limit, scan.where, scan.reverse
         while low < high and (limit is None or len(out) < limit):
             rows = PAGE_ROWS if limit is None else min(PAGE_ROWS, limit - len(out))
             if where is not None:
@@ -399,22 +385,16 @@ def _ending_tables() -> dict[bytes, tuple[Any, ...]]:
     return {layout(kind).spec[0]: layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
 
 
-def _merged(
-    kind: type[Record],
-    columns: tuple[str, ...],
-    found: Iterable[Any],
-    wanted: tuple[Key, Key | None, Key | None, str | None],
-    reverse: bool,
-    limit: int | None,
-) -> list[Any]:
-    """Rows of several orgs in the one order of `columns`, within the bounds."""
-    low, high = bounds(*wanted)
-    places = [codec(kind).place[name] for name in columns]
+def _merged(scan: Scan[R], found: Iterable[R]) -> list[R]:
+    """Rows of several orgs in the one order of the scan, within its bounds."""
+    low, high = bounds(scan.prefix, scan.after, scan.before, scan.starts)
+    places = [codec(scan.kind).place[name] for name in scan.columns]
 
-    def rank(record: Any) -> bytes:
-        row = codec(kind).encode(record)
+    def rank(record: R) -> bytes:
+        row = codec(scan.kind).encode(record)
         return encode_key([row[place] for place in places])
 
     ranked = [(rank(record), record) for record in found]
-    inside = sorted((item for item in ranked if low <= item[0] < high), key=lambda item: item[0], reverse=reverse)
-    return [record for _, record in inside][:limit]
+    inside = [item for item in ranked if low <= item[0] < high]
+    inside.sort(key=lambda item: item[0], reverse=scan.reverse)
+    return [record for _, record in inside][: scan.limit]

@@ -14,7 +14,7 @@ from ...filters import Filter, document_of, matches
 from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Mark, Record, Tombstone
 from ...runtime import Runtime
-from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, live
+from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, Scan, live
 from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as give
@@ -68,26 +68,11 @@ class SqliteStore:
         """The live rows under several keys, in their order."""
         return await self._runtime.call(self._get_many, kind, keys, now)
 
-    async def scan(
-        self,
-        kind: type[R],
-        prefix: Key,
-        *,
-        now: int,
-        index: str | None = None,
-        after: Key | None = None,
-        before: Key | None = None,
-        starts: str | None = None,
-        reverse: bool = False,
-        limit: int | None = None,
-        where: Filter | None = None,
-    ) -> list[R]:
+    async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows in key (or index) order within the bounds."""
         if self._runtime.blocking:
-            return self._scan(kind, prefix, now, index, after, before, starts, reverse, limit, where)
-        return await self._runtime.call(
-            self._scan, kind, prefix, now, index, after, before, starts, reverse, limit, where
-        )
+            return self._scan(scan, now)
+        return await self._runtime.call(self._scan, scan, now)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none, in one transaction."""
@@ -174,23 +159,13 @@ class SqliteStore:
                 out[at] = decode(row[:-1])
         return out
 
-    def _scan(
-        self,
-        kind: type[R],
-        prefix: Key,
-        now: int,
-        index: str | None,
-        after: Key | None,
-        before: Key | None,
-        starts: str | None,
-        reverse: bool,
-        limit: int | None,
-        where: Filter | None,
-    ) -> list[R]:
+    def _scan(self, scan: Scan[R], now: int) -> list[R]:
+        kind, starts, limit, where = scan.kind, scan.starts, scan.limit, scan.where
+        after, before = scan.after or (), scan.before or ()
         top = successor(starts) if starts else None
         bounds = 0 if not starts else 1 if top is None else 2
-        sql = scan_sql(kind, index, len(prefix), len(after or ()), len(before or ()), bounds, reverse)
-        values = [*prefix, *(after or ()), *(before or ())]
+        sql = scan_sql(kind, scan.index, len(scan.prefix), len(after), len(before), bounds, scan.reverse)
+        values = [*scan.prefix, *after, *before]
         if starts:
             values += [starts] if top is None else [starts, top]
         if "expires_at" in codec(kind).place:
@@ -200,7 +175,7 @@ class SqliteStore:
             return self._connections.read(
                 lambda cursor: list(self._passing(kind, cursor.execute(sql, values), where, limit))
             )
-        if kind is Message and len(prefix) == 2:
+        if kind is Message and len(scan.prefix) == 2:
             plain = self._connections.read(lambda cursor: plain_messages(cursor, sql, values), to_its_end=True)
             if plain is not None:
                 return plain  # type: ignore[return-value]  # kind is Message

@@ -8,13 +8,13 @@ import pytest
 from ...errors import NotFound
 from ...messages import Message
 from ...records import StateEntry, Thread
-from ...stores.base import Append, Appended, Delete, Put, Store, Stored
+from ...stores.base import Append, Appended, Delete, Put, Scan, Store, Stored
 from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, later, message, thread
 
 
 async def sequence(store: Store, org: str, id: str = "t") -> list[tuple[int, str]]:
     """Numbers and contents of a thread's messages."""
-    return [(item.seq, item.content) for item in await store.scan(Message, (org, id), now=NOW)]
+    return [(item.seq, item.content) for item in await store.scan(Scan(Message, (org, id)), now=NOW)]
 
 
 class Appends:
@@ -40,7 +40,7 @@ class Appends:
         messages = (message(org, "a", tokens=7), message(org, "b", tokens=None))
         await store.apply([Append(org, "t", messages, WHEN)], now=NOW)
         found = await store.get(Thread, (org, "t"), now=NOW)
-        kept = await store.scan(Message, (org, "t"), now=NOW)
+        kept = await store.scan(Scan(Message, (org, "t")), now=NOW)
         assert found is not None and found.tokens == 7
         assert [item.tokens for item in kept] == [7, None]
 
@@ -101,7 +101,7 @@ class Appends:
         assert await store.apply([Append(org, "t", (stray,), WHEN)], now=NOW) == [Appended(1, 1)]
         found = await store.get(Message, (org, "t", 1), now=NOW)
         assert found is not None and (found.org, found.thread, found.seq, found.content) == (org, "t", 1, "x")
-        assert await store.scan(Message, (f"{org}-other",), now=NOW) == []
+        assert await store.scan(Scan(Message, (f"{org}-other",)), now=NOW) == []
 
     async def test_messages_expire_with_their_thread(self, store: Store, org: str) -> None:
         ends = later(60)
@@ -112,9 +112,9 @@ class Appends:
 
     async def test_the_last_messages_are_read_from_the_end(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org)), append(org, *map(str, range(1, 121)))], now=NOW)
-        last = await store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=3)
+        last = await store.scan(Scan(Message, (org, "t"), reverse=True, limit=3), now=NOW)
         assert [item.seq for item in last] == [120, 119, 118]
-        page = await store.scan(Message, (org, "t"), now=NOW, reverse=True, limit=2, before=(100,))
+        page = await store.scan(Scan(Message, (org, "t"), reverse=True, limit=2, before=(100,)), now=NOW)
         assert [item.seq for item in page] == [99, 98]
 
     async def test_a_gap_made_by_deleting_is_never_filled(self, store: Store, org: str) -> None:

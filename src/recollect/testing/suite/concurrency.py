@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import Conflict
 from ...messages import Message
 from ...records import StateEntry
-from ...stores.base import Expect, Increment, Put, Store
+from ...stores.base import Expect, Increment, Put, Scan, Store
 from ..plugin import Together
 from ..samples import NOW, append, entry, thread
 
@@ -25,7 +25,7 @@ class Concurrency:
 
         given = await together([_bound(writer, n) for n in range(8)])
         assert sorted(seq for numbers in given for seq in numbers) == list(range(1, 201))
-        kept = {item.seq: item.content for item in await store.scan(Message, (org, "t"), now=NOW)}
+        kept = {item.seq: item.content for item in await store.scan(Scan(Message, (org, "t")), now=NOW)}
         assert kept == {seq: f"{n}-{i}" for n, numbers in enumerate(given) for i, seq in enumerate(numbers)}
 
     async def test_counters_lose_no_increment(self, store: Store, org: str, together: Together) -> None:
@@ -87,7 +87,7 @@ class Concurrency:
         async def read() -> int:
             bad = 0
             for _ in range(15):
-                seen = [item.seq for item in await store.scan(Message, (org, "t"), now=NOW)]
+                seen = [item.seq for item in await store.scan(Scan(Message, (org, "t")), now=NOW)]
                 bad += seen != list(range(1, len(seen) + 1)) or len(seen) % 3 != 0
             return bad
 

@@ -7,7 +7,7 @@ import pytest
 from ...errors import Conflict, NotFound
 from ...messages import Message
 from ...records import StateEntry, Thread
-from ...stores.base import Expect, Increment, Put, Store
+from ...stores.base import Expect, Increment, Put, Scan, Store
 from ..samples import NOW, SECOND, append, entry, later, thread
 
 K = ("global", "k")
@@ -33,9 +33,9 @@ class Expiry:
         await store.apply(
             [Put(entry(org, f"k{i}", expires_at=later(60) if i % 2 else None)) for i in range(9)], now=NOW
         )
-        found = await store.scan(StateEntry, (org, "global"), now=AT, limit=3)
+        found = await store.scan(Scan(StateEntry, (org, "global"), limit=3), now=AT)
         assert [item.key for item in found] == ["k0", "k2", "k4"]
-        found = await store.scan(StateEntry, (org, "global"), now=AT, reverse=True, limit=2)
+        found = await store.scan(Scan(StateEntry, (org, "global"), reverse=True, limit=2), now=AT)
         assert [item.key for item in found] == ["k8", "k6"]
 
     async def test_get_many_does_not_see_expired_rows(self, store: Store, org: str) -> None:
@@ -89,7 +89,7 @@ class Expiry:
         await store.apply([Put(thread(org, expires_at=later(60))), append(org, "a")], now=NOW)
         with pytest.raises(NotFound):
             await store.apply([append(org, "b")], now=AT)
-        assert await store.scan(Message, (org, "t"), now=AT) == []
+        assert await store.scan(Scan(Message, (org, "t")), now=AT) == []
 
     async def test_purge_removes_what_expired_and_nothing_else(self, store: Store, org: str) -> None:
         await _purge_all(store, AT)
@@ -101,7 +101,7 @@ class Expiry:
         counts = await store.purge(now=AT)
         assert {name: n for name, n in counts.items() if n} == {"state": 2, "threads": 1, "messages": 2}
         # With the clock set back before any expiry, only what purge left is there.
-        left = await store.scan(StateEntry, (org, "global"), now=NOW)
+        left = await store.scan(Scan(StateEntry, (org, "global")), now=NOW)
         assert [item.key for item in left] == ["k0", "k3", "k4"]
         assert not any((await store.purge(now=AT)).values())
 
@@ -110,14 +110,14 @@ class Expiry:
         await store.apply([Put(entry(org, f"k{i}", expires_at=later(1))) for i in range(25)], now=NOW)
         taken = [(await store.purge(now=AT, limit=10)).get("state", 0) for _ in range(4)]
         assert taken == [10, 10, 5, 0]
-        assert await store.scan(StateEntry, (org, "global"), now=NOW) == []
+        assert await store.scan(Scan(StateEntry, (org, "global")), now=NOW) == []
 
     async def test_what_was_purged_leaves_no_trace_in_an_index(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org, expires_at=later(60), ns="user:a"))], now=NOW)
         await _purge_all(store, AT)
-        assert await store.scan(Thread, (org, "user:a"), now=NOW, index="by_ns") == []
+        assert await store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=NOW) == []
         assert (await store.apply([Put(thread(org, ns="user:b"))], now=AT))[0].version == 1
-        assert await store.scan(Thread, (org, "user:a"), now=AT, index="by_ns") == []
+        assert await store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=AT) == []
 
 
 async def _purge_all(store: Store, now: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 from ...errors import InvalidValue, TooLarge, UsageError
 from ...messages import Message
 from ...records import Fact, FactVersion, StateEntry, Thread
-from ...stores.base import Append, Put, Store
+from ...stores.base import Append, Put, Scan, Store
 from ..samples import NOW, WHEN, entry, fact, message, thread
 
 
@@ -91,16 +91,16 @@ class Inputs:
             ):
                 with pytest.raises(error):
                     await store.apply([Put(entry(org, "before")), change, Put(entry(org, "after"))], now=NOW)
-        assert await store.scan(StateEntry, (org,), now=NOW) == []
-        assert await store.scan(Fact, (org,), now=NOW) == []
-        assert [(item.id, item.length) for item in await store.scan(Thread, (org,), now=NOW)] == [("t", 0)]
+        assert await store.scan(Scan(StateEntry, (org,)), now=NOW) == []
+        assert await store.scan(Scan(Fact, (org,)), now=NOW) == []
+        assert [(item.id, item.length) for item in await store.scan(Scan(Thread, (org,)), now=NOW)] == [("t", 0)]
 
     async def test_an_importance_of_any_number_comes_back_as_a_float(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org))], now=NOW)
         numbers = [0, 1, 5, -3, 0.5, 1e-300, 1e300, sys.float_info.min, 2**53, -0.0]
         messages = tuple(message(org, "x", importance=number) for number in numbers)
         await store.apply([Append(org, "t", messages, WHEN)], now=NOW)
-        back = [said.importance for said in await store.scan(Message, (org, "t"), now=NOW)]
+        back = [said.importance for said in await store.scan(Scan(Message, (org, "t")), now=NOW)]
         assert {type(number) for number in back} == {float}
         assert back == numbers
 
@@ -113,8 +113,8 @@ class Inputs:
             await store.apply([Put(fact(org, confidence=number))], now=NOW)
         with pytest.raises(InvalidValue):
             await store.apply([Append(org, "t", (message(org, "x", importance=number),), WHEN)], now=NOW)
-        assert await store.scan(Fact, (org,), now=NOW) == []
-        assert await store.scan(Message, (org,), now=NOW) == []
+        assert await store.scan(Scan(Fact, (org,)), now=NOW) == []
+        assert await store.scan(Scan(Message, (org,)), now=NOW) == []
 
     async def test_the_caller_may_change_a_value_after_writing_it(self, store: Store, org: str) -> None:
         value = {"list": [1]}
@@ -134,7 +134,7 @@ class Inputs:
     async def test_history_holds_the_exact_bytes_too(self, store: Store, org: str) -> None:
         awkward = {"b": -0.0, "a": "\u0000\u202e", "": [1.0, 1]}
         await store.apply([Put(fact(org, value=awkward)), Put(fact(org, value=2))], now=NOW)
-        [kept] = await store.scan(FactVersion, (org,), now=NOW)
+        [kept] = await store.scan(Scan(FactVersion, (org,)), now=NOW)
         assert exact(kept.value) == exact(awkward)
 
     async def test_a_message_of_every_field_comes_back_with_its_extras(self, store: Store, org: str) -> None:
@@ -150,5 +150,5 @@ class Inputs:
         }
         said = message(org, None, role="assistant", name="ada", extra=extra, counter="estimate", **told)
         await store.apply([Append(org, "t", (said,), WHEN)], now=NOW)
-        [back] = await store.scan(Message, (org, "t"), now=NOW)
+        [back] = await store.scan(Scan(Message, (org, "t")), now=NOW)
         assert back == msgspec.structs.replace(said, seq=1)

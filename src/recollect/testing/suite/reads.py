@@ -7,7 +7,7 @@ import pytest
 
 from ...filters import parse_filter
 from ...records import Fact, Link, Record, StateEntry, Summary, Thread, WorkingDocument
-from ...stores.base import Delete, Put, Store
+from ...stores.base import Delete, Put, Scan, Store
 from ...stores.codec import kinds
 from ..samples import ADVERSARIAL, NOW, WHEN, bare, entry, fact, full, thread
 
@@ -33,7 +33,7 @@ async def put(store: Store, *records: Record) -> None:
 
 async def keys(store: Store, org: str, *prefix: str, **bounds: object) -> list[str]:
     """The keys of the state entries a scan finds."""
-    found = await store.scan(StateEntry, (org, *prefix), now=NOW, **bounds)  # type: ignore[arg-type]  # passed on as is
+    found = await store.scan(Scan(StateEntry, (org, *prefix), **bounds), now=NOW)  # type: ignore[arg-type]  # passed on as is
     return [item.key for item in found]
 
 
@@ -82,7 +82,7 @@ class Reads:
     async def test_scan_of_an_org_goes_by_namespace_then_key(self, store: Store, org: str) -> None:
         places = [("user:b", "1"), ("global", "2"), ("user:a", "3"), ("agent:z", "9"), ("user:a", "10")]
         await put(store, *(entry(org, key, ns=ns) for ns, key in places))
-        found = await store.scan(StateEntry, (org,), now=NOW)
+        found = await store.scan(Scan(StateEntry, (org,)), now=NOW)
         assert [(item.ns, item.key) for item in found] == sorted(places)
 
     async def test_text_keys_come_in_code_point_order(self, store: Store, org: str) -> None:
@@ -93,21 +93,21 @@ class Reads:
     async def test_namespaces_and_keys_do_not_run_together(self, store: Store, org: str) -> None:
         places = sorted((ns, key) for ns in ADVERSARIAL[:24] for key in ("a", ":", "b:c", "\\", "}"))
         await put(store, *(entry(org, key, ns=ns) for ns, key in places))
-        found = await store.scan(StateEntry, (org,), now=NOW)
+        found = await store.scan(Scan(StateEntry, (org,)), now=NOW)
         assert [(item.ns, item.key) for item in found] == places
 
     async def test_number_keys_come_in_number_order(self, store: Store, org: str) -> None:
         ends = [0, 9, 10, 11, 99, 100, 2**31, 2**40, 2**53 + 1]
         await put(store, *(_summary(org, last) for last in reversed(ends)))
-        found = await store.scan(Summary, (org, "t"), now=NOW)
+        found = await store.scan(Scan(Summary, (org, "t")), now=NOW)
         assert [item.last for item in found] == ends
-        found = await store.scan(Summary, (org, "t"), now=NOW, after=(9,), before=(100,))
+        found = await store.scan(Scan(Summary, (org, "t"), after=(9,), before=(100,)), now=NOW)
         assert [item.last for item in found] == [10, 11, 99]
 
     async def test_an_empty_part_of_a_key_is_a_key(self, store: Store, org: str) -> None:
         docs = [_working(org, "ada", ""), _working(org, "ada", "s"), _working(org, "ad", "a")]
         await put(store, *docs)
-        found = await store.scan(WorkingDocument, (org, "ada"), now=NOW)
+        found = await store.scan(Scan(WorkingDocument, (org, "ada")), now=NOW)
         assert [item.session for item in found] == ["", "s"]
         assert await store.get(WorkingDocument, (org, "ada", ""), now=NOW) is not None
 
@@ -157,15 +157,15 @@ class Reads:
 
     async def test_starts_of_a_namespace_keeps_all_its_keys(self, store: Store, org: str) -> None:
         await put(store, *(entry(org, "k", ns=ns) for ns in ("agent:a", "user:a", "user:b", "userx")))
-        found = await store.scan(StateEntry, (org,), now=NOW, starts="user:")
+        found = await store.scan(Scan(StateEntry, (org,), starts="user:"), now=NOW)
         assert [item.ns for item in found] == ["user:a", "user:b"]
 
     async def test_limit_counts_only_rows_that_pass_the_filter(self, store: Store, org: str) -> None:
         await put(store, *(fact(org, f"k{i:02}", {"n": i}) for i in range(40)))
-        found = await store.scan(Fact, (org, "global"), now=NOW, where=parse_filter({"n": {"$gte": 9}}), limit=3)
+        found = await store.scan(Scan(Fact, (org, "global"), where=parse_filter({"n": {"$gte": 9}}), limit=3), now=NOW)
         assert [item.value["n"] for item in found] == [9, 10, 11]
         last = await store.scan(
-            Fact, (org, "global"), now=NOW, where=parse_filter({"n": {"$lt": 10}}), limit=2, reverse=True
+            Scan(Fact, (org, "global"), where=parse_filter({"n": {"$lt": 10}}), limit=2, reverse=True), now=NOW
         )
         assert [item.value["n"] for item in last] == [9, 8]
 
@@ -177,34 +177,36 @@ class Reads:
         }  # fmt: skip
         await put(store, *(fact(org, k, v, confidence=0.5 if k == "a" else 1.0) for k, v in values.items()))
         for given, expected in FILTERS:
-            found = await store.scan(Fact, (org, "global"), now=NOW, where=parse_filter(given))
+            found = await store.scan(Scan(Fact, (org, "global"), where=parse_filter(given)), now=NOW)
             assert "".join(item.key for item in found) == expected, given
 
     async def test_filters_see_metadata_fields_as_their_own(self, store: Store, org: str) -> None:
         await put(store, thread(org, "t1", metadata={"topic": "x"}), thread(org, "t2", metadata={"topic": "y"}))
-        found = await store.scan(Thread, (org,), now=NOW, where=parse_filter({"topic": "y"}))
+        found = await store.scan(Scan(Thread, (org,), where=parse_filter({"topic": "y"})), now=NOW)
         assert [item.id for item in found] == ["t2"]
 
     async def test_an_index_gives_its_own_order(self, store: Store, org: str) -> None:
         await put(store, thread(org, "t3", ns="user:a"), thread(org, "t1", ns="user:b"), thread(org, "t2", ns="user:a"))
-        found = await store.scan(Thread, (org, "user:a"), now=NOW, index="by_ns")
+        found = await store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=NOW)
         assert [item.id for item in found] == ["t2", "t3"]
-        found = await store.scan(Thread, (org, "user:a"), now=NOW, index="by_ns", after=("t2",), limit=5)
+        found = await store.scan(Scan(Thread, (org, "user:a"), index="by_ns", after=("t2",), limit=5), now=NOW)
         assert [item.id for item in found] == ["t3"]
-        found = await store.scan(Thread, (org,), now=NOW, index="by_ns", reverse=True)
+        found = await store.scan(Scan(Thread, (org,), index="by_ns", reverse=True), now=NOW)
         assert [item.id for item in found] == ["t1", "t3", "t2"]
 
     async def test_an_index_follows_its_rows(self, store: Store, org: str) -> None:
         await put(store, thread(org, "t1", ns="user:a"), thread(org, "t2", ns="user:a"))
         await put(store, thread(org, "t1", ns="user:b"))
         await store.apply([Delete(Thread, (org, "t2"))], now=NOW)
-        assert await store.scan(Thread, (org, "user:a"), now=NOW, index="by_ns") == []
-        assert [t.id for t in await store.scan(Thread, (org, "user:b"), now=NOW, index="by_ns")] == ["t1"]
+        assert await store.scan(Scan(Thread, (org, "user:a"), index="by_ns"), now=NOW) == []
+        assert [t.id for t in await store.scan(Scan(Thread, (org, "user:b"), index="by_ns"), now=NOW)] == ["t1"]
 
     async def test_pages_of_a_long_scan_join_without_gap_or_overlap(self, store: Store, org: str) -> None:
         await put(store, *(Link(org=org, source="s", kind="k", target=f"{i:04}", created_at=WHEN) for i in range(1000)))
         seen: list[str] = []
-        while page := await store.scan(Link, (org, "s", "k"), now=NOW, limit=137, after=(seen[-1],) if seen else None):
+        while page := await store.scan(
+            Scan(Link, (org, "s", "k"), limit=137, after=(seen[-1],) if seen else None), now=NOW
+        ):
             seen.extend(link.target for link in page)
         assert seen == [f"{i:04}" for i in range(1000)]
 

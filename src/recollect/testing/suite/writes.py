@@ -10,7 +10,7 @@ import pytest
 from ...errors import Conflict, InvalidValue, NotFound, RecollectError
 from ...messages import Message
 from ...records import Fact, FactVersion, Link, StateEntry, Thread
-from ...stores.base import Change, Delete, DeleteRange, Expect, Increment, Put, Store, Stored
+from ...stores.base import Change, Delete, DeleteRange, Expect, Increment, Put, Scan, Store, Stored
 from ...values import INT_MAX, INT_MIN
 from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, fact, later, message, thread
 
@@ -45,12 +45,12 @@ class Writes:
     async def test_a_version_inside_the_key_is_kept_as_given(self, store: Store, org: str) -> None:
         past = FactVersion(org=org, ns="global", key="k", value=1, version=5, created_at=WHEN, updated_at=WHEN)
         assert await store.apply([Put(past), Put(past)], now=NOW) == [Stored(5, WHEN)] * 2
-        assert await store.scan(FactVersion, (org, "global", "k"), now=NOW) == [past]
+        assert await store.scan(Scan(FactVersion, (org, "global", "k")), now=NOW) == [past]
 
     async def test_a_row_without_a_version_may_be_put_twice(self, store: Store, org: str) -> None:
         link = Link(org=org, source="a", kind="fact", target="b", created_at=WHEN)
         assert await store.apply([Put(link), Put(link)], now=NOW) == [Stored(0, WHEN)] * 2
-        assert await store.scan(Link, (org, "a"), now=NOW) == [link]
+        assert await store.scan(Scan(Link, (org, "a")), now=NOW) == [link]
 
     async def test_put_if_absent_leaves_what_is_there(self, store: Store, org: str) -> None:
         first = await store.apply([Put(fact(org, value="first"), absent=True)], now=NOW)
@@ -62,7 +62,7 @@ class Writes:
     async def test_every_overwrite_of_a_fact_is_kept_in_its_history(self, store: Store, org: str) -> None:
         for n in range(1, 13):
             await store.apply([Put(fact(org, value={"n": n}, reason=f"r{n}"))], now=NOW)
-        kept = await store.scan(FactVersion, (org, *K), now=NOW)
+        kept = await store.scan(Scan(FactVersion, (org, *K)), now=NOW)
         assert [(item.version, item.value, item.reason) for item in kept] == [
             (n, {"n": n}, f"r{n}") for n in range(1, 12)
         ]
@@ -70,9 +70,9 @@ class Writes:
     async def test_deleting_a_fact_leaves_its_history_until_that_goes_too(self, store: Store, org: str) -> None:
         await store.apply([Put(fact(org, value=1)), Put(fact(org, value=2))], now=NOW)
         assert await store.apply([Delete(Fact, (org, *K))], now=NOW) == [True]
-        assert len(await store.scan(FactVersion, (org, *K), now=NOW)) == 1
+        assert len(await store.scan(Scan(FactVersion, (org, *K)), now=NOW)) == 1
         assert await store.apply([DeleteRange(FactVersion, (org, *K))], now=NOW) == [1]
-        assert await store.scan(FactVersion, (org,), now=NOW) == []
+        assert await store.scan(Scan(FactVersion, (org,)), now=NOW) == []
 
     async def test_delete_says_whether_there_was_a_row(self, store: Store, org: str) -> None:
         await store.apply([Put(entry(org))], now=NOW)
@@ -93,7 +93,7 @@ class Writes:
         await store.apply([Put(entry(org, key, ns=ns)) for ns, key in places], now=NOW)
         cut = DeleteRange(StateEntry, (org, "user:a"), after=("1",), before=("4",))
         assert await store.apply([cut], now=NOW) == [2]
-        left = await store.scan(StateEntry, (org,), now=NOW)
+        left = await store.scan(Scan(StateEntry, (org,)), now=NOW)
         assert [(item.ns, item.key) for item in left] == [
             ("user:a", "1"),
             ("user:a", "4"),
@@ -106,7 +106,7 @@ class Writes:
     async def test_delete_range_takes_number_bounds(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org)), append(org, *map(str, range(1, 13)))], now=NOW)
         assert await store.apply([DeleteRange(Message, (org, "t"), before=(10,))], now=NOW) == [9]
-        assert [m.seq for m in await store.scan(Message, (org, "t"), now=NOW)] == [10, 11, 12]
+        assert [m.seq for m in await store.scan(Scan(Message, (org, "t")), now=NOW)] == [10, 11, 12]
 
     async def test_deleting_one_odd_key_deletes_no_other(self, store: Store, org: str) -> None:
         left = set(ADVERSARIAL)
@@ -114,7 +114,7 @@ class Writes:
         for key in ADVERSARIAL:
             assert await store.apply([Delete(StateEntry, (org, "global", key))], now=NOW) == [True]
             left.remove(key)
-            assert [item.key for item in await store.scan(StateEntry, (org, "global"), now=NOW)] == sorted(left)
+            assert [item.key for item in await store.scan(Scan(StateEntry, (org, "global")), now=NOW)] == sorted(left)
 
     async def test_a_batch_sees_its_own_earlier_changes(self, store: Store, org: str) -> None:
         row = (org, *K)
@@ -140,7 +140,7 @@ class Writes:
     async def test_a_large_batch_is_one(self, store: Store, org: str) -> None:
         done = await store.apply([Put(entry(org, f"k{i:04}", i)) for i in range(2500)], now=NOW)
         assert done == [Stored(1, WHEN)] * 2500
-        assert len(await store.scan(StateEntry, (org,), now=NOW)) == 2500
+        assert len(await store.scan(Scan(StateEntry, (org,)), now=NOW)) == 2500
 
     async def test_expect_refuses_another_version_and_says_both(self, store: Store, org: str) -> None:
         await store.apply([Put(entry(org))], now=NOW)
@@ -191,7 +191,7 @@ class Writes:
             with pytest.raises(InvalidValue):
                 await store.apply([Increment(entry(org, key, over))], now=NOW)
             assert await store.apply([Increment(entry(org, key, -over))], now=NOW) == [end - over]
-        found = await store.scan(StateEntry, (org,), now=NOW)
+        found = await store.scan(Scan(StateEntry, (org,)), now=NOW)
         assert [item.value for item in found] == [INT_MAX - 1, INT_MIN + 1]
 
     @pytest.mark.parametrize("held", ["text", "7", 1.0, True, None, [1], {"n": 1}])
@@ -220,4 +220,4 @@ def _bad_append(org: str) -> Change:
 
 async def _everything(store: Store, org: str) -> list[Any]:
     kinds = (Thread, Message, StateEntry, Fact, FactVersion)
-    return [await store.scan(kind, (org,), now=NOW) for kind in kinds]
+    return [await store.scan(Scan(kind, (org,)), now=NOW) for kind in kinds]

@@ -1,3 +1,4 @@
+-- needs: 2
 -- Records of integrations, and the pieces of those whose data is long.
 
 CREATE TABLE records (
