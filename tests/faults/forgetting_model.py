@@ -37,7 +37,7 @@ from recollect.messages import Message
 from recollect.records import Chunk, Document, Fact, Job, Summary, Thread
 from recollect.runtime import BlockingRuntime
 from recollect.scope import Scope
-from recollect.stores.base import Put
+from recollect.stores.base import Put, Scan
 from recollect.testing import FakeClock
 
 CANARY = "zqxada"
@@ -365,7 +365,7 @@ class World:
     async def _left(self, found: list[str]) -> None:
         store = self.core.store
         for kind in RECORDS:
-            for row in await store.scan(kind, (self.org,), now=0):
+            for row in await store.scan(Scan(kind, (self.org,)), now=0):
                 if CANARY in repr(row):
                     found.append(f"{kind.table.name}: {row}")
         if await self.core.get(Fact, "user:bob", "own") is None or await self.core.get(Message, "bobtalk", 1) is None:

@@ -17,13 +17,14 @@ from recollect.engine.threads import Threads
 from recollect.errors import NotFound
 from recollect.kinds import RECORDS
 from recollect.records import Fact, Link, Summary, Tombstone
+from recollect.stores.base import Scan
 
 CANARY = "zqxcanary"
 
 
 async def _left(core: Core) -> list[str]:
     """The tables in which the canary can still be read, expired rows included."""
-    rows = {kind.table.name: await core.store.scan(kind, (core.org,), now=0) for kind in RECORDS}
+    rows = {kind.table.name: await core.store.scan(Scan(kind, (core.org,)), now=0) for kind in RECORDS}
     return [name for name, found in rows.items() if CANARY in repr(found)]
 
 

@@ -555,7 +555,7 @@ class Eraser:
         if isinstance(change, Delete):
             rows = [await self._core.store.get(change.kind, change.key, now=0)]
         elif isinstance(change, DeleteRange):
-            rows = [*await self._core.store.scan(change.kind, change.prefix, now=0)]
+            rows = [*await self._core.store.scan(Scan(change.kind, change.prefix), now=0)]
         keys = {(row.table.name, row.row_key) for row in rows if row is not None} - self._counted
         self._counted |= keys
         self.counts.update(name for name, _ in keys)
