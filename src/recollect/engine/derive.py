@@ -337,13 +337,21 @@ _WORD = re.compile(r"[^\W_]+")
 
 def _names(fact: Fact, said: str) -> bool:
     """Whether what was said to have ended is this fact: its words are in the value or the key, or hold them."""
-    words = {word.casefold().rstrip("s") for word in _WORD.findall(said)}
-    value = {word.casefold().rstrip("s") for word in _WORD.findall(str(fact.value))}
-    part = {word.casefold().rstrip("s") for word in _WORD.findall(fact.key.rpartition(".")[2])}
-    if not words:
-        return False
-    keyed = "." in fact.key and bool(part) and part <= words
-    return keyed or words <= value | part or (bool(value) and value <= words)
+    words, value = _WORD.findall(said.casefold()), _WORD.findall(str(fact.value).casefold())
+    part = _WORD.findall(fact.key.rpartition(".")[2].casefold())
+    keyed = "." in fact.key and _all_in(part, words)
+    return keyed or _all_in(words, [*value, *part]) or _all_in(value, words)
+
+
+def _all_in(some: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether each word is among others, in the same or a longer form: nut and nuts, vegan and Veganerin."""
+    forms = [(one, [other for other in others if other == one or _is_form(one, other)]) for one in some]
+    return bool(some) and all(found for _, found in forms)
+
+
+def _is_form(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) > 2 and long.startswith(short)
 
 
 def _same(old: Any, new: Any) -> bool:

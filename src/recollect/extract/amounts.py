@@ -7,6 +7,7 @@ from functools import cache
 
 from ..dates import number
 from ..languages import words
+from .tokens import UNSPACED
 
 Amount = int | float | dict[str, int | float | str]
 _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
@@ -44,6 +45,8 @@ def digits(text: str, lang: str) -> int | float | None:
 def amount(text: str, lang: str = "en") -> Amount | None:
     """A number, with its unit where one was said: 43, or {amount: 2500, unit: USD}."""
     text = _approximately(lang).sub("", text.strip())
+    if lang in UNSPACED:
+        return _joined(text, lang)
     match = _LATIN.match(text)
     scale = (match["scale"] or "").lower() if match else ""
     if match and scale and scale not in _scales(lang):
@@ -58,6 +61,18 @@ def amount(text: str, lang: str = "en") -> Amount | None:
         return {"amount": value, "unit": "m"}  # metres; millions only of money
     value *= _scales(lang).get(scale, 1)
     unit = _unit(match["sign"], match["unit"], lang)
+    return {"amount": value, "unit": unit} if unit else value
+
+
+def _joined(text: str, lang: str) -> Amount | None:
+    """A number with what follows it directly: 5万円."""
+    match = re.match(rf"(?P<sign>[$€£¥])?(?P<n>{_DIGITS})(?P<scale>[千万億亿])?(?P<unit>[^\W\d_]{{1,3}})?", text)
+    value = digits(match["n"], lang) if match else number(text, lang)
+    if match is None or value is None:
+        return value
+    value *= _scales(lang).get(match["scale"] or "", 1)
+    said = match["unit"] or ""
+    unit = next((found for size in (3, 2, 1) if (found := _unit(match["sign"], said[:size], lang))), None)
     return {"amount": value, "unit": unit} if unit else value
 
 

@@ -16,7 +16,7 @@ from .keys import slug
 from .matcher import Match, Matcher
 from .pattern import Pattern, compiled
 from .slots import Around, Reading, knows, read
-from .tokens import BREAK, Token, tokens
+from .tokens import BREAK, UNSPACED, Token, tokens
 
 Sense = Literal["say", "deny", "retract"]
 _SLOT = re.compile(r"\{([\w|]+)\}")
@@ -31,6 +31,8 @@ class Draft(msgspec.Struct, frozen=True):
     confidence: float
     rule: str
     sense: Sense = "say"
+    kind: str = "fact"
+    """Or the kind of learning that the clause is."""
     valid_at: datetime | None = None
 
 
@@ -90,7 +92,7 @@ def drafts(clause: str, sentence: str, at: datetime, lang: str, before: str = ""
             continue
         if topic.unless:
             said = said or frozenset(token.word for token in tokens(sentence, lang))
-            if said.intersection(topic.unless):
+            if said.intersection(topic.unless) or (lang in UNSPACED and any(word in sentence for word in topic.unless)):
                 refused.append(Refusal(match.pattern.id, "the sentence has a word that speaks against it"))
                 continue
         around = Around(lang, at, sentence, topic.prefer, before)
@@ -121,16 +123,26 @@ def _read(
         if listed is not None:
             said = " ".join(token.word for token in cut[first:last] if token.word != BREAK)
             gives = listed.get(said, listed.get(said.split(" ")[-1], said))
+            if gives == said and here.lang != "en":
+                gives = clause[cut[first].start : cut[last - 1].end]  # as written
             out[name] = [Reading(gives, slug(gives))]
             continue
         while first < last - 1 and cut[first].word in here.adverbs | {BREAK}:
             first += 1
         text = clause[cut[first].start : cut[last - 1].end if last < len(cut) else len(clause)]
-        found = read(name.rstrip("0123456789"), text, around)
+        found = [] if _other_subject(text, name, here.lang) else read(name.rstrip("0123456789"), text, around)
         if not found:
             return f"no {{{name}}} in what stands there"
         out[name] = found
     return out
+
+
+_LOOSE = ("text", "aim", "decided", "phrase", "work")
+
+
+def _other_subject(text: str, name: str, lang: str) -> bool:
+    """Whether a slot holds a topic particle, so that the sentence is about somebody else: 妹は横浜に…"""
+    return lang == "ja" and name not in _LOOSE and ("は" in text or "には" in text)
 
 
 def _made(
@@ -142,6 +154,9 @@ def _made(
             for reading in slots[name]:  # each of several has a value of its own
                 yield from _made(topic, sense, match, {name: [reading]}, clause, around)
             return
+    if topic.kind != "fact":
+        yield Draft(topic.kind, clause, topic.sure, match.pattern.id, sense, topic.kind)
+        return
     value, gives = _value(topic, slots, match.pattern.gives)
     if sense == "deny":
         value = False
@@ -150,7 +165,7 @@ def _made(
     if sense == "retract":
         value, keys = _ended(topic, slots, value, keys)
     for key in keys:
-        yield Draft(key, value, topic.sure, match.pattern.id, sense, since)
+        yield Draft(key, value, topic.sure, match.pattern.id, sense, valid_at=since)
 
 
 def _ended(topic: Topic, slots: dict[str, list[Reading]], value: Any, keys: list[str]) -> tuple[Any, list[str]]:

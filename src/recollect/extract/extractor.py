@@ -5,21 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from ..dates import number, parse_dates
 from ..errors import UsageError
+from ..languages import language_of, languages
 from .amounts import amount
 from .drafts import Draft, drafts
 from .extracted import Extracted, LearningType
 from .keys import slug
 from .phrases import phrases
-from .reading import Clause, clauses, is_unsure
+from .plain import statements
+from .reading import MAX_CLAUSES, Clause, english, is_unsure, sentences
 from .standing import habit, learning_key, standing_instruction
 from .subject import plainly
 
+MIN_UNKNOWN = 3
+"""A scrap of fewer words is no evidence of an unknown language."""
 TRUSTED = frozenset({"user"})
 """Only what the user typed; text of tools, the web and documents is evidence, never the user's word."""
 
@@ -45,13 +50,46 @@ def extract(
         return []
     found: list[Extracted] = []
     order: list[int] = []
-    for place, clause in enumerate(clauses(text)):
-        found.extend(_read(clause, at, [*previous, *found]))
+    for place, (clause, lang) in enumerate(_clauses(text)):
+        reader = _read if lang == "en" else _read_listed
+        found.extend(reader(clause, at, [*previous, *found], lang))
         order += [place] * (len(found) - len(order))
     return [msgspec.structs.replace(item, speaker=speaker) if speaker else item for item in _settled(found, order)]
 
 
-def _read(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
+def _clauses(text: str) -> Iterator[tuple[Clause, str]]:
+    """The statements of a message, each with its language: that of its sentence, else of the one before it."""
+    before, spoken, count = "", language_of(text) or "en", 0
+    for own, sentence, span in sentences(text):
+        spoken = language_of(own) or spoken
+        if spoken in languages() and count < MAX_CLAUSES:
+            found = english(own, sentence, span, before) if spoken == "en" else statements(own, span, spoken, before)[0]
+            yield from ((clause, spoken) for clause in found[: MAX_CLAUSES - count])
+            count += len(found)
+        before = own
+
+
+def unread(text: str) -> bool:
+    """Whether a message has sentences in a language that nothing is known of, and none in one that is."""
+    found = [(language_of(own), len(own.split())) for own, _, _ in sentences(text)]
+    known = any(lang in languages() for lang, _ in found)
+    return bool(found) and not known and any(lang is not None or size >= MIN_UNKNOWN for lang, size in found)
+
+
+def _read_listed(clause: Clause, at: datetime, known: Sequence[Extracted], lang: str) -> Iterator[Extracted]:
+    """What a clause in a language other than English says."""
+    found = drafts(clause.text, clause.sentence, at, lang, clause.before)[0]
+    asked = next((draft for draft in found if draft.kind != "fact"), None)
+    if asked is not None:
+        yield msgspec.structs.replace(_as_learning("preference", clause.full, clause, 0.8), rule=asked.rule, lang=lang)
+    elif not found and clause.correction:
+        yield from (item for item in _corrected(clause, at, known, lang) if item.kind == "fact")
+    else:
+        for draft in _told_apart(found, clause):
+            yield msgspec.structs.replace(_fact(draft, clause), lang=lang)
+
+
+def _read(clause: Clause, at: datetime, known: Sequence[Extracted], lang: str = "en") -> Iterator[Extracted]:
     asked = None if clause.scrap else standing_instruction(clause.full, clause.sentence)
     if asked is not None:
         yield _as_learning("preference", asked, clause, 0.8)
@@ -125,8 +163,30 @@ def _told_apart(drafts: Sequence[Draft], clause: Clause) -> Iterator[Draft]:
             yield draft
 
 
-def _drafts(clause: Clause, at: datetime, lang: str = "en") -> list[Draft]:
-    return drafts(_ASIDE.sub("", clause.text), clause.sentence, at, lang, clause.before)[0]
+def _drafts(clause: Clause, at: datetime) -> list[Draft]:
+    """What a clause states; where it begins with something else, what it states from the next "I" or "my" on."""
+    text = _ASIDE.sub("", clause.text)
+    found = drafts(text, clause.sentence, at, "en", clause.before)[0]
+    for restart in () if found or clause.scrap else islice(_RESTART.finditer(text), MAX_RESTARTS):
+        if _HEDGED.search(text, 0, restart.end()):
+            break
+        found = drafts(text[restart.end() :], clause.sentence, at, "en", clause.before)[0]
+        if found:
+            break
+    return found
+
+
+MAX_RESTARTS = 3
+_RESTART = re.compile(
+    r"(?:,|\b(?:that|because|why|where|since|now|so|and|but|as|though|out|means|given|plus|which))\s+"
+    r"(?:(?:now|also|just|still) )?(?=(?:I|we|my|our|I'm|I've|we're|we've)\s)",
+    re.I,
+)
+_HEDGED = re.compile(
+    r"\b(?:said|says?|told|tells?|think|thinks|thought|believes?|wish\w*|hopes?|hoping|if|imagine|dreams?|pretend|would|could"
+    r"|might|maybe|when|before|until|ask(?:s|ed)?|whether|assum\w+|heard|reads?|wrote|claims?|not|never|n't|suppose\w*)\b|n't\b",
+    re.I,
+)
 
 
 # "For design work I use Figma": what the statement is about does not change who states it.
@@ -165,33 +225,34 @@ def _as_learning(kind: LearningType, content: str, clause: Clause, confidence: f
     )
 
 
-def _corrected(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
+def _corrected(clause: Clause, at: datetime, known: Sequence[Extracted], lang: str = "en") -> Iterator[Extracted]:
     """A bare "I mean Tuesday" takes the place of the newest value of its kind; else the correction itself is kept."""
     for item in reversed(known):
-        value = _same_kind(item, clause.text, at) if item.kind == "fact" else None
+        value = _same_kind(item, clause.text, at, lang) if item.kind == "fact" else None
         if value is not None:
-            yield _fact(Draft(item.key, value, item.confidence, item.rule), clause, correction=True)
+            made = _fact(Draft(item.key, value, item.confidence, item.rule), clause, correction=True)
+            yield msgspec.structs.replace(made, lang=lang)
             return
     if (clause.rejected is not None or clause.meant) and not _LOUD_NEGATION.search(clause.text):
         yield _as_learning("correction", clause.full, clause, 0.7)
 
 
-def _same_kind(item: Extracted, text: str, at: datetime) -> Any:
+def _same_kind(item: Extracted, text: str, at: datetime, lang: str = "en") -> Any:
     """What a fragment says, if it could stand where this fact's value stands."""
     bare = re.sub(r"^(?:it's|it is|on|in|at|the|an?) ", "", text, flags=re.I)
     if len(bare.split()) > 4 or isinstance(item.value, bool):
         return None
-    dates = parse_dates(text, at, prefer="future")
+    dates = parse_dates(text, at, prefer="future", lang=lang)
     if item.key.startswith("date.") or item.key == "birthday":
         return dates[0].iso if dates else None
     if isinstance(item.value, dict):
-        said = amount(bare)
+        said = amount(bare, lang)
         return {**item.value, "amount": said} if isinstance(said, int | float) else said
     if isinstance(item.value, int | float):
-        return number(bare)
-    if dates or number(bare) is not None or not isinstance(item.value, str):
+        return number(bare, lang)
+    if dates or number(bare, lang) is not None or not isinstance(item.value, str):
         return None
-    return phrases("en").cut(bare, most=4) or None
+    return phrases(lang).cut(bare, most=4) or None
 
 
 def _settled(found: Sequence[Extracted], order: Sequence[int]) -> list[Extracted]:

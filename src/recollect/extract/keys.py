@@ -45,6 +45,8 @@ KEYS = {
     "allergy.<x>": "true: is allergic to or cannot take it",
     "hobby.<x>": "true: plays or practises it",
     "condition.<x>": "true: lives with it",
+    "medication.<x>": "true: takes it",
+    "decision.<x>": "what the user or their team decided",
     "uses.<category>": "the editor, shell, browser, os … of choice",
     "uses.tool.<x>": "true: uses it; false: stopped using it",
     "relation.<x>": "name of the sister, manager, dentist …; true when only known to exist",
@@ -83,7 +85,9 @@ _ALIASES = {
     "children": "kids",
 }
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_THINGS = frozenset({"language", "learning", "likes", "allergy", "hobby", "condition", "uses.tool", "owns"})
+_THINGS = frozenset(
+    {"language", "learning", "likes", "allergy", "hobby", "condition", "medication", "uses.tool", "owns"}
+)
 """Whose keys name a thing, of which `true` is said."""
 
 

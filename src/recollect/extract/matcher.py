@@ -97,6 +97,10 @@ class Matcher:
                 states.append(at)
         return self._set(states)
 
+    def first_words(self) -> set[str]:
+        """The words that some pattern begins with."""
+        return {word for at in self._start.key for word in self._states[at].table}
+
     def candidates(self, tokens: Sequence[Token]) -> set[int]:
         """The numbers of patterns that match the beginning of a clause, or all of it."""
         here, found = self._start, set[int]()

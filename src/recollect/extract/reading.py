@@ -51,23 +51,31 @@ _TAGGED = re.compile(
     r"<([a-zA-Z][\w:-]{0,40})\b[^<>]{0,200}>.*?(?:</\1\s*>|\Z)|<[^<>\n]{1,200}>|\[/?[A-Z_]{3,}\]", re.S
 )
 _QUOTES = re.compile(
-    r"\"([^\"\n]{0,600})\"|“([^”\n]{0,600})”|«([^»\n]{0,600})»|(?<![\w])['‘]([^'’\n]{4,600})['’](?!\w)"
+    r"\"([^\"\n]{0,600})\"|“([^”\n]{0,600})”|«([^»\n]{0,600})»|„([^“”\n]{0,600})[“”]|「([^」\n]{0,600})」|『([^』\n]{0,600})』|(?<![\w])['‘]([^'’\n]{4,600})['’](?!\w)"
 )
-_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$|[\"')\]])[^.!?\n]*)*(?:[.!?]+[\"')\]]*|\n|$)")
+_SENTENCE = re.compile(
+    r"[^.!?。！？\n]*(?:[.!?](?!\s|$|[\"')\]])[^.!?。！？\n]*)*(?:[.!?]+[\"')\]]*|[。！？]+[」』”]*|\n|$)"
+)
+_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.$")  # 3. Mai
 
 
 def clauses(text: str) -> list[Clause]:
     """The statements of a message, in order."""
-    text = text[:MAX_TEXT]
-    own = mask(text)
     out: list[Clause] = []
     before = ""
-    for start, end in _sentences(own):
-        out += _clauses_of(own[start:end], text[start:end], (start, end), before)
-        before = own[start:end]
+    for own, sentence, span in sentences(text):
+        out += english(own, sentence, span, before)
+        before = own
         if len(out) >= MAX_CLAUSES:
             break
     return out[:MAX_CLAUSES]
+
+
+def sentences(text: str) -> list[tuple[str, str, tuple[int, int]]]:
+    """The sentences of a message in the writer's own words, as they stand, and where."""
+    text = text[:MAX_TEXT]
+    own = mask(text)
+    return [(own[start:end], text[start:end], (start, end)) for start, end in _sentences(own)]
 
 
 # What is not the writer's own, and the signs without which it cannot be there.
@@ -107,6 +115,9 @@ def _unquote(match: re.Match[str]) -> str:
     return "\n" * len(match[0])
 
 
+_MONTHS = frozenset("jan jän feb mär mrt maa apr mai mei jun jul aug sep okt oct nov dez dec".split())
+
+
 def _sentences(text: str) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     begin = 0
@@ -114,13 +125,15 @@ def _sentences(text: str) -> list[tuple[int, int]]:
         piece = text[begin : match.end()]
         if _RULES.abbreviation.search(piece) and match.end() < len(text) and not piece.endswith("\n"):
             continue
+        if _ORDINAL.search(piece) and text[match.end() :].lstrip()[:3].lower() in _MONTHS:
+            continue
         if piece.strip() and len(piece) <= MAX_SENTENCE:
             out.append((begin + len(piece) - len(piece.lstrip()), begin + len(piece.rstrip())))
         begin = match.end()
     return out
 
 
-def _clauses_of(own: str, sentence: str, span: tuple[int, int], before: str) -> list[Clause]:
+def english(own: str, sentence: str, span: tuple[int, int], before: str) -> list[Clause]:
     whole = normalise(own)
     bare, correction, remember = opening(whole)
     asked = _RULES.asked_for_good.match(bare)

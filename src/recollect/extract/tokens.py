@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..languages import words
 
 _UNSPACED = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff々"
-_NUMBER = r"[$€£¥+#@]?\d(?:[\d:.,/'’-]*\d)?(?:[^\W\d_]{1,4}\b)?[%°]?"
+_NUMBER = r"[$€£¥+#@]?\d(?:[\d:.,/'’-]*\d)?(?:[a-zA-Z]{1,4}\b)?[%°]?"
 _WORD = re.compile(rf"{_NUMBER}|[^\s,;:()\[\]\"“”«»!?…—–，。、！？；：（）「」]+(?<![.'])|[,;:()—–，、；：（）]")
 _SIGN = re.compile(
     rf"{_NUMBER}|[{_UNSPACED}]|[^\W{_UNSPACED}][^\s,;:()，。、！？；：（）「」{_UNSPACED}]*|[,;:()，、；：（）]"
@@ -36,6 +36,8 @@ def tokens(text: str, lang: str) -> list[Token]:
     pattern = _SIGN if lang in UNSPACED else _WORD
     for match in pattern.finditer(text):
         word = match[0].lower().replace("’", "'")
+        if text[match.end() : match.end() + 1] in ("'", "’") and f"{word}'" in short:
+            word += "'"  # l', d' and such, standing alone
         if word in _BREAKS:
             out.append(Token(BREAK, *match.span()))
         else:

@@ -26,9 +26,14 @@ def language_of(sentence: str) -> str | None:
     if len(_OTHER.findall(head)) * 2 > len(head.replace(" ", "")):
         return "ru" if re.search("[\u0430-\u044f]", head) else None
     found = [word for whole in _LATIN.findall(head.casefold().replace("’", "'")) for word in _parts(whole)]
-    scores = {code: sum(weights.get(word, 0) for word in found) for code, weights in _weights().items()}
+    scores, hits = dict.fromkeys(codes(), 0), dict.fromkeys(codes(), 0)
+    for word in found:
+        for code, weight in _weights().get(word, ()):
+            scores[code] += weight
+            hits[code] += 1
     best = max(scores, key=lambda code: scores[code])
-    return best if scores[best] >= 2 else None
+    # One word in ten may be the same by chance: Polish has an "i" too.
+    return best if scores[best] >= 2 and hits[best] * 8 >= len(found) else None
 
 
 def _parts(word: str) -> tuple[str, ...]:
@@ -38,14 +43,13 @@ def _parts(word: str) -> tuple[str, ...]:
 
 
 @cache
-def _weights() -> dict[str, dict[str, int]]:
-    """How much each word says for each language: one for a stop word, three for a word that no other language has."""
-    out: dict[str, dict[str, int]] = {}
-    for code in codes():
-        typical = read(code, "stop").get("typical", "").split()
-        out[code] = {**dict.fromkeys(stop_words(code), 1), **dict.fromkeys(typical, 3)}
-    for code, weights in out.items():
-        for word in weights:
-            if weights[word] == 1 and not any(word in other for name, other in out.items() if name != code):
-                weights[word] = 2
+def _weights() -> dict[str, tuple[tuple[str, int], ...]]:
+    """How much a word says for a language: one for a stop word, two where no other has it, three if typical."""
+    listed = {code: stop_words(code) for code in codes()}
+    typical = {code: set(read(code, "stop").get("typical", "").split()) for code in codes()}
+    out: dict[str, tuple[tuple[str, int], ...]] = {}
+    for word in set().union(*listed.values(), *typical.values()):
+        having = [code for code in codes() if word in listed[code] or word in typical[code]]
+        alone = len(having) == 1
+        out[word] = tuple((code, 3 if word in typical[code] else 2 if alone else 1) for code in having)
     return out

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from .files import read
+
+_SHARED = ("tools", "titles", "schools", "not_goods")
+"""Lists of names that are the same everywhere: a language without its own has those of English."""
 
 
 class Words:
@@ -28,7 +31,7 @@ class Words:
         """A list in the order of the file."""
         known = self._lists.get(name)
         if known is None:
-            found = self._table.get(name, ())
+            found = self._table.get(name, words("en").list(name) if name in _SHARED and self.lang != "en" else ())
             known = self._lists[name] = tuple(found.split()) if isinstance(found, str) else tuple(found)
         return known
 
@@ -37,7 +40,7 @@ class Words:
         found: dict[str, Any] = self._table.get(name, {})
         return found
 
-    @property
+    @cached_property
     def classes(self) -> dict[str, dict[str, str]]:
         """Closed lists for slots such as `{relation}`: each wording, and the name it has in all languages."""
         return {name: dict(_wordings(found)) for name, found in self._table.get("classes", {}).items()}

@@ -10,6 +10,7 @@ import pytest
 
 from bench.extraction_fresh import FIRST_LOOK, rows, score
 from recollect.extract import extract
+from recollect.extract.extractor import unread
 from recollect.extract.reading import MAX_CLAUSES, clauses
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
@@ -123,20 +124,22 @@ def test_the_simple_present_tells_a_habit() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Ich heiße Klaus, wohne in Berlin und arbeite bei Siemens.",
-        "Je m'appelle Sophie, j'habite à Lyon et j'ai trois enfants.",
-        "Me llamo Diego, vivo en Madrid y me gusta el café.",
-        "Mi chiamo Luca, abito a Roma e ho due cani.",
-        "Ik heet Jan en ik woon in Utrecht.",
+        "Nazywam się Piotr, mieszkam w Krakowie i pracuję w Allegro.",
+        "Benim adım Ayşe, Ankara'da yaşıyorum.",
+        "Jag heter Erik och bor i Malmö.",
         "Меня зовут Иван, я живу в Москве.",
-        "私の名前は健太です。東京に住んでいます。",
-        "我叫李雷，住在北京。",
-        "اسمي أحمد وأعيش في القاهرة.",
-        "Benim adım Mehmet, İstanbul'da yaşıyorum.",
+        "제 이름은 지민이고 서울에 살아요.",
+        "اسمي ليلى وأعيش في القاهرة.",
     ],
 )
-def test_other_languages_give_nothing_rather_than_garbage(text: str) -> None:
+def test_a_language_without_patterns_gives_nothing_and_is_known_as_such(text: str) -> None:
     assert extract(text, role="user", trust="user", at=AT) == []
+    assert unread(text)
+
+
+@pytest.mark.parametrize("text", ["I live in Oslo.", "ok", "Ich wohne in Berlin.", "", "```code```"])
+def test_what_can_be_read_or_says_nothing_is_not_unread(text: str) -> None:
+    assert not unread(text)
 
 
 def test_a_message_of_very_many_statements_is_read_up_to_a_bound() -> None:

@@ -97,3 +97,8 @@ def without_tail(text: str, ph: Phrases) -> str:
     while parts and parts[-1].lower() in ph.lists.set("before_date"):
         parts.pop()
     return " ".join(parts)
+
+
+def is_of_person(said: str, ph: Phrases) -> bool:
+    """Whether a phrase begins with somebody close ("my son Bram"), so that it is no thing or event."""
+    return bool(said) and said.split()[0].lower() in ph.lists.classes.get("relation", {})

@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 from ...dates import parse_dates
 from ..keys import slug
 from ..phrases import Phrases
-from .base import Around, Reading, holding, holds, one, starts
+from .base import Around, Reading, holding, holds, one, starts, without_tail
 
 _PLACE_TAIL = re.compile(r"([^,]+),\s*([A-ZÀ-Þ][^,]*)")
 
@@ -51,6 +51,11 @@ def read_name(text: str, around: Around, ph: Phrases) -> list[Reading]:
     return one(ph.person(text) or ph.small_name(text)) if not starts(text, ph, "not_nicknames") else []
 
 
+def read_self(text: str, around: Around, ph: Phrases) -> list[Reading]:
+    """A bare name after a greeting: 「はじめまして、佐藤です」."""
+    return read_name(text, around, ph) if starts(around.sentence, ph, "greetings") else []
+
+
 def read_people(text: str, around: Around, ph: Phrases) -> list[Reading]:
     """One name, or a list of names."""
     names = [name for name in (ph.person(item, most=2) for item in ph.listed(text, most=3)) if name]
@@ -90,7 +95,7 @@ def place_of(text: str, ph: Phrases) -> str | None:
 
 def read_place(text: str, around: Around, ph: Phrases) -> list[Reading]:
     dates = parse_dates(text, around.at, lang=around.lang)
-    value = place_of(text[: dates[0].span[0]] if dates else text, ph)
+    value = place_of(without_tail(text[: dates[0].span[0]], ph) if dates else text, ph)
     known = value and value.split()[0].lower().strip(",") in ph.lists.set("tools")
     return [] if known else one(value)
 
@@ -146,7 +151,7 @@ def read_school(text: str, around: Around, ph: Phrases) -> list[Reading]:
 
 
 def read_languages(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    listed = ph.lists.table("languages")
+    listed = ph.lists.table("languages") or dict(zip(*[ph.lists.list("language_names")] * 2, strict=True))
     out = []
     for item in ph.listed(text, most=4):
         word = next((part for part in item.lower().split() if part in listed), None) if ph.joint else item

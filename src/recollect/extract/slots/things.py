@@ -86,6 +86,19 @@ def read_known_tools(text: str, around: Around, ph: Phrases) -> list[Reading]:
     ]
 
 
+def read_counted(text: str, around: Around, ph: Phrases) -> list[Reading]:
+    """What is counted, where the number stands apart."""
+    return read_thing(text, around, ph) if not starts(text, ph, "not_counted") else []
+
+
+def read_gear(text: str, around: Around, ph: Phrases) -> list[Reading]:
+    """Tools in a language without capitals: whatever short names stand where only a tool can."""
+    if starts(text, ph, "not_things"):
+        return []
+    items = (ph.cut(item, most=4) for item in ph.separator.split(text))
+    return [Reading(True, slug(item)) for item in items if item]
+
+
 def read_product(text: str, around: Around, ph: Phrases) -> list[Reading]:
     """One product by its name."""
     bare = ph.articles.sub("", text)
@@ -133,7 +146,17 @@ def read_belonging(text: str, around: Around, ph: Phrases) -> list[Reading]:
 
 def read_favourite(text: str, around: Around, ph: Phrases) -> list[Reading]:
     said = ph.cut(re.sub(r"^(?:an?) ", "", text) if ph.lang == "en" else text, most=7)
+    article = ph.articles.match(said) if ph.lang != "en" else None
+    if article and said[article.end() : article.end() + 1].islower():
+        said = said[article.end() :]
     return one(said) if said and not starts(said, ph, "not_favourites") else []
+
+
+def read_compound(text: str, around: Around, ph: Phrases) -> list[Reading]:
+    """Lieblingsfarbe: one word for the favourite of a kind."""
+    low = text.lower()
+    prefix = next((found for found in ph.lists.list("favourite_prefixes") if low.startswith(found)), None)
+    return [Reading(True, slug(text[len(prefix) :]))] if prefix and len(text.split()) == 1 else []
 
 
 def read_pastime(text: str, around: Around, ph: Phrases) -> list[Reading]:

@@ -8,7 +8,7 @@ from ...dates import DateRange, number, parse_dates
 from ..amounts import amount, measure
 from ..keys import slug
 from ..phrases import Phrases, phrases
-from .base import Around, Reading, holds, one, starts, without_tail
+from .base import Around, Reading, holds, is_of_person, one, starts, without_tail
 
 
 def read_number(text: str, around: Around, ph: Phrases) -> list[Reading]:
@@ -148,7 +148,13 @@ def read_counting(text: str, around: Around, ph: Phrases) -> list[Reading]:
     said = ph.cut(ph.role_ends.sub("", ph.thing_ends.sub("", f" {' '.join(parts[size:]).split(',')[0]}")), most=4)
     said = ph.separator.split(said)[0] if said else ""
     ours = not starts(around.sentence, ph, "we") or holds(said, ph, "ours")
-    if not said or not ours or said[0].isupper() or starts(said, ph, "not_counted") or parts[0].lower() in ("a", "an"):
+    if (
+        not said
+        or not ours
+        or (said[0].isupper() and ph.lang == "en")
+        or starts(said, ph, "not_counted")
+        or parts[0].lower() in ph.lists.set("articles")
+    ):
         return []
     return [Reading(value, slug(said))]
 
@@ -156,6 +162,7 @@ def read_counting(text: str, around: Around, ph: Phrases) -> list[Reading]:
 def read_owned_number(text: str, around: Around, ph: Phrases) -> list[Reading]:
     said = ph.thing_ends.sub("", f" {ph.bare(text)}").strip()
     fits = said and ph.length(said) <= 3 and not holds(said, ph, "not_numbers") and "'s" not in said
+    fits = fits and not is_of_person(said, ph)
     return one(said) if fits else []
 
 
