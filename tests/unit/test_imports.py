@@ -94,6 +94,13 @@ def test_a_memory_in_ram_loads_no_driver_and_no_model() -> None:
     assert not _loaded_by(code) & set(HEAVY)
 
 
+def test_the_help_of_the_command_line_loads_no_engine() -> None:
+    code = "import sys\nfrom recollect.cli.main import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
+    script = f"{code}\nprint([name for name in sys.modules if name.startswith('recollect.engine')])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_a_memory_on_sqlite_loads_no_server_driver(tmp_path: Path) -> None:
     code = (
         f"from recollect import Memory\nm = Memory({str(tmp_path / 'm.db')!r}, worker=False)\n"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..blocking.memory import Memory
 from ..errors import NotFound
 from .display import SHORT, cell, echo, pairs, table
 

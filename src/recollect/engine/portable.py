@@ -13,8 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -25,6 +24,9 @@ from ..stores.base import Change, Delete, Load, Put
 from ..stores.codec import codec
 from ..typed import ready
 from .core import Core
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMAT = 1
 PAGE = 500
@@ -68,6 +70,8 @@ class Portable:
 
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Write every live row of this org to a file, which is complete or not there at all."""
+        from pathlib import Path
+
         self._check_scope()
         target = Path(path)
         part = target.with_name(f"{target.name}.part")
@@ -92,6 +96,8 @@ class Portable:
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Load a file that `export` wrote, into this org; rows that are there already are overwritten."""
+        from pathlib import Path
+
         self._check_scope()
         source = Path(path)
         offload = self._core.runtime.offload

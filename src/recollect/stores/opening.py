@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from ..errors import Unsupported, UsageError
 from ..runtime import Runtime
@@ -83,6 +82,8 @@ def _scheme(text: str) -> str:
     """What a URL begins with; a path has none. The text itself may hold a password and is not repeated."""
     if "://" not in text:
         return ""
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(text)
         _ = parts.port
@@ -97,6 +98,8 @@ def _sqlite(text: str, scheme: str, runtime: Runtime, durability: str) -> Store:
     from .sqlite import SqliteStore
 
     if scheme:
+        from urllib.parse import unquote
+
         # sqlite:///relative.db and sqlite:////absolute.db, as elsewhere.
         text = unquote(text.partition("://")[2])
         text = text.removeprefix("/") if text.startswith("/") else text
