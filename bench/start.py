@@ -24,7 +24,7 @@ MESSAGE = "We launch on 3 March, and Antonella prefers short answers."
 COMMANDS = {
     "from recollect import Memory": ("-c", "from recollect import Memory"),
     "recollect --help": ("-m", "recollect", "--help"),
-    "recollect facts get": ("-m", "recollect", "--url", "start.db", "facts", "get", "user:ada", "city"),
+    "recollect facts get": ("-m", "recollect", "--url", "facts.db", "facts", "get", "user:ada", "city"),
     "recollect threads append": ("-m", "recollect", "--url", "start.db", "threads", "append", "talk", MESSAGE),
 }
 LIMITS = {"from recollect import Memory": 0.1, "recollect --help": 0.15, "recollect threads append": 0.4}
@@ -51,9 +51,9 @@ def main() -> None:
 
 
 def prepare(folder: str) -> None:
-    """A memory with a fact and a thread."""
-    for command in (("facts", "set", "user:ada", "city", "Lisbon"), ("threads", "create", "user:ada", "--id", "talk")):
-        cpu(folder, ("-m", "recollect", "--url", "start.db", *command))
+    """A memory with a fact and one with a thread: reading where messages wait would measure deriving from them."""
+    cpu(folder, ("-m", "recollect", "--url", "facts.db", "facts", "set", "user:ada", "city", "Lisbon"))
+    cpu(folder, ("-m", "recollect", "--url", "start.db", "threads", "create", "user:ada", "--id", "talk"))
 
 
 def measure(folder: str, runs: int) -> dict[str, float]:
