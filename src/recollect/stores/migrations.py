@@ -8,7 +8,7 @@ of something says its own number.
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import SchemaError
@@ -23,10 +23,10 @@ class Migration(NamedTuple):
     sql: str
 
 
-def migrations_in(package: str) -> list[Migration]:
-    """Every migration of a package, in order."""
+def migrations_in(folder: Path) -> list[Migration]:
+    """Every migration of a folder, in order."""
     found = []
-    for item in files(package).iterdir():
+    for item in folder.iterdir():
         if item.name.endswith(".sql") and item.name[0].isdigit():
             number, _, name = item.name.removesuffix(".sql").partition("_")
             sql = item.read_text(encoding="utf-8")

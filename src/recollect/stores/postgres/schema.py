@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import SchemaError, StoreError, StoreUnavailable
@@ -14,7 +14,7 @@ from .wire import Failed, Lost, Step
 _LOCK = 7_265_636_811
 """Taken by whoever migrates, for the time of one migration."""
 OLDEST = 140_000
-_FOLDER = "recollect.stores.postgres.migrations"
+_FOLDER = Path(__file__).parent / "migrations"
 _HAS_VECTORS = (
     "EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('recollect.entries') AND attname = 'embedding')"
 )
@@ -129,7 +129,7 @@ async def _vectors(session: Session, server: Server) -> bool:
     """Add the vector index where pgvector can be had; without it vectors are searched by the client."""
     if not await scalar(session, b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
         return False
-    sql = (files(_FOLDER) / "vectors.sql").read_text(encoding="utf-8")
+    sql = (_FOLDER / "vectors.sql").read_text(encoding="utf-8")
     home = (server.vector_home or "public").replace('"', '""')
     try:
         await session.script(_guarded("NOT " + _HAS_VECTORS, sql.replace("public", f'"{home}"'), ""), patience=3600)

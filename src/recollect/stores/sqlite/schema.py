@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -12,7 +13,7 @@ from ..migrations import Migration, migrations_in, refuse_newer
 
 def migrations() -> list[Migration]:
     """Every migration there is, in order."""
-    return migrations_in("recollect.stores.sqlite.migrations")
+    return migrations_in(Path(__file__).parent / "migrations")
 
 
 def migrate(connection: apsw.Connection) -> list[str]:
