@@ -251,3 +251,11 @@ def test_json_is_json_even_when_there_is_nothing(recollect: Recollect) -> None:
     recollect("state", "set", "x", "1")
     for command in (("facts", "list", "global"), ("threads", "list", "global"), ("tasks", "list"), ("recall", "x")):
         assert msgspec.json.decode(recollect("--json", *command).out) == []
+
+
+def test_what_a_text_would_be_remembered_for_is_shown_with_its_reasons(recollect: Recollect) -> None:
+    found = recollect("--json", "extract", "I moved to Porto.").json()
+    assert [row["found"] for row in found] == ["location = 'Porto'"]
+    assert found[0]["rule"].startswith("en/places#location")
+    asked = recollect("extract", "Do I live in Porto?", "--explain")
+    assert asked.code == 1 and "a question" in asked.out

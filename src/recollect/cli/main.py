@@ -24,6 +24,7 @@ _COMMANDS = {
     "tasks": ("tasks", "Resumable tasks: list, show, delete."),
     "documents": ("documents", "Long-form knowledge: add, list, delete."),
     "recall": ("finding", "Find what matters for a query, with reasons."),
+    "extract": ("extracting", "What a text would be remembered for; --explain says why."),
     "context": ("finding", "The request for an input, and where its tokens go."),
     "process": ("care", "Run maintenance processors."),
     "worker": ("care", "Index and derive what was appended, and clean up, until stopped."),

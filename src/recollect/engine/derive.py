@@ -36,6 +36,8 @@ PASSING = "recollect.passing"
 """Set in the metadata of a message that should leave nothing behind."""
 SOURCES = 8
 """How many of the newest sources a fact names."""
+UNREAD = 200
+"""So many of the newest messages in unknown languages are kept by number, for their receipts."""
 SURER = 0.3
 """The share of the remaining doubt that hearing the same again removes."""
 
@@ -47,6 +49,7 @@ class Deriver:
         self._core = core
         self._lease = lease
         self._model = core.shared.extraction_model if model is None else model
+        self._foreign: list[int] = []
 
     async def run(self, job: Job) -> int:
         """Read a thread from its mark to its end; how many facts and learnings were written."""
@@ -157,7 +160,8 @@ class Deriver:
 
     def _marked(self, item: str, mark: Mark | None, position: int, failed: Sequence[int]) -> list[Change]:
         core = self._core
-        detail = {"failed": list(failed)} if failed else None
+        unread = sorted({*((mark.detail or {}).get("unread", ()) if mark else ()), *self._foreign})[-UNREAD:]
+        detail = {name: seqs for name, seqs in (("failed", list(failed)), ("unread", unread)) if seqs} or None
         made = Mark(
             org=core.org, name="derive", item=item, position=position, detail=detail, updated_at=core.at()
         )  # fmt: skip
@@ -221,7 +225,10 @@ class Deriver:
             # Twice, where it has to repair its answer; both must end before the lease does.
             return list(await extract_by_model(self._model, message.text, timeout=self._lease / 3e6, **asked))
         from ..extract import extract
+        from ..extract.extractor import unread
 
+        if unread(message.text):
+            self._foreign.append(message.seq)
         return await self._core.runtime.call(lambda: extract(message.text, previous=known, **asked))
 
     async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:

@@ -42,7 +42,8 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     message: Message
     durable: bool
     indexed: bool
-    derived: Literal["none", "pending", "done", "failed"]
+    derived: Literal["none", "pending", "done", "failed", "unread"]
+    """`unread`: it is in a language that no patterns are known for, so nothing was taken from it."""
     replayed: bool = False
 
     def __getitem__(self, name: str) -> Any:
@@ -421,14 +422,17 @@ async def receipt_states(core: Core, thread: str) -> Any:
     item = f"thread:{thread}"
     index, derive = await core.get_many(Mark, [("index", item), ("derive", item)])
     detail: Mapping[str, Any] = (derive.detail if derive is not None else None) or {}
-    unread, stuck, again = frozenset(detail.get("failed", ())), detail.get("stuck"), detail.get("again")
+    failed, stuck, again = frozenset(detail.get("failed", ())), detail.get("stuck"), detail.get("again")
+    unread = frozenset(detail.get("unread", ()))
 
-    def state(seq: int) -> tuple[bool, Literal["none", "pending", "done", "failed"]]:
+    def state(seq: int) -> tuple[bool, Literal["none", "pending", "done", "failed", "unread"]]:
         indexed = index is not None and index.position >= seq
         if not core.shared.derives and derive is None:
             return indexed, "none"
         if derive is not None and derive.position >= seq:
-            return indexed, "done" if seq not in unread else "pending" if again else "failed"
+            if seq in failed:
+                return indexed, "pending" if again else "failed"
+            return indexed, "unread" if seq in unread else "done"
         return indexed, "failed" if stuck else "pending"
 
     return state

@@ -19,7 +19,8 @@ _SHORTHAND = _RULES.table("shorthand")
 MAX_TEXT = 20_000
 """What follows in a longer message is pasted matter, not talk."""
 MAX_SENTENCE = 600
-MAX_CLAUSES = 400
+MAX_SENTENCES = 200
+MAX_CLAUSES = 80
 """Nobody states more of themselves in one message; it bounds the work on hostile text."""
 
 
@@ -75,7 +76,7 @@ def sentences(text: str) -> list[tuple[str, str, tuple[int, int]]]:
     """The sentences of a message in the writer's own words, as they stand, and where."""
     text = text[:MAX_TEXT]
     own = mask(text)
-    return [(own[start:end], text[start:end], (start, end)) for start, end in _sentences(own)]
+    return [(own[start:end], text[start:end], (start, end)) for start, end in _sentences(own)[:MAX_SENTENCES]]
 
 
 # What is not the writer's own, and the signs without which it cannot be there.

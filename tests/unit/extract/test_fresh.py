@@ -36,7 +36,11 @@ def test_every_batch_has_sentences_with_and_without_facts() -> None:
     assert len(set(texts)) == len(texts)
 
 
-@pytest.mark.parametrize("batch", FIRST_LOOK)
+MENDED = range(1, 10)
+"""The batches that patterns were mended for; of the later ones only the first look is known."""
+
+
+@pytest.mark.parametrize("batch", MENDED)
 def test_what_the_batches_taught_is_not_lost(batch: int) -> None:
     result = score(batch)
     assert result["precision"] >= 0.95
