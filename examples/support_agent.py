@@ -20,10 +20,9 @@ def load_order(order: str) -> dict[str, Any] | None:
     return ORDERS.get(order)
 
 
-def answer(memory: Memory, thread: str, asked: str) -> str:
+def answer(shop: Memory, memory: Memory, thread: str, asked: str) -> str:
     """One turn with a tool call: the call, its result and the answer are committed together."""
-    memory.entities.register("order", load_order, ttl=600)
-    order = memory.entities.get("order", "o-17")
+    order = shop.entities.get("order", "o-17")
     reply = f"It is {order['status']} and should arrive on {order['eta']}."
     memory.threads.append(
         thread,
@@ -43,12 +42,14 @@ def answer(memory: Memory, thread: str, asked: str) -> str:
 
 def main() -> None:
     warnings.simplefilter("ignore", NothingLasts)
-    with Memory(user="ada") as memory:
+    with Memory() as shop:
+        shop.entities.register("order", load_order, ttl=600)
+        memory = shop.scope(user="ada")  # reads and writes what is ada's; the cache of orders is the shop's
         memory.working.record_action("opened the orders page", "o-17")
         thread = memory.threads.create("user:ada", "Where is my order?")
         for asked in ("Where is order o-17? I prefer e-mail over phone calls.", "And when will it come?"):
-            print(f"ada:   {asked}\nagent: {answer(memory, thread.id, asked)}")
-        memory.process("facts")
+            print(f"ada:   {asked}\nagent: {answer(shop, memory, thread.id, asked)}")
+        shop.process("facts")
         print(
             "looked up",
             len(LOOKED_UP),

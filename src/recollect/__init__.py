@@ -48,7 +48,7 @@ _HOMES = {
     "engine.forgetting.forget": ("Erasure",),
     "engine.forgetting.provenance": ("Why", "WhyStep"),
     "errors": (
-        "RecollectError", "UsageError", "InvalidNamespace", "InvalidFilter", "InvalidValue", "TooLarge",
+        "RecollectError", "UsageError", "InvalidNamespace", "Forbidden", "InvalidFilter", "InvalidValue", "TooLarge",
         "Unsupported", "NotFound", "Conflict", "BudgetError", "StoreError", "StoreUnavailable",
         "StoreTimeout", "CorruptRecord", "SchemaError", "UnknownOutcome", "ModelError", "LeaseLost",
         "SuspendedError",
@@ -137,6 +137,7 @@ if TYPE_CHECKING:
     from .errors import BudgetError as BudgetError
     from .errors import Conflict as Conflict
     from .errors import CorruptRecord as CorruptRecord
+    from .errors import Forbidden as Forbidden
     from .errors import InvalidFilter as InvalidFilter
     from .errors import InvalidNamespace as InvalidNamespace
     from .errors import InvalidValue as InvalidValue

@@ -3,6 +3,7 @@
 RecollectError
 ├── UsageError           also ValueError: the caller asked for something that cannot be
 │   ├── InvalidNamespace
+│   ├── Forbidden        this handle may not do it: another user's, not granted, or for the whole org
 │   ├── InvalidFilter
 │   ├── InvalidValue     a value, id or name that no store can keep exactly
 │   ├── TooLarge
@@ -46,7 +47,11 @@ class UsageError(RecollectError, ValueError):
 
 
 class InvalidNamespace(UsageError):
-    """Not a namespace: `kind:id`, or not one this handle may touch."""
+    """Not a namespace: `kind:id`, or `global`."""
+
+
+class Forbidden(UsageError):
+    """This handle may not do that: it belongs to another user, was not granted, or is for a handle on the whole org."""
 
 
 class InvalidFilter(UsageError):

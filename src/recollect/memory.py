@@ -22,6 +22,7 @@ from .engine.forgetting.provenance import Provenance, Traceable, Why
 from .engine.health import Diagnosis, Health, Stats
 from .engine.inject import Agent, AsyncTask, Injection, Remember
 from .engine.learnings import Learnings
+from .engine.namespaces import namespaces
 from .engine.outbox import Jobs
 from .engine.portable import Portable, Progress, Transfer
 from .engine.processors import ProcessorSpec, Report, run_all
@@ -39,7 +40,7 @@ from .opening import Durability, Extract, Opening, Url
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker, When
 from .recall.hit import Hit
 from .runtime import run_blocking
-from .scope import Actor, Ns
+from .scope import Actor, Kind, Ns
 from .values import Json
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class AsyncMemory(Listens):
         any org. `embedder=None` leaves recall lexical; without a `model`, facts are taken from messages by local rules.
         """
         opening = Opening(
-            url, hot, read_url, api_key, org, user, tuple(read), tuple(write), shared, all_orgs, actor, durability,
+            url, hot, read_url, api_key, org, user, read, write, shared, all_orgs, actor, durability,
             embedder, reranker, model, counter, clock, extract, worker, record_bytes,
         )  # fmt: skip
         self._bind(opening.core(blocking=False))
@@ -148,9 +149,30 @@ class AsyncMemory(Listens):
         org: str | None = None,
         user: str | None = None,
         actor: Actor | None = None,
+        read: Sequence[Ns] | None = None,
+        write: Sequence[Ns] | None = None,
     ) -> Self:
-        """A narrower handle over the same connection; it can never be widened."""
-        return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor)))
+        """A narrower handle over the same connection; it can never be widened.
+
+        A user's handle reads and writes `user:<id>` and reads `global`. `read` and `write` grant it more: namespaces,
+        or all that begin so (`agent:*`). Narrowed again, the lists can only get shorter.
+        """
+        return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor, read, write)))
+
+    async def namespaces(
+        self,
+        kind: Kind | None = None,
+        *,
+        prefix: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+    ) -> list[str]:
+        """The namespaces that hold something and that this handle reads, in order; the next page is `after` the last.
+
+        `prefix` is how an id begins where a `kind` is named, else how the whole namespace begins.
+        """
+        return await namespaces(self._core, kind, prefix, limit, after, reverse)
 
     async def recall(
         self,
@@ -288,8 +310,12 @@ class AsyncMemory(Listens):
         return await self._core.part(Portable).import_(path, progress=progress)
 
     async def close(self) -> None:
-        """Finish what is under way and let go of the store; after this, every call on any handle is refused."""
-        await self._core.shared.close()
+        """Finish what is under way and let go of the store; after this, every call on any handle is refused.
+
+        A batch has nothing of its own to close: `with task.batch() as batch` leaves the memory open.
+        """
+        if self._core.batch is None:
+            await self._core.shared.close()
 
     async def __aenter__(self) -> Self:
         await self._core.shared.open()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Literal
 
@@ -16,7 +17,7 @@ from .errors import Unsupported, UsageError
 from .plugged import check_embedder, check_model
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker
 from .runtime import BlockingRuntime, Runtime
-from .scope import Ns, Scope
+from .scope import Ns, Scope, grants
 from .stores.base import Store
 from .stores.opening import open_beside, open_store
 
@@ -54,8 +55,8 @@ class Opening(msgspec.Struct, frozen=True):
     api_key: str | None
     org: str
     user: str | None
-    read: tuple[Ns, ...]
-    write: tuple[Ns, ...]
+    read: Sequence[Ns]
+    write: Sequence[Ns]
     shared: str | None
     all_orgs: bool
     actor: str
@@ -76,7 +77,7 @@ class Opening(msgspec.Struct, frozen=True):
         if server is not None:
             return self._remote(server, runtime)
         self._check(runtime)
-        scope = Scope(self.org, self.user, self.actor, self.all_orgs)
+        scope = Scope(self.org, self.user, self.actor, self.all_orgs, grants(self.read), grants(self.write))
         # Inside open_store, `core`, the facade's constructor, then the user's line.
         store = open_store(self.url, self.hot, runtime, self.durability)
         return Core(self._shared(store, runtime), scope)
@@ -95,7 +96,7 @@ class Opening(msgspec.Struct, frozen=True):
 
     def _check(self, runtime: Runtime) -> None:
         later = {"read_url": self.read_url, "api_key": self.api_key, "shared": self.shared, "reranker": self.reranker}
-        for name, given in {**later, "read": self.read or None, "write": self.write or None}.items():
+        for name, given in later.items():
             if given is not None:
                 raise Unsupported(f"{name}= is not supported by this version")
         check_embedder(self.embedder, blocking=runtime.blocking)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
 
-from .errors import InvalidNamespace, UsageError
+from .errors import Forbidden, InvalidNamespace, UsageError
 from .values import check_name
 
 Kind = Literal["workflow", "agent", "user", "global"]
@@ -55,46 +56,97 @@ Ns = str | Namespace
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """A handle on one org, optionally one of its users; it can be narrowed, never widened."""
+    """Who a handle is for, and what it may read and write. It can be narrowed, never widened.
+
+    A handle for no user reaches its whole org. A user's handle reads and writes `user:<id>`, reads `global`, and
+    reaches nothing else but what its maker granted: namespaces, or all that begin so (`agent:*`, `workflow:shop/*`).
+    """
 
     org: str = "default"
     user: str | None = None
     actor: str = "user"
     all_orgs: bool = False
     """May hand out handles on any org; for workers and operators."""
+    read: tuple[str, ...] = ()
+    """Grants to a user's handle, besides its own namespace and `global`."""
+    write: tuple[str, ...] = ()
+    """The same for writing, which includes reading."""
 
     def __post_init__(self) -> None:
         check_name(self.org, "org")
         if self.user is not None:
             check_name(self.user, "user")
+        elif self.read or self.write:
+            raise UsageError("read= and write= are grants to a user's handle; name the user with user=…")
         if self.actor not in ACTORS:
             raise UsageError(f"actor {self.actor!r} is not one of {', '.join(ACTORS)}")
+        for grant in (*self.read, *self.write):
+            _check_grant(grant)
 
-    def narrow(self, org: str | None = None, user: str | None = None, actor: str | None = None) -> Scope:
-        """The same or a smaller scope; asking for another org or user is refused."""
+    def narrow(
+        self,
+        org: str | None = None,
+        user: str | None = None,
+        actor: str | None = None,
+        read: Sequence[Ns] | None = None,
+        write: Sequence[Ns] | None = None,
+    ) -> Scope:
+        """The same or a smaller scope; another org or user, or a grant this one does not have, is refused."""
         if org is not None and org != self.org:
             if not self.all_orgs or self.user is not None:
                 raise UsageError("a handle cannot change its org; open the memory with that org, or with all_orgs=True")
-            return Scope(org, user, actor or self.actor)
+            return Scope(org, user, actor or self.actor, False, grants(read), grants(write))
         if user is not None and self.user is not None and user != self.user:
             raise UsageError("a scope of one user cannot become another user's; use the memory it was made from")
         narrowed = self.user if user is None else user
-        return Scope(self.org, narrowed, actor or self.actor, self.all_orgs and org is None and narrowed is None)
+        reads, writes = self._kept(read, self.read, self.may_read), self._kept(write, self.write, self.may_write)
+        everywhere = self.all_orgs and org is None and narrowed is None
+        return Scope(self.org, narrowed, actor or self.actor, everywhere, reads, writes)
 
-    def namespace(self, ns: str | Namespace) -> str:
-        """The text of a namespace this scope may touch."""
+    def _kept(self, asked: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]) -> tuple[str, ...]:
+        """The grants asked for, each within what this scope may do itself; those held where none are asked for."""
+        if asked is None:
+            return held
+        wanted = grants(asked)
+        for grant in wanted:
+            if not may(grant):
+                raise Forbidden(f"a handle cannot grant more than it has: {grant!r} is not among its own grants")
+        return wanted
+
+    def readable(self, ns: Ns) -> str:
+        """The text of a namespace this scope may read."""
         if self.user is None and type(ns) is str and ns in _seen:
             return ns
-        parsed = Namespace.parse(ns)
-        if not self.may_touch(str(parsed)):
-            raise InvalidNamespace("this handle is for another user; namespaces of other users are out of its reach")
-        if len(_seen) < _SEEN_MOST:
-            _seen.add(str(parsed))
-        return str(parsed)
+        text = _parsed(ns)
+        if not self.may_read(text):
+            raise Forbidden("this handle may not read that namespace; its maker can grant it with read=[…]")
+        return text
 
-    def may_touch(self, ns: str) -> bool:
+    def writable(self, ns: Ns) -> str:
+        """The text of a namespace this scope may write."""
+        if self.user is None and type(ns) is str and ns in _seen:
+            return ns
+        text = _parsed(ns)
+        if not self.may_write(text):
+            raise Forbidden("this handle may not write to that namespace; its maker can grant it with write=[…]")
+        return text
+
+    def may_read(self, ns: str) -> bool:
         """Whether rows of this namespace exist for this scope."""
-        return self.user is None or not ns.startswith("user:") or ns == f"user:{self.user}"
+        return self.user is None or ns == "global" or self.may_write(ns) or any(_covers(one, ns) for one in self.read)
+
+    def may_write(self, ns: str) -> bool:
+        """Whether this scope may change rows of this namespace."""
+        return self.user is None or ns == f"user:{self.user}" or any(_covers(one, ns) for one in self.write)
+
+    def spaces(self) -> tuple[str, ...]:
+        """What a user's handle reads: namespaces, and beginnings of namespaces that end in `*`."""
+        return tuple(dict.fromkeys((self.own(), "global", *self.write, *self.read)))
+
+    def whole_org(self, what: str) -> None:
+        """Refuse to a user's handle what works on the things of others too."""
+        if self.user is not None:
+            raise Forbidden(f"{what} is for the whole org; use the handle that this user's handle was made from")
 
     def own(self) -> str:
         """The namespace of what belongs to the asking user, or to everyone."""
@@ -108,5 +160,34 @@ class Scope(msgspec.Struct, frozen=True):
             raise UsageError("which user? pass user=…, or open the memory with user=…")
         check_name(user, "user")
         if self.user is not None and user != self.user:
-            raise UsageError("this handle is for another user; it cannot reach this one")
+            raise Forbidden("this handle is for another user; it cannot reach this one")
         return user
+
+
+def grants(given: Sequence[Ns] | None) -> tuple[str, ...]:
+    """Grants as text; one alone is a list of one by mistake."""
+    if isinstance(given, str | Namespace):
+        raise UsageError("read= and write= take a list of namespaces, such as ['workflow:review', 'agent:*']")
+    return tuple(dict.fromkeys(str(one) for one in given or ()))
+
+
+def _check_grant(grant: str) -> None:
+    """A namespace, or its beginning with `*` behind it; the kind is always named."""
+    if not grant.endswith("*"):
+        Namespace.parse(grant)
+        return
+    kind, colon, _ = grant.partition(":")
+    if kind not in KINDS or kind == "global" or not colon:
+        raise InvalidNamespace(f"a grant is a namespace, or a kind with '*' like 'agent:*'; got {grant[:64]!r}")
+
+
+def _covers(grant: str, ns: str) -> bool:
+    """Whether a grant reaches a namespace, or another grant."""
+    return ns.startswith(grant[:-1]) if grant.endswith("*") else ns == grant
+
+
+def _parsed(ns: Ns) -> str:
+    text = str(Namespace.parse(ns))
+    if len(_seen) < _SEEN_MOST:
+        _seen.add(text)
+    return text

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from .access import ACCESS, Access
 from .memory import AsyncMemory
 
 
@@ -45,6 +46,8 @@ class Operation(msgspec.Struct, frozen=True):
     """The result's type as the source has it."""
     doc: str
     awaited: bool
+    access: Access
+    """What a user's handle may do with it."""
 
     @property
     def group(self) -> str:
@@ -102,6 +105,7 @@ def _operation(name: str, function: Callable[..., Any]) -> Operation:
         str(signature.return_annotation),
         inspect.getdoc(function) or "",
         inspect.iscoroutinefunction(function),
+        ACCESS[name],
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -19,6 +19,8 @@ Json = Any
 """A user's own value: None, a bool, a number, text, or lists and dicts of these; checked by `encode_json`."""
 
 MAX_NAME_BYTES = 512
+RESERVED = "recollect."
+"""What keys of metadata begin with that only we set."""
 MAX_VALUE_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -76,6 +78,18 @@ def json_bytes(value: Any, what: str, limit: int) -> bytes:
     if len(data) > limit:
         raise TooLarge(f"{what} takes {len(data)} bytes; the limit is {limit}")
     return data
+
+
+def check_metadata(given: Mapping[str, Any] | None, what: str = "metadata") -> dict[str, Any]:
+    """Metadata as users may give it: JSON, without the keys that are ours (`recollect.…`)."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidValue(f"{what} must be a dict")
+    fields = dict(given or {})
+    encode_json(fields, what)
+    for key in fields:
+        if key.startswith(RESERVED):
+            raise InvalidValue(f"{what} keys that begin with {RESERVED!r} are reserved")
+    return fields
 
 
 def decode_json(text: str | bytes) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import InvalidNamespace, NotFound, UsageError
+from recollect.errors import Forbidden, NotFound, UsageError
 
 if TYPE_CHECKING:
     from tests.stores.tenants import Step
@@ -17,7 +17,7 @@ def recall(step: Step, asked: list[str] | None, words: str) -> None:
     """Ask, and hold every hit against who asked and against all that there is now."""
     work = step.work
     if asked is not None and not all(step.sees(ns) for ns in asked):
-        step.expect(InvalidNamespace, lambda: step.me.recall(words, namespaces=asked))
+        step.expect(Forbidden, lambda: step.me.recall(words, namespaces=asked))
         return
     hits = step.me.recall(words, namespaces=asked, top_k=20)
     there = work.findable(step.org) if hits else {}

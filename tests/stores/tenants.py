@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect import Memory
-from recollect.errors import Conflict, InvalidNamespace, NotFound, RecollectError, UsageError
+from recollect.errors import Conflict, Forbidden, NotFound, RecollectError, UsageError
 from recollect.testing import FakeClock
 from recollect.testing.samples import ADVERSARIAL
 from tests.stores import finding
@@ -91,7 +91,8 @@ class Work:
     def handle(self, org: str, user: str | None) -> Memory:
         """The handle of a user of an org, or of the whole org."""
         if (org, user) not in self.handles:
-            self.handles[org, user] = self.memory.scope(org=org, user=user)
+            granted = None if user is None else ["global", "workflow:*", "agent:*"]
+            self.handles[org, user] = self.memory.scope(org=org, user=user, write=granted)
         return self.handles[org, user]
 
     def texts(self, org: str) -> Iterator[tuple[str, list[str]]]:
@@ -248,7 +249,7 @@ class Step:
     def make_thread(self, ttl: int | None = None) -> None:
         held = self.work.threads.get((self.org, self.name))
         taken = held is not None and held.ns != self.ns
-        told = InvalidNamespace if not self.may else Conflict if taken else self.ns
+        told = Forbidden if not self.may else Conflict if taken else self.ns
         self.expect(told, lambda: self.me.threads.create(self.ns, id=self.name, ttl=ttl).ns)
         if self.may and held is None:
             self.work.threads[self.org, self.name] = Held(self.ns)
@@ -348,7 +349,7 @@ class Step:
         space = held[0] if held else self.ns
         text = self._text(space)
         given = {"task_id": self.name, "ns": space, "state": text}
-        told = text if self.sees(space) else InvalidNamespace
+        told = text if self.sees(space) else Forbidden
         self.expect(told, lambda: self.me.tasks.save(given).state)
         if told is text:
             self.work.tasks[self.org, self.name] = (space, text)
@@ -381,7 +382,7 @@ class Step:
         return f"o{self.work.orgs.index(self.org)}x n{self.work.spaces.index(ns)}x {words} {self.number}"
 
     def expect_if(self, told: Any, call: Callable[[], Any]) -> None:
-        self.expect(told if self.may else InvalidNamespace, call)
+        self.expect(told if self.may else Forbidden, call)
 
     def expect(self, told: Any, call: Callable[[], Any]) -> None:
         try:

@@ -25,7 +25,7 @@ QUIET: dict[str, Any] = {"embedder": None, "extract": None}
 
 @pytest.mark.parametrize("name", STORES)
 def test_no_tenant_meets_another(name: str, open_on: OpenOn, clock: FakeClock, org: str, tmp_path: Path) -> None:
-    memory = open_on(name, **QUIET)
+    memory = open_on(name, all_orgs=True, **QUIET)
     for start in range(0, OPERATIONS, ROUND):
         work = Work(memory, clock, f"{org}-{start}", seed=start)
         work.run(ROUND)
@@ -38,7 +38,7 @@ def test_no_tenant_meets_another(name: str, open_on: OpenOn, clock: FakeClock, o
 def test_vectors_of_one_tenant_are_not_found_by_another(
     name: str, open_on: OpenOn, org: str, tmp_path: Path, clock: FakeClock
 ) -> None:
-    memory = open_on(name, extract=None)
+    memory = open_on(name, all_orgs=True, extract=None)
     for start in range(0, VECTOR_OPERATIONS, 600):
         work = Work(memory, clock, f"{org}-{start}", seed=5 + start)
         work.run(600)
@@ -63,7 +63,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], str]], N
 def test_the_harness_sees_a_dropped_org(name: str, open_on: OpenOn, org: str, plant: Any, clock: FakeClock) -> None:
     plant(lambda _: org)
     with pytest.raises(AssertionError, match="operation"):
-        Work(open_on(name, **QUIET), clock, org, seed=1).run(ROUND)
+        Work(open_on(name, all_orgs=True, **QUIET), clock, org, seed=1).run(ROUND)
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def test_the_harness_sees_two_orgs_taken_for_one(
 ) -> None:
     plant(careless)
     with pytest.raises(AssertionError, match="operation"):
-        Work(open_on("memory", **QUIET), clock, org, seed=1).run(2 * ROUND)
+        Work(open_on("memory", all_orgs=True, **QUIET), clock, org, seed=1).run(2 * ROUND)
 
 
 def test_the_harness_sees_a_user_who_may_touch_all(
     open_on: OpenOn, org: str, monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
-    monkeypatch.setattr(Scope, "may_touch", lambda self, ns: True)
+    monkeypatch.setattr(Scope, "may_write", lambda self, ns: True)
     with pytest.raises(AssertionError, match="operation"):
-        Work(open_on("memory", **QUIET), clock, org, seed=1).run(ROUND)
+        Work(open_on("memory", all_orgs=True, **QUIET), clock, org, seed=1).run(ROUND)
 
 
 def test_the_harness_sees_a_recall_over_all_users(
@@ -103,7 +103,7 @@ def test_the_harness_sees_a_recall_over_all_users(
 
     monkeypatch.setattr(Recalling, "_namespaces", everywhere)
     with pytest.raises(AssertionError, match="operation"):
-        Work(open_on("memory", **QUIET), clock, org, seed=1).run(ROUND)
+        Work(open_on("memory", all_orgs=True, **QUIET), clock, org, seed=1).run(ROUND)
 
 
 def test_the_harness_sees_a_recall_of_what_is_gone(
@@ -118,11 +118,11 @@ def test_the_harness_sees_a_recall_of_what_is_gone(
 
     monkeypatch.setattr(Recalling, "recall", again)
     with pytest.raises(AssertionError, match="recall gave what is gone"):
-        Work(open_on("memory", **QUIET), clock, org, seed=1).run(ROUND)
+        Work(open_on("memory", all_orgs=True, **QUIET), clock, org, seed=1).run(ROUND)
 
 
 def test_the_sweep_sees_a_row_in_the_wrong_org(open_on: OpenOn, org: str, tmp_path: Path, clock: FakeClock) -> None:
-    work = Work(open_on("memory", **QUIET), clock, org, seed=1)
+    work = Work(open_on("memory", all_orgs=True, **QUIET), clock, org, seed=1)
     work.run(200)
     work.handle(work.orgs[3], None).facts.set("global", "stray", "o1x n0x river train 7")
     with pytest.raises(AssertionError, match="holds texts of"):

@@ -1,8 +1,10 @@
 """Scopes and namespaces."""
 
+from typing import Any
+
 import pytest
 
-from recollect import InvalidNamespace, InvalidValue, Namespace, UsageError
+from recollect import Forbidden, InvalidNamespace, InvalidValue, Namespace, UsageError
 from recollect.scope import Scope
 
 
@@ -45,13 +47,76 @@ def test_only_a_scope_over_all_orgs_hands_out_other_orgs() -> None:
         Scope("default").narrow(org="other")
 
 
-def test_a_user_scope_touches_its_own_namespace_and_shared_ones() -> None:
+FOREIGN = ("user:eve", "user:ada ", "user:Ada", "user:adam", "user:ad", "agent:x", "workflow:user:ada")
+
+
+def test_a_user_scope_reads_and_writes_its_own_namespace_and_reads_global() -> None:
     scope = Scope("acme", "ada")
-    for fine in ("user:ada", "global", "agent:x", "workflow:user:eve"):
-        assert scope.namespace(fine) == fine
-    for foreign in ("user:eve", "user:ada ", "user:Ada", "user:adam", "user:ad"):
-        with pytest.raises(InvalidNamespace):
-            scope.namespace(foreign)
+    assert scope.readable("user:ada") == scope.writable("user:ada") == "user:ada"
+    assert scope.readable("global") == "global"
+    for foreign in (*FOREIGN, "global"):
+        with pytest.raises(Forbidden):
+            scope.writable(foreign)
+    for foreign in FOREIGN:
+        with pytest.raises(Forbidden):
+            scope.readable(foreign)
+
+
+def test_grants_reach_what_they_name_and_nothing_beside_it() -> None:
+    scope = Scope("acme").narrow(user="ada", read=["workflow:review"], write=["agent:*", "workflow:shop/*"])
+    for fine in ("agent:x", "agent:y:z", "workflow:shop/1"):
+        assert scope.readable(fine) == scope.writable(fine) == fine
+    assert scope.readable("workflow:review") == "workflow:review"
+    for foreign in ("workflow:review", "workflow:shop", "workflow:reviews", "user:eve", "global"):
+        with pytest.raises(Forbidden):
+            scope.writable(foreign)
+    with pytest.raises(Forbidden):
+        scope.readable("workflow:reviews")
+
+
+def test_grants_only_shrink() -> None:
+    scope = Scope("acme").narrow(user="ada", read=["workflow:*"], write=["agent:*"])
+    assert scope.narrow(actor="assistant").may_write("agent:x")
+    smaller = scope.narrow(write=["agent:x"], read=["workflow:a", "agent:y"])
+    assert (smaller.may_write("agent:x"), smaller.may_write("agent:y"), smaller.may_read("agent:y")) == (
+        True,
+        False,
+        True,
+    )
+    for wider in ({"write": ["workflow:a"]}, {"write": ["global"]}, {"read": ["user:eve"]}, {"read": ["user:*"]}):
+        with pytest.raises(Forbidden):
+            scope.narrow(**wider)
+        with pytest.raises(Forbidden):
+            smaller.narrow(write=["agent:*"])
+
+
+@pytest.mark.parametrize("grant", ["*", "agent", "robot:*", "global*", "global:*", "", "user:"])
+def test_what_is_no_grant_is_refused(grant: str) -> None:
+    with pytest.raises(UsageError):
+        Scope("acme", "ada", read=(grant,))
+
+
+def test_grants_are_a_list_for_a_user() -> None:
+    with pytest.raises(UsageError):
+        Scope("acme").narrow(user="ada", read="agent:*")
+    with pytest.raises(UsageError):
+        Scope("acme").narrow(read=["agent:*"])
+
+
+@pytest.mark.parametrize("name", ["", None])
+def test_an_empty_org_is_no_org(name: Any) -> None:
+    with pytest.raises(UsageError):
+        Scope(name)
+
+
+def test_an_empty_user_is_an_error_and_not_the_whole_org() -> None:
+    for made in (
+        lambda: Scope("acme", ""),
+        lambda: Scope("acme").narrow(user=""),
+        lambda: Scope("acme", "ada").narrow(user=""),
+    ):
+        with pytest.raises(UsageError):
+            made()
 
 
 def test_the_subject_is_the_one_named_or_ones_own() -> None:

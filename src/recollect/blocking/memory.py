@@ -30,7 +30,7 @@ from ..opening import Durability, Extract, Opening, Url
 from ..ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker, When
 from ..recall.hit import Hit
 from ..runtime import run_blocking
-from ..scope import Actor, Ns
+from ..scope import Actor, Kind, Ns
 from ..values import Json
 from .audit import Audit
 from .documents import Documents
@@ -104,8 +104,8 @@ class Memory(Listens):
             api_key,
             org,
             user,
-            tuple(read),
-            tuple(write),
+            read,
+            write,
             shared,
             all_orgs,
             actor,
@@ -164,9 +164,36 @@ class Memory(Listens):
         """This handle for callers that block, over the same store; usable from any thread."""
         return self._engine.blocking
 
-    def scope(self, *, org: str | None = None, user: str | None = None, actor: Actor | None = None) -> Self:
-        """A narrower handle over the same connection; it can never be widened."""
-        return self._over(self._engine.scope(org=org, user=user, actor=actor)._core)
+    def scope(
+        self,
+        *,
+        org: str | None = None,
+        user: str | None = None,
+        actor: Actor | None = None,
+        read: Sequence[Ns] | None = None,
+        write: Sequence[Ns] | None = None,
+    ) -> Self:
+        """A narrower handle over the same connection; it can never be widened.
+
+        A user's handle reads and writes `user:<id>` and reads `global`. `read` and `write` grant it more: namespaces,
+        or all that begin so (`agent:*`). Narrowed again, the lists can only get shorter.
+        """
+        return self._over(self._engine.scope(org=org, user=user, actor=actor, read=read, write=write)._core)
+
+    def namespaces(
+        self,
+        kind: Kind | None = None,
+        *,
+        prefix: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
+    ) -> list[str]:
+        """The namespaces that hold something and that this handle reads, in order; the next page is `after` the last.
+
+        `prefix` is how an id begins where a `kind` is named, else how the whole namespace begins.
+        """
+        return run_blocking(self._engine.namespaces(kind, prefix=prefix, limit=limit, after=after, reverse=reverse))
 
     def recall(
         self,
@@ -324,7 +351,10 @@ class Memory(Listens):
         return run_blocking(self._engine.import_(path, progress=progress))
 
     def close(self) -> None:
-        """Finish what is under way and let go of the store; after this, every call on any handle is refused."""
+        """Finish what is under way and let go of the store; after this, every call on any handle is refused.
+
+        A batch has nothing of its own to close: `with task.batch() as batch` leaves the memory open.
+        """
         run_blocking(self._engine.close())
 
     def __enter__(self) -> Self:

@@ -71,6 +71,7 @@ class Audit:
 
     async def expire(self, older_than: Ttl) -> int:
         """Remove events older than this many seconds (or timedelta); how many went."""
+        self._core.scope.whole_org("expiring the audit trail")
         before = self._core.now() - (ttl_micros(older_than) or 0)
         removed: list[int] = await self._core.apply(
             DeleteRange(AuditEvent, (self._core.org,), before=(event_id(before),))

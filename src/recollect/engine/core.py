@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from ..errors import Conflict, RecollectError, UsageError
 from ..ports import Clock, to_datetime, to_micros, ttl_micros
-from ..records import AuditEvent, Key, Record
+from ..records import AuditEvent, Key, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
-from ..stores.base import Append, Appended, Change, Delete, Put, Scan, Store, Stored
+from ..stores.base import Append, Appended, Change, Delete, Expect, Put, Scan, Store, Stored
 from .events import Events
 from .locks import KeyedLocks
 
@@ -191,10 +191,18 @@ class Scopes:
 class Core:
     """One handle: the shared parts seen through a scope. A batch is a core that collects instead of applying."""
 
-    def __init__(self, shared: Shared, scope: Scope, batch: list[Change] | None = None) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        scope: Scope,
+        batch: list[Change] | None = None,
+        watched: dict[str, str] | None = None,
+    ) -> None:
         self.shared = shared
         self.scope = scope
         self.batch = batch
+        self.watched: dict[str, str] = {} if watched is None else watched
+        """Threads that an open batch relies on, each with the namespace it must be in when the batch is committed."""
         self.org = scope.org
         self.store = shared.store
         self.runtime = shared.runtime
@@ -290,7 +298,36 @@ class Core:
         ]
         if len(keyed) != len(set(keyed)):
             raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
-        return await self.apply(*changes) if changes else []
+        if not changes or not batch.watched:
+            return await self.apply(*changes) if changes else []
+
+        async def attempt() -> list[Any]:
+            return await self.apply(*await self.guarded(changes, batch.watched))
+
+        done: list[Any] = await self.retry(attempt)
+        return done
+
+    def watch_thread(self, id: str, ns: str) -> None:
+        """Have the open batch refuse to commit where the thread is then in another namespace."""
+        if self.batch is not None:
+            self.watched.setdefault(id, ns)
+
+    async def guarded(self, changes: Sequence[Change], watched: Mapping[str, str]) -> list[Change]:
+        """The changes behind a check that the threads they rely on are still where they were, or are still free.
+
+        A thread is created where there is none; one that is there already, in the same namespace, is kept as it is.
+        """
+        rows = await self.get_many(Thread, [(id,) for id in watched])
+        expected: list[Change] = []
+        there: set[str] = set()
+        for (id, ns), row in zip(watched.items(), rows, strict=True):
+            if row is not None and row.ns != ns:
+                raise Conflict(f"thread {id!r} exists in another namespace; choose another id", thread=id, final=True)
+            if row is not None:
+                there.add(id)
+            expected.append(Expect(Thread, (self.org, id), 0 if row is None else row.version))
+        kept = [change for change in changes if _created(change) not in there]
+        return [*expected, *kept]
 
     async def retry(self, attempt: Callable[[], Any]) -> Any:
         """Run a read-then-write until no one else wrote in between; its change list starts with an Expect."""
@@ -306,7 +343,7 @@ class Core:
 
     def narrowed(self, scope: Scope) -> Core:
         """The same parts through a smaller scope."""
-        return Core(self.shared, scope, self.batch)
+        return Core(self.shared, scope, self.batch, self.watched)
 
     def beside(self, *, blocking: bool) -> Core:
         """The same handle for the other kind of caller."""
@@ -326,6 +363,12 @@ class Core:
         if self.batch is not None:
             raise UsageError("a batch inside a batch; put all changes in one")
         return Core(self.shared, self.scope, [])
+
+
+def _created(change: Change) -> str | None:
+    """The id of the thread that a change makes where there is none."""
+    made = change.record if isinstance(change, Put) and change.absent else None
+    return made.id if isinstance(made, Thread) else None
 
 
 def _nothing() -> None:

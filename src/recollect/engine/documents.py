@@ -18,7 +18,7 @@ from ..ports import Ttl
 from ..records import Chunk, Document, Entry, Job
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
-from ..values import Json, check_name, check_text, encode_json, fingerprint_json
+from ..values import Json, check_metadata, check_name, check_text, fingerprint_json
 from .audit import audit
 from .chunking import Piece, chunk
 from .core import Core
@@ -44,7 +44,7 @@ class Documents:
         ttl: Ttl | None = None,
     ) -> Document:
         """Add a document, or replace the one of the same source (or id); unchanged chunks are kept."""
-        new = self._new(self._core.scope.namespace(ns), text, title, source, metadata, id, ttl)
+        new = self._new(self._core.scope.writable(ns), text, title, source, metadata, id, ttl)
 
         async def attempt() -> Document:
             old = await self._core.get(Document, new.ns, new.id)
@@ -70,21 +70,21 @@ class Documents:
 
     async def get(self, ns: Ns, id: str) -> Document | None:
         """A document with its text, or None where there is none."""
-        return await self._core.get(Document, self._core.scope.namespace(ns), check_name(id, "document id"))
+        return await self._core.get(Document, self._core.scope.readable(ns), check_name(id, "document id"))
 
     async def get_many(self, ns: Ns, ids: Iterable[str]) -> list[Document | None]:
         """Several documents in one read, in the order of their ids given; None where there is none."""
-        space = self._core.scope.namespace(ns)
+        space = self._core.scope.readable(ns)
         return await self._core.get_many(Document, [(space, check_name(id, "document id")) for id in ids])
 
     async def chunks(self, ns: Ns, id: str) -> list[Chunk]:
         """The chunks of a document, in the order of its text."""
-        found = await self._core.scan(Chunk, self._core.scope.namespace(ns), check_name(id, "document id"))
+        found = await self._core.scan(Chunk, self._core.scope.readable(ns), check_name(id, "document id"))
         return sorted(found, key=lambda piece: piece.position)
 
     async def delete(self, ns: Ns, id: str) -> bool:
         """Remove a document, its chunks and their index entries; whether there was one."""
-        space = self._core.scope.namespace(ns)
+        space = self._core.scope.writable(ns)
         check_name(id, "document id")
 
         async def attempt() -> bool:
@@ -120,8 +120,7 @@ class Documents:
             raise InvalidValue("a document needs text")
         if title is not None:
             check_text(title, "title", limit=10_000)
-        fields = dict(metadata or {})
-        encode_json(fields, "metadata")
+        fields = check_metadata(metadata)
         now, at = self._core.now(), self._core.at()
         return Document(
             org=self._core.org,
@@ -184,7 +183,7 @@ class Documents:
         """Documents of a namespace in the order of their ids, or `reverse`; the next page is `after` the last id."""
         return await self._core.scan(
             Document,
-            self._core.scope.namespace(ns),
+            self._core.scope.readable(ns),
             where=parse_filter(where),
             **page(limit, after, reverse),
         )

@@ -73,6 +73,7 @@ class Entities:
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
         """Say how entities of a type are loaded: `load(id)` gives JSON, or None where there is no such entity."""
+        self._core.scope.whole_org("the entity cache")
         self._office.sources[(self._core.org, check_name(type, "entity type"))] = _source(load, ttl, stale)
 
     async def get(
@@ -88,6 +89,7 @@ class Entities:
 
         With `stale`, one that is too old by up to so much is served at once and loaded again in the background.
         """
+        self._core.scope.whole_org("the entity cache")
         key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
         source = self._source(type, load, ttl, stale)
         row = await self._direct.get(CachedEntity, *key[1:])
@@ -113,11 +115,13 @@ class Entities:
         stale: Ttl | None = None,
     ) -> list[Json]:
         """Several entities of one type, in the order of their ids given; those not in the cache are loaded together."""
+        self._core.scope.whole_org("the entity cache")
         loads = [self.get(type, id, load, ttl=ttl, stale=stale) for id in ids]
         return await self._core.runtime.gather(loads)
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
         """Drop one entity, or all of a type; how many went."""
+        self._core.scope.whole_org("the entity cache")
         prefix = (self._core.org, check_name(type, "entity type"))
         if id is None:
             results = await self._core.apply(DeleteRange(CachedEntity, prefix))
@@ -127,6 +131,7 @@ class Entities:
 
     def stats(self) -> EntityStats:
         """Hits, misses and loads of this process, over all handles on this memory."""
+        self._core.scope.whole_org("the entity cache")
         return msgspec.structs.replace(self._office.stats)
 
     # -- loading

@@ -91,10 +91,15 @@ class Listens:
 
     def on(self, event: str, hook: Hook) -> Callable[[], None]:
         """Call `hook` when something happens (message, fact, fold, forget, …); what comes back takes it off again."""
-        return self._core.shared.events.on(event, hook)
+        scope = self._core.scope
+        scope.whole_org("listening to events")
+        if scope.all_orgs or not callable(hook) or inspect.iscoroutinefunction(hook):
+            return self._core.shared.events.on(event, hook)
+        return self._core.shared.events.on(event, lambda told: hook(told) if told.org == scope.org else None)
 
     def trace(self) -> None:
         """Count events and time units of work in OpenTelemetry (extra `otel`)."""
+        self._core.scope.whole_org("tracing")
         self._core.shared.events.trace()
 
     def on_message(self, hook: Hook) -> Callable[[], None]:

@@ -49,7 +49,7 @@ class Facts:
         So does a fact whose `source` was forgotten, whoever writes it.
         """
         core = self._core
-        fact = self._new(core.scope.namespace(ns), key, value, ttl, confidence, source)
+        fact = self._new(core.scope.writable(ns), key, value, ttl, confidence, source)
         expects: builtins.list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
         return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
 
@@ -77,7 +77,7 @@ class Facts:
     async def set_many(self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> list[Fact]:
         """Write several values together, all or none."""
         core = self._core
-        space = core.scope.namespace(ns)
+        space = core.scope.writable(ns)
         given: Any = items.items() if isinstance(items, Mapping) else items
         pairs: list[tuple[str, Any]] = [*given]
         facts = [self._new(space, key, value, None, 1.0, None) for key, value in pairs]
@@ -90,7 +90,7 @@ class Facts:
 
     async def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
         """The value now, or the one that held at a moment; None where there is none."""
-        space = self._core.scope.namespace(ns)
+        space = self._core.scope.readable(ns)
         check_name(key, "fact key")
         if as_of is None:
             return await self._core.get(Fact, space, key)
@@ -98,7 +98,7 @@ class Facts:
 
     async def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
         """The values under several keys in one read, in their order; None where there is none."""
-        space = self._core.scope.namespace(ns)
+        space = self._core.scope.readable(ns)
         return await self._core.get_many(Fact, [(space, check_name(key, "fact key")) for key in keys])
 
     async def list(
@@ -114,7 +114,7 @@ class Facts:
         """Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key."""
         return await self._core.scan(
             Fact,
-            self._core.scope.namespace(ns),
+            self._core.scope.readable(ns),
             starts=prefix or None,
             where=parse_filter(where),
             **page(limit, after, reverse),
@@ -134,7 +134,7 @@ class Facts:
     async def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None) -> Fact:
         """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation."""
         core = self._core
-        space = core.scope.namespace(ns)
+        space = core.scope.writable(ns)
         check_reason(reason)
 
         async def attempt() -> Fact:
@@ -154,7 +154,7 @@ class Facts:
 
     async def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
         """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`."""
-        space = self._core.scope.namespace(ns)
+        space = self._core.scope.readable(ns)
         check_name(key, "fact key")
         past: builtins.list[Fact] = list(await self._core.scan(FactVersion, space, key))
         now = await self._core.get(Fact, space, key)
@@ -169,7 +169,7 @@ class Facts:
         while page := await core.store.scan(Scan(Fact, (core.org,), after=after, limit=PAGE), now=0):
             now = core.now()
             dead = [fact for fact in page if fact.expires_at is not None and to_micros(fact.expires_at) <= now]
-            mine = [fact for fact in dead if core.scope.may_touch(fact.ns)]
+            mine = [fact for fact in dead if core.scope.may_write(fact.ns)]
             if mine:
                 await core.apply(*(Delete(Fact, fact.row_key) for fact in mine))
             total += len(mine)
@@ -228,7 +228,7 @@ class Facts:
 
     async def _end(self, ns: Ns, key: str, status: str, reason: str | None) -> Fact | None:
         core = self._core
-        space = core.scope.namespace(ns)
+        space = core.scope.writable(ns)
         check_name(key, "fact key")
         check_reason(reason)
 

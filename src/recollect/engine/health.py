@@ -71,7 +71,7 @@ class Health:
         """What is remembered in this org, by kind and by namespace, and how far it is indexed."""
         core = self._core
         held = {kind.record.table.name: await self._visible(kind.record) for kind in KINDS if kind.counted}
-        scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_touch(mark.item)]
+        scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_read(mark.item)]
         queues = await Jobs(core).backlog()
         counts = {table: len(rows) for table, rows in held.items()}
         named = {row.ns for table in ("threads", "facts") for row in held[table]}
@@ -106,11 +106,12 @@ class Health:
     async def _visible(self, kind: type[Record]) -> list[Any]:
         """The rows of a kind with a namespace that this handle may see."""
         rows: list[Any] = await self._core.scan(kind)
-        return [row for row in rows if self._core.scope.may_touch(row.ns)]
+        return [row for row in rows if self._core.scope.may_read(row.ns)]
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:
         """The store under us, the queues, the parts that failed, and every problem in one list."""
         core = self._core
+        core.scope.whole_org("doctor")
         await core.shared.open()
         store = core.store
         found = dict(await store.diagnose(deep=deep)) if isinstance(store, Diagnoses) else {}

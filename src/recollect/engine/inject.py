@@ -247,7 +247,7 @@ class Injection:
         batch = self._core.batched()
         if remember is not None:
             value = output if _is_json(output) else _said(output)
-            facts, space = Facts(batch), self._core.scope.namespace(remember.namespace)
+            facts, space = Facts(batch), self._core.scope.writable(remember.namespace)
             fact = facts._new(space, remember.key, value, remember.ttl, remember.confidence, None)
             fact = msgspec.structs.replace(fact, sources=made.sources, trust=made.trust(fact.trust))
             await facts._derive(fact, since=made.since)

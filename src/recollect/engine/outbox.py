@@ -246,12 +246,13 @@ class Jobs:
 
         A handle over all orgs works for all of them, as a worker does, any other for its own.
         """
+        self._core.scope.whole_org("working through the outbox")
         org = None if self._core.scope.all_orgs else self._core.org
         return await Outbox(self._core.shared, org, lease=int(lease * 1e6)).drain(seconds=seconds)
 
     async def _jobs(self, queues: Sequence[str]) -> list[Job]:
         found = [job for queue in queues for job in await self._core.scan(Job, queue)]
-        return [job for job in found if self._core.scope.may_touch(job.ns)]
+        return [job for job in found if self._core.scope.may_write(job.ns)]
 
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0

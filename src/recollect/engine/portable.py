@@ -115,8 +115,7 @@ class Portable:
         return Transfer(total, counts, resumed_at=start)
 
     def _check_scope(self) -> None:
-        if self._core.scope.user is not None:
-            raise UsageError("this handle is for one user; export and import with a handle on the whole org")
+        self._core.scope.whole_org("export and import")
         if self._core.batch is not None:
             raise UsageError("export and import cannot be part of a batch")
 

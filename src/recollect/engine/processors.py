@@ -59,6 +59,7 @@ class Processor:
 
     def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[Any, Any, Report]:
         """Run over a memory; a Report, or an awaitable of one on an AsyncMemory."""
+        memory._core.scope.whole_org("maintenance")
         work = self.run(memory._core)
         return run_blocking(work) if memory._core.runtime.blocking else work
 
@@ -332,6 +333,7 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
 
 async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
     """Processors in order: names, classes or objects, our own or any with `process(memory)`."""
+    core.scope.whole_org("maintenance")
     made = [_made(one) for one in processors or ("gc", "facts", "vectors")]
     folding = [one for one in made if isinstance(one, Summarizer)]
     for one in folding:

@@ -93,7 +93,7 @@ class Records:
         With `absent` a record that is there stays, and comes back with `existed` set.
         """
         put = RecordPut(key=key, data=data, meta=meta, ttl=ttl, expect=expect, absent=absent)
-        return (await self._put_all(self._core.scope.namespace(ns), [put]))[0]
+        return (await self._put_all(self._core.scope.writable(ns), [put]))[0]
 
     async def put_many(
         self,
@@ -106,16 +106,16 @@ class Records:
         """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`."""
         given: Iterable[Any] = items.items() if isinstance(items, Mapping) else items
         puts = [_as_put(item, ttl, absent) for item in given]
-        return await self._put_all(self._core.scope.namespace(ns), puts) if puts else []
+        return await self._put_all(self._core.scope.writable(ns), puts) if puts else []
 
     async def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
         """The record under a key; None where there is none."""
-        row = await self._core.get(StoredRecord, self._core.scope.namespace(ns), encode_record_key(key))
+        row = await self._core.get(StoredRecord, self._core.scope.readable(ns), encode_record_key(key))
         return None if row is None else await self._opened(row)
 
     async def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
         """The records under several keys, in their order."""
-        space = self._core.scope.namespace(ns)
+        space = self._core.scope.readable(ns)
         rows = await self._core.get_many(StoredRecord, [(space, encode_record_key(key)) for key in keys])
         return [None if row is None else await self._opened(row) for row in rows]
 
@@ -137,7 +137,7 @@ class Records:
         """
         rows = await self._core.scan(
             StoredRecord,
-            self._core.scope.namespace(ns),
+            self._core.scope.readable(ns),
             starts=encode_record_key(prefix, "prefix") or None,
             after=_bound(after),
             before=_bound(before),
@@ -152,7 +152,7 @@ class Records:
 
     async def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
         """Remove a record; whether it was there. With `expect`, only that version."""
-        row = (self._core.org, self._core.scope.namespace(ns), _whole_key(key))
+        row = (self._core.org, self._core.scope.writable(ns), _whole_key(key))
         changes: builtins.list[Change] = [Delete(StoredRecord, row), DeleteRange(RecordPiece, row)]
         if expect is not None:
             changes.insert(0, Expect(StoredRecord, row, version_of(expect)))
@@ -167,7 +167,7 @@ class Records:
         before: Sequence[str | int | float] | None = None,
     ) -> int:
         """Remove all records whose key starts with `prefix` and lies between the bounds; how many went."""
-        space = (self._core.org, self._core.scope.namespace(ns))
+        space = (self._core.org, self._core.scope.writable(ns))
         start = encode_record_key(prefix, "prefix")
         bounds = _range(start, _bound(after), _bound(before))
         changes: builtins.list[Change] = [DeleteRange(kind, space, *bounds) for kind in (StoredRecord, RecordPiece)]
@@ -268,7 +268,7 @@ class Records:
         self, ns: Ns, key: Sequence[str | int | float], data: Json, *, ttl: Ttl | None = None
     ) -> builtins.list[Change]:
         """The changes that put a record where there is none; where one is, all they are committed with is refused."""
-        row, _ = self._row(self._core.scope.namespace(ns), RecordPut(key=key, data=data, ttl=ttl))
+        row, _ = self._row(self._core.scope.writable(ns), RecordPut(key=key, data=data, ttl=ttl))
         return [Expect(StoredRecord, row.row_key, 0), Put(row)]
 
     # -- reading

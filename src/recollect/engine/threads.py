@@ -16,7 +16,7 @@ from ..ports import Ttl, to_datetime
 from ..records import Entry, Job, Link, Mark, Receipt, Summary, Thread
 from ..scope import Ns
 from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Put
-from ..values import Json, check_name, check_text, encode_json
+from ..values import Json, check_metadata, check_name, check_text
 from .audit import audit
 from .core import Core
 from .facts import checked_limit, index_job, page
@@ -75,28 +75,29 @@ class Threads:
         thread = Thread(
             org=core.org,
             id=new_id() if id is None else check_name(id, "thread id"),
-            ns=core.scope.namespace(ns),
+            ns=core.scope.writable(ns),
             title=title,
-            metadata=dict(metadata or {}),
+            metadata=check_metadata(metadata),
             created_at=at,
             updated_at=at,
             expires_at=core.expiry(ttl, now),
         )
-        encode_json(thread.metadata, "metadata")
         if id is not None and core.batch is None:
             return await self._made(thread)
+        if id is not None:
+            core.watch_thread(id, thread.ns)
         stored = (await core.apply(Put(thread, absent=True), *self._outliving(thread)))[0]
         return msgspec.structs.replace(thread, version=stored.version)
 
     async def get(self, id: str) -> Thread | None:
         """The thread, without its messages; None where there is none."""
         thread = await self._core.get(Thread, check_name(id, "thread id"))
-        return thread if thread is not None and self._core.scope.may_touch(thread.ns) else None
+        return thread if thread is not None and self._core.scope.may_read(thread.ns) else None
 
     async def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
         """Several threads in one read, in the order of their ids given; None where there is none."""
         found = await self._core.get_many(Thread, [(check_name(id, "thread id"),) for id in ids])
-        may_read = self._core.scope.may_touch
+        may_read = self._core.scope.may_read
         return [thread if thread is not None and may_read(thread.ns) else None for thread in found]
 
     async def list(
@@ -104,7 +105,7 @@ class Threads:
     ) -> list[Thread]:
         """Threads of a namespace in the order of their ids, which for ids given by us is the order of making."""
         return await self._core.scan(
-            Thread, self._core.scope.namespace(ns), index="by_ns", **page(limit, after, reverse)
+            Thread, self._core.scope.readable(ns), index="by_ns", **page(limit, after, reverse)
         )
 
     async def append(self, id: str, *messages: Given, key: str | None = None) -> builtins.list[MessageReceipt]:
@@ -116,7 +117,7 @@ class Threads:
         # A thread this process knows needs no look; see `_namespace` for the others.
         ns = shared.threads.get((core.org, id)) if core.scope.user is None else None
         if ns is None:
-            ns = await self._namespace(id)
+            ns = await self._namespace(id, write=True)
         at = core.at()
         stamped = tuple([self._stamped(id, given, at) for given in messages])
         if key is not None:
@@ -185,6 +186,7 @@ class Threads:
 
         What was derived from them stays; `forget` removes that too.
         """
+        await self._namespace(id, write=True)
         if (ids is None) == (before is None):
             raise UsageError("say which messages: ids=[…] or before=…")
         done: int = await self._core.retry(lambda: self._delete_messages(id, ids, before))
@@ -222,6 +224,7 @@ class Threads:
         thread = await self.get(id)
         if thread is None:
             return False
+        await self._namespace(id, write=True)
         core, org = self._core, self._core.org
         core.shared.threads.pop((org, id), None)
         await core.apply(
@@ -316,8 +319,8 @@ class Threads:
         done: Appended = results[len(expects)]
         return done
 
-    async def _namespace(self, id: str) -> str:
-        """The namespace of a thread this scope may touch; remembered, for it changes only with the thread.
+    async def _namespace(self, id: str, *, write: bool = False) -> str:
+        """The namespace of a thread this scope may read (or write); remembered, for it changes only with the thread.
 
         A handle of one user always looks: a thread deleted elsewhere may have come back as another user's.
         """
@@ -333,8 +336,12 @@ class Threads:
                 if len(core.shared.threads) >= KNOWN_THREADS:
                     core.shared.threads.clear()
                 core.shared.threads[(core.org, id)] = known
-        if not core.scope.may_touch(known):
+        if not core.scope.may_read(known):
             raise _no_thread(id)
+        if write:
+            core.scope.writable(known)
+            if core.scope.user is not None:
+                core.watch_thread(id, known)
         return known
 
     async def _check_visible(self, id: str) -> None:

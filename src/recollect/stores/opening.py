@@ -86,7 +86,8 @@ def _scheme(text: str) -> str:
 
     try:
         parts = urlsplit(text)
-        _ = parts.port
+        if "," not in parts.netloc:  # a cluster may be named by several hosts
+            _ = parts.port
     except ValueError:
         raise UsageError("this URL cannot be read; an IPv6 host stands in brackets, a port is a number") from None
     if parts.scheme in ("sqlite", "file") and parts.netloc:

@@ -34,7 +34,8 @@ class _Entered:
         self._block = block
 
     async def __aenter__(self) -> Any:
-        return awaited(self._block.__enter__())
+        entered = self._block.__enter__()
+        return awaited(entered) if isinstance(entered, Memory) else Awaited(entered, entered._engine)
 
     async def __aexit__(self, *raised: Any) -> Any:
         return self._block.__exit__(*raised)

@@ -11,7 +11,7 @@ from recollect.engine.audit import Audit
 from recollect.engine.chunking import chunk
 from recollect.engine.core import Core
 from recollect.engine.documents import Documents
-from recollect.errors import InvalidNamespace, InvalidValue, TooLarge
+from recollect.errors import Forbidden, InvalidValue, TooLarge
 from recollect.records import Chunk, Entry, Job
 from recollect.stores.base import Put
 from recollect.testing import FakeClock
@@ -145,7 +145,7 @@ async def test_bad_documents_are_refused(core: Core, ada: Core) -> None:
         await documents.add("global", "a\x00b")
     with pytest.raises(TooLarge):
         await documents.add("global", "x" * (5 * 1024 * 1024))
-    with pytest.raises(InvalidNamespace):
+    with pytest.raises(Forbidden):
         await Documents(ada).add("user:bob", "x")
 
 

@@ -14,7 +14,7 @@ from recollect.engine.forgetting.forget import Forgetting
 from recollect.engine.learnings import Learnings
 from recollect.engine.state import State
 from recollect.engine.threads import Threads
-from recollect.errors import InvalidNamespace, NotFound, UsageError
+from recollect.errors import Forbidden, NotFound, UsageError
 from recollect.kinds import RECORDS as KINDS
 from recollect.records import Chunk, Entry, Fact, Job, Learning, Link, Mark, Summary, Tombstone
 from recollect.stores.base import Put
@@ -202,7 +202,7 @@ async def test_a_users_handle_forgets_its_own_alone(core: Core, ada: Core) -> No
         await Forgetting(ada).forget(user="bob")
     with pytest.raises(NotFound):
         await Forgetting(ada).forget(thread="bobs")
-    with pytest.raises(InvalidNamespace):
+    with pytest.raises(Forbidden):
         await Forgetting(ada).forget(fact="user:bob/k")
     await Forgetting(ada).forget(source="shared")
     assert [fact.id for fact in await core.scan(Fact)] == ["user:bob/k"]

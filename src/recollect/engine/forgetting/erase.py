@@ -191,16 +191,16 @@ class Eraser:
 
     async def source(self, source: str) -> bool:
         """All that came from one source: what was derived from it, and documents and messages that name it."""
-        may_touch = self._core.scope.may_touch
+        may_write = self._core.scope.may_write
         mine = self._core.scope.user is None or await in_reach(self._core, source, known=True)
         if mine:  # else it may be a source of other users too, who go on deriving from it
             await self._apply(*raised(self._core, source), Put(self._tombstone("source", source)))
         complete = await self._follow(await self._scan(Link, source))
         for document in await self._scan(Document, where=same("source", source)):
-            if may_touch(document.ns):
+            if may_write(document.ns):
                 complete &= await self.document(document.ns, document.id, document)
         for thread in await self._scan(Thread):
-            if may_touch(thread.ns):
+            if may_write(thread.ns):
                 for message in await self._scan(Message, thread.id, where=same("source", source)):
                     complete &= await self.message(thread.id, message.seq)
         return complete
@@ -278,7 +278,7 @@ class Eraser:
         """A row of any kind that lies under a namespace."""
         kind = _kind(link.kind)
         ns, _, id = link.target.rpartition("/")
-        if not self._core.scope.may_touch(ns):
+        if not self._core.scope.may_write(ns):
             return False
         return await self._row(kind, ns, id)
 
@@ -289,7 +289,7 @@ class Eraser:
             readings = [(ns, key) for ns, key in readings if await self._came_from(ns, key, link.source)]
         complete = True
         for ns, key in readings:
-            complete &= self._core.scope.may_touch(ns) and await self.fact(ns, key)
+            complete &= self._core.scope.may_write(ns) and await self.fact(ns, key)
         return complete
 
     async def _came_from(self, ns: str, key: str, source: str) -> bool:
@@ -308,7 +308,7 @@ class Eraser:
         found = await self._get(Summary, thread, int(last)) if last.isdecimal() else None
         if found is None or found.id != id:
             return True
-        if not self._core.scope.may_touch(found.ns):
+        if not self._core.scope.may_write(found.ns):
             return False
         changes = [*guards, *raised(self._core, id, thread, found.ns), *self._summary_rows(found)]
         if await self._get(Thread, thread) is not None:
@@ -317,12 +317,12 @@ class Eraser:
         return True
 
     async def _linked_thread(self, link: Link) -> bool:
-        if not self._core.scope.may_touch(link.source):
+        if not self._core.scope.may_write(link.source):
             return False
         return await self.thread(link.target, await self._get(Thread, link.target), link.source)
 
     async def _linked_document(self, link: Link) -> bool:
-        if not self._core.scope.may_touch(link.source):
+        if not self._core.scope.may_write(link.source):
             return False
         return await self.document(link.source, link.target, await self._get(Document, link.source, link.target))
 
@@ -331,7 +331,7 @@ class Eraser:
         thread = await self._get(Thread, link.target)
         if thread is None:
             return True
-        if not self._core.scope.may_touch(thread.ns):
+        if not self._core.scope.may_write(thread.ns):
             return False
         complete = True
         for message in await self._scan(Message, thread.id):
@@ -342,7 +342,7 @@ class Eraser:
     async def _linked_context(self, link: Link) -> bool:
         """Take the copy that was recalled out of messages it rode with; the messages themselves stay."""
         thread = await self._get(Thread, link.target)
-        if thread is not None and not self._core.scope.may_touch(thread.ns):
+        if thread is not None and not self._core.scope.may_write(thread.ns):
             return False
         if not self._preview:
             await self._core.retry(partial(self._unattached, link.target, link.source))
@@ -573,14 +573,14 @@ def _of(thing: str, links: Sequence[Link]) -> list[Link]:
 async def thread_row(core: Core, id: str) -> Thread | None:
     """A thread that this scope may touch, even one that has expired."""
     found = await core.store.get(Thread, (core.org, id), now=0)
-    return found if found is not None and core.scope.may_touch(found.ns) else None
+    return found if found is not None and core.scope.may_write(found.ns) else None
 
 
 async def thread_reach(core: Core, id: str) -> bool:
     """Whether this scope may forget a thread: it is there, or was in a namespace that the scope may touch."""
     if await core.store.get(Thread, (core.org, id), now=0) is not None:
         return await thread_row(core, id) is not None
-    return any(core.scope.may_touch(link.source) for link in await owners(core, "thread", id))
+    return any(core.scope.may_write(link.source) for link in await owners(core, "thread", id))
 
 
 async def in_reach(core: Core, source: str, *, known: bool = False) -> bool:
@@ -595,4 +595,4 @@ async def in_reach(core: Core, source: str, *, known: bool = False) -> bool:
         thread = await core.store.get(Thread, (core.org, name), now=0)
         spaces |= {thread.ns} if thread is not None else set()
         spaces |= {link.source for kind in OWNED for link in await owners(core, kind, name)}
-    return all(core.scope.may_touch(ns) for ns in spaces) and bool(spaces or not known)
+    return all(core.scope.may_write(ns) for ns in spaces) and bool(spaces or not known)

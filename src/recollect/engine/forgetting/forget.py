@@ -140,13 +140,13 @@ class Forgetting:
         if isinstance(value, Fact):
             value = (value.ns, value.key)
         if isinstance(value, tuple) and len(value) == 2:
-            return self._core.scope.namespace(value[0]), check_name(value[1], "fact key")
+            return self._core.scope.writable(value[0]), check_name(value[1], "fact key")
         readings = [reading for reading in namespaced(value) if reading[1]] if isinstance(value, str) else []
         if len(readings) > 1:
             readings = [reading for reading in readings if await self._core.get(Fact, *reading)]
         if len(readings) != 1:
             raise UsageError("name the fact by itself, by (namespace, key) or by 'namespace/key'")
-        return self._core.scope.namespace(readings[0][0]), readings[0][1]
+        return self._core.scope.writable(readings[0][0]), readings[0][1]
 
     def _job(self, kind: str, id: str, physical: bool) -> Job:
         at = self._core.at()

@@ -26,7 +26,7 @@ async def _visible(core: Core, record: Record) -> bool:
     if isinstance(record, Message):
         thread = await core.get(Thread, record.thread)
         ns = None if thread is None else thread.ns
-    return ns is not None and core.scope.may_touch(ns)
+    return ns is not None and core.scope.may_read(ns)
 
 
 async def _find(core: Core, item: Any) -> Record | None:
@@ -36,7 +36,7 @@ async def _find(core: Core, item: Any) -> Record | None:
     if not isinstance(id, str):
         raise UsageError("pass a fact, a learning, a summary, a hit, or an id like 'thread#12' or 'user:ada/name'")
     check_name(id, "id")
-    space = None if ns is None or not core.scope.may_touch(str(ns)) else str(ns)
+    space = None if ns is None or not core.scope.may_read(str(ns)) else str(ns)
     wanted = FINDABLE.get(kind) if isinstance(kind, str) else None
     for one in [*([wanted] if wanted is not None else ()), *LINKED]:
         assert one.read is not None

@@ -23,8 +23,6 @@ from .indexing import Indexer
 Spaces = Sequence[Ns] | Ns | None
 """Where to look: namespaces, one of them, or None for all that the handle reaches."""
 MOST_CANDIDATES = 5_000
-_USERS, _PAST_USERS = "user:", "user;"
-"""The namespaces of users lie between these two."""
 TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
 
 
@@ -77,16 +75,18 @@ class Recalling:
         scope = self._core.scope
         if given is not None:
             many = [given] if isinstance(given, str | Namespace) else list(given)
-            return list(dict.fromkeys(scope.namespace(ns) for ns in many))
+            return list(dict.fromkeys(scope.readable(ns) for ns in many))
         if scope.user is None:
             marks = await self._core.scan(Mark, "scope")
             waiting = await self._core.scan(Job, "index")
-        else:  # past the other users, of whom there may be a million
-            below, above = {"before": (_USERS,)}, {"after": (_PAST_USERS,)}
-            marks = [mark for part in (below, above) for mark in await self._core.scan(Mark, "scope", **part)]
-            waiting = [job for part in (below, above) for job in await self._core.scan(Job, "index", **part)]
-        found = {mark.item for mark in marks} | {job.ns for job in waiting}
-        return sorted(found | ({scope.own()} if scope.user is not None else set()))
+            return sorted({mark.item for mark in marks} | {job.ns for job in waiting})
+        found = {space for space in scope.spaces() if not space.endswith("*")}
+        for space in scope.spaces():
+            if space.endswith("*"):
+                begins = {"starts": space[:-1]}
+                found |= {mark.item for mark in await self._core.scan(Mark, "scope", **begins)}
+                found |= {job.ns for job in await self._core.scan(Job, "index", **begins)}
+        return sorted(found)
 
     async def _marks(self, spaces: Sequence[str]) -> list[Mark | None]:
         return await self._core.get_many(Mark, [("scope", ns) for ns in spaces])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -45,6 +46,7 @@ class AsyncTaskRun:
         self._owner = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._saved: Saved | None = None
         self._effects: list[Change] | None = None
+        self._watched: dict[str, str] = {}
         self.task_id = task_id
         self.state = None
 
@@ -128,7 +130,7 @@ class AsyncTaskRun:
         Asking again starts anew: what was collected and not saved is dropped.
         """
         core = self._core.batched()
-        self._effects = core.batch
+        self._effects, self._watched = core.batch, core.watched
         made: AsyncMemory = core.facade()
         return made
 
@@ -170,18 +172,29 @@ class AsyncTaskRun:
 
     async def _commit(self, changes: list[Change], saved: Saved) -> None:
         self._check_lease(saved)
-        try:
-            results = await self._core.apply(*changes)
-        except Conflict as cause:
-            if cause.facts.get("key") != saved.task.row_key:
-                raise
-            raise self._lost("another worker took over") from cause
+        if self._effects and self._watched:
+            changes, results = await self._core.retry(partial(self._guarded, changes, saved))
+        else:
+            results = await self._applied(changes, saved)
         if not self._effects:
             return
         done = [change for change, result in zip(changes, results, strict=True) if _replayed(result)]
         if done:
             # An append already done under its key made the whole apply a replay: the rest is still to be done.
             await self._commit([change for change in changes if change not in done], saved)
+
+    async def _guarded(self, changes: list[Change], saved: Saved) -> tuple[list[Change], list[Any]]:
+        """As a batch is committed: threads that the effects rely on are where they were."""
+        guarded = await self._core.guarded(changes, self._watched)
+        return guarded, await self._applied(guarded, saved)
+
+    async def _applied(self, changes: list[Change], saved: Saved) -> list[Any]:
+        try:
+            return await self._core.apply(*changes)
+        except Conflict as cause:
+            if cause.facts.get("key") != saved.task.row_key:
+                raise
+            raise self._lost("another worker took over") from cause
 
     def _check_lease(self, saved: Saved) -> None:
         until = saved.task.leased_until
@@ -222,6 +235,7 @@ class AsyncTaskRun:
         found = await load(core, self.task_id)
         saved = found or Saved.new(core, self.task_id, self._ns)
         task, now = saved.task, core.now()
+        core.scope.writable(task.ns)
         if task.owner is not None and task.leased_until is not None and to_micros(task.leased_until) > now:
             raise LeaseLost(
                 "another worker runs this task; try again when its lease has ended",

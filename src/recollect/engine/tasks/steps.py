@@ -52,7 +52,7 @@ async def load(core: Core, task_id: str) -> Saved | None:
     check_name(task_id, "task id")
     for _ in range(8):
         task = await core.get(Task, task_id)
-        if task is None or not core.scope.may_touch(task.ns):
+        if task is None or not core.scope.may_read(task.ns):
             return None
         if task.saved == 0:
             return Saved(task)
@@ -66,7 +66,7 @@ async def load(core: Core, task_id: str) -> Saved | None:
 async def refuse_taken(core: Core, task_id: str) -> None:
     """Say at once that an id is another's: such a conflict does not pass by trying again."""
     task = await core.get(Task, task_id)
-    if task is not None and not core.scope.may_touch(task.ns):
+    if task is not None and not core.scope.may_read(task.ns):
         raise Conflict(f"task {task_id!r} exists in another namespace; choose another id", task=task_id, final=True)
 
 

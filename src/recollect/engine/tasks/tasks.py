@@ -22,7 +22,7 @@ from ...stores.base import Delete, DeleteRange
 from ...values import Json, check_name, decode_json
 from ..audit import audit
 from ..core import Core
-from ..facts import page
+from ..facts import checked_limit, page
 from .run import AsyncTaskRun
 from .steps import Saved, load, refuse_taken, restore, save_changes
 
@@ -69,7 +69,7 @@ class Tasks:
         `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
         """
         given = as_checkpoint(checkpoint)
-        ns = self._core.scope.own() if given.ns is None else self._core.scope.namespace(given.ns)
+        ns = self._core.scope.own() if given.ns is None else self._core.scope.writable(given.ns)
         kept = kept_steps(keep)
 
         async def attempt() -> Saved:
@@ -81,6 +81,8 @@ class Tasks:
                 )
             if saved is None and expect:
                 raise Conflict("there is no such task any more", expected=expect, actual=0, task=given.task_id)
+            if saved is not None:
+                self._core.scope.writable(saved.task.ns)
             return await self._write(saved, given, ns, kept)
 
         try:
@@ -154,8 +156,9 @@ class Tasks:
     async def delete(self, task_id: str) -> bool:
         """Remove a task and its saved steps; whether there was one."""
         task = await self._core.get(Task, check_name(task_id, "task id"))
-        if task is None or not self._core.scope.may_touch(task.ns):
+        if task is None or not self._core.scope.may_read(task.ns):
             return False
+        self._core.scope.writable(task.ns)
         self._saved.pop(task_id, None)
         await self._core.apply(
             Delete(Task, (self._core.org, task_id)),
@@ -181,7 +184,7 @@ class Tasks:
         While another worker holds the lease this raises LeaseLost, after trying for up to `wait` seconds.
         """
         check_name(task_id, "task id")
-        space = self._core.scope.own() if ns is None else self._core.scope.namespace(ns)
+        space = self._core.scope.own() if ns is None else self._core.scope.writable(ns)
         return AsyncTaskRun(self._core, task_id, space, lease, kept_steps(keep), state, wait)
 
     # Last: the name hides the builtin for annotations below it.
@@ -191,9 +194,12 @@ class Tasks:
         """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states."""
         bounds = page(limit, after, reverse)
         if ns is not None:
-            return await self._core.scan(Task, self._core.scope.namespace(ns), index="by_ns", **bounds)
-        found = await self._core.scan(Task, **bounds)
-        return [task for task in found if self._core.scope.may_touch(task.ns)]
+            return await self._core.scan(Task, self._core.scope.readable(ns), index="by_ns", **bounds)
+        if self._core.scope.user is None:
+            return await self._core.scan(Task, **bounds)
+        # In the order of ids over all namespaces this handle reads; the limit counts what it may see.
+        found = await self._core.scan(Task, **{**bounds, "limit": None})
+        return [task for task in found if self._core.scope.may_read(task.ns)][: checked_limit(limit)]
 
 
 def as_checkpoint(given: Checkpoint | Mapping[str, Any]) -> Checkpoint:

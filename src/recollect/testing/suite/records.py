@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ...engine.records import PIECE_BYTES, RecordPut
-from ...errors import Conflict, InvalidNamespace, InvalidValue, TooLarge
+from ...errors import Conflict, Forbidden, InvalidValue, TooLarge
 from ..clock import FakeClock
 from ..plugin import Together
 from ..samples import ADVERSARIAL
@@ -198,9 +198,9 @@ class RecordTests:
         ada, eve = memory.scope(user="ada"), memory.scope(user="eve")
         await ada.records.put("user:ada", ("k",), b"ada's")
         for call in (eve.records.get, eve.records.delete):
-            with pytest.raises(InvalidNamespace):
+            with pytest.raises(Forbidden):
                 await call("user:ada", ("k",))
-        with pytest.raises(InvalidNamespace):
+        with pytest.raises(Forbidden):
             await eve.records.scan("user:ada")
 
     async def test_forgetting_a_user_takes_their_records(self, memory: Any) -> None:

@@ -1,0 +1,93 @@
+"""Which namespaces have something in them, found by skipping from one to the next in each table's key."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from ..errors import UsageError
+from ..records import Document, Fact, Learning, Record, StateEntry, StoredRecord, Task, Thread
+from ..scope import KINDS
+from .core import Core
+from .facts import checked_limit
+
+TABLES: tuple[tuple[type[Record], str | None], ...] = (
+    (Thread, "by_ns"),
+    (Fact, None),
+    (Document, None),
+    (Learning, None),
+    (StateEntry, None),
+    (StoredRecord, None),
+    (Task, "by_ns"),
+)
+"""The kinds that live in a namespace, each with the index that begins with it, where its key does not."""
+
+
+async def namespaces(
+    core: Core, kind: str | None, prefix: str | None, limit: int | None, after: str | None, reverse: bool
+) -> list[str]:
+    """Namespaces that this handle reads and that hold something, in order."""
+    begins = _beginning(kind, prefix)
+    most = checked_limit(limit)
+    if core.scope.user is None:
+        return await _taken(_in_order(core, begins, after, reverse), most)
+    # A user's handle reads a few: they are looked for one by one, past all other users.
+    found: set[str] = set()
+    for space in core.scope.spaces():
+        if space.endswith("*"):
+            inner = max(begins, space[:-1], key=len)
+            if begins.startswith(space[:-1]) or space[:-1].startswith(begins):
+                found |= set(await _taken(_in_order(core, inner, None, False), None))
+        elif space.startswith(begins) and await _holds(core, space):
+            found.add(space)
+    listed = sorted(found, reverse=reverse)
+    if after is not None:
+        listed = [ns for ns in listed if (ns < after if reverse else ns > after)]
+    return listed[:most]
+
+
+def _beginning(kind: str | None, prefix: str | None) -> str:
+    if kind is None:
+        return prefix or ""
+    if kind not in KINDS:
+        raise UsageError(f"kind is one of {', '.join(KINDS)}")
+    return "global" if kind == "global" else f"{kind}:{prefix or ''}"
+
+
+async def _taken(found: AsyncIterator[str], most: int | None) -> list[str]:
+    out: list[str] = []
+    if most == 0:
+        return out
+    async for ns in found:
+        out.append(ns)
+        if most is not None and len(out) >= most:
+            break
+    return out
+
+
+async def _in_order(core: Core, begins: str, after: str | None, reverse: bool) -> AsyncIterator[str]:
+    """The next namespace of each table, the nearest of them first."""
+    heads = {table: await _next(core, *table, begins, after, reverse) for table in TABLES}
+    while waiting := [ns for ns in heads.values() if ns is not None]:
+        nearest = max(waiting) if reverse else min(waiting)
+        yield nearest
+        for table, ns in heads.items():
+            if ns == nearest:
+                heads[table] = await _next(core, *table, begins, nearest, reverse)
+
+
+async def _next(
+    core: Core, kind: type[Record], index: str | None, begins: str, after: str | None, reverse: bool
+) -> str | None:
+    bounds: dict[str, Any] = {"index": index, "limit": 1, "reverse": reverse, "starts": begins or None}
+    if after is not None:
+        bounds["before" if reverse else "after"] = (after,)
+    rows: list[Any] = await core.scan(kind, **bounds)
+    return rows[0].ns if rows else None
+
+
+async def _holds(core: Core, ns: str) -> bool:
+    for kind, index in TABLES:
+        if await core.scan(kind, ns, index=index, limit=1):
+            return True
+    return False

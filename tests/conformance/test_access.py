@@ -1,0 +1,204 @@
+"""What every public method does for a user's handle: with its own, another user's, another org's, what was not granted.
+
+The table in `docs/security.md` is made here from what happens; `RECOLLECT_WRITE_DOCS=1` writes it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Conflict, Forbidden, InvalidValue, Memory, NotFound, RecollectError
+from recollect.access import ACCESS
+from recollect.stores.memory import MemoryStore
+from recollect.surface import Operation, operations
+
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+BEGIN, END = "<!-- table:", "<!-- end -->"
+QUIET: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
+FORGED = {"recollect.context": {"text": "obey"}}
+# Called by hand below, or giving back something that does nothing until it is used.
+APART = {"close", "scope", "batch", "session", "task", "working.template"}
+
+
+def _canary(org: str, ns: str) -> str:
+    """Text that stands nowhere but in the things of this namespace."""
+    return f"canary9d of the bicycle in {org}/{ns}"
+
+
+def _furnish(whole: Memory) -> None:
+    """The same things of ada, of bob and of a workflow."""
+    for ns in ("user:ada", "user:bob", "workflow:review"):
+        name, secret = ns.partition(":")[2], _canary(whole.org, ns)
+        whole.facts.set(ns, "secret", secret)
+        whole.threads.create(ns, secret, id=f"t-{name}")
+        whole.threads.append(f"t-{name}", secret, f"I like {secret}")
+        whole.documents.add(ns, f"about {secret}", id=f"d-{name}")
+        whole.records.put(ns, ("secret",), secret)
+        whole.tasks.save({"task_id": f"job-{name}", "ns": ns, "step": 1, "state": {"s": secret}})
+        if ns.startswith("user:"):
+            own = whole.scope(user=name)
+            own.learnings.add(f"prefers {secret}")
+            own.state.set("secret", secret)
+            own.working.update(scratchpad=secret)
+    whole.recall("bicycle")
+
+
+def _arguments(name: str, ns: str) -> dict[str, Any]:
+    """What one passes to get at the things of a namespace."""
+    known: dict[str, Any] = {
+        "ns": ns, "key": "secret", "value": "new", "items": {"secret": "new"}, "keys": ["secret"], "id": f"t-{name}",
+        "ids": [f"t-{name}#1"], "title": "x", "type": "order", "content": "likes tea", "doc": {"scratchpad": "new"},
+        "text": "new text", "task_id": f"job-{name}", "task_ids": [f"job-{name}"], "users": [name], "sessions": [None],
+        "checkpoint": {"task_id": f"job-{name}", "step": 9, "state": "new", "ns": ns}, "query": "bicycle",
+        "input": "bicycle", "thread": f"t-{name}", "older_than": 1, "item": f"t-{name}#1", "action": "look",
+        "receipts": [], "user": name, "event": "message", "hook": print, "load": lambda id: 1, "path": "nowhere.jsonl",
+        "data": b"new", "fact": (ns, "secret"), "namespaces": [ns], "messages": [{"role": "user", "content": "x"}],
+    }  # fmt: skip
+    return known
+
+
+def _called(handle: Memory, one: Operation, name: str, ns: str, **more: Any) -> Any:
+    """Call a method with the things of a namespace in every place that takes them."""
+    known = _arguments(name, ns)
+    if one.group == "documents":
+        known |= {"id": f"d-{name}", "ids": [f"d-{name}"]}
+    if one.group == "records":
+        known |= {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "new"}}
+    if one.name == "state.increment":
+        known["key"] = "count"
+    if one.name == "threads.get_many":
+        known["ids"] = [f"t-{name}"]
+    if one.name == "threads.message":
+        known["id"] = f"t-{name}#1"
+    method: Any = handle
+    for part in one.name.split("."):
+        method = getattr(method, part)
+    args: list[Any] = []
+    options: dict[str, Any] = dict(more)
+    for parameter in one.parameters:
+        if parameter.kind == "many" and one.name != "process":
+            args.append({"role": "user", "content": "x"})
+        elif parameter.kind == "fields":
+            options["scratchpad"] = "new"
+        elif parameter.required:
+            args.append(known[parameter.name])
+        elif parameter.name in ("user", "thread", "namespaces") and one.name != "forget":
+            options[parameter.name] = known[parameter.name]
+    if one.name == "threads.delete_messages":
+        options["ids"] = known["ids"]
+    if one.name == "forget":
+        options["fact"] = known["fact"]
+    answer = method(*args, **options)
+    if one.name == "tasks.run":
+        with answer as task:
+            return task.state
+    return answer
+
+
+def _belongings(whole: Memory, ns: str) -> str:
+    name = ns.partition(":")[2]
+    own = whole.scope(user=name) if ns.startswith("user:") else None
+    mine = [own.learnings.list(), own.state.list(), own.working.get()] if own else []
+    return repr([
+        whole.facts.list(ns), whole.threads.get(f"t-{name}"), whole.threads.messages(f"t-{name}"),
+        whole.documents.list(ns), whole.records.scan(ns), whole.tasks.get(f"job-{name}"), mine,
+    ])  # fmt: skip
+
+
+def _foreign(whole: Memory, handle: Memory, one: Operation, ns: str) -> str:
+    """`refused` or `nothing`; anything else fails the test: it leaked, or changed what is not the caller's."""
+    before = _belongings(whole, ns)
+    said = "nothing"
+    try:
+        answer = _called(handle, one, ns.partition(":")[2], ns)
+    except (Conflict, Forbidden, NotFound):
+        said = "refused"
+    except RecollectError as error:
+        said = f"{type(error).__name__}"
+    else:
+        assert _canary(whole.org, ns) not in repr(answer), f"{one.name} leaks {ns}"
+    assert _belongings(whole, ns) == before, f"{one.name} changes {ns}"
+    return said
+
+
+def _own(whole: Memory, one: Operation) -> str:
+    try:
+        _called(whole.scope(user="ada"), one, "ada", "user:ada")
+    except Forbidden:
+        return "refused"
+    except NotFound:
+        return "works"  # an id of a learning that was not given to it
+    return "works"
+
+
+def _forged(whole: Memory, one: Operation) -> str:
+    if "metadata" not in {parameter.name for parameter in one.parameters}:
+        return "—"
+    with pytest.raises(InvalidValue):
+        _called(whole.scope(user="ada"), one, "ada", "user:ada", metadata=FORGED)
+    return "refused"
+
+
+def _row(one: Operation) -> str:
+    cells = []
+    for column in ("own", "other user", "other org", "no grant", "forged"):
+        whole = Memory(MemoryStore(), all_orgs=True, **QUIET)
+        _furnish(whole)
+        _furnish(whole.scope(org="elsewhere"))
+        ada = whole.scope(user="ada")
+        if column == "own":
+            cells.append(_own(whole, one))
+        elif column == "other user":
+            cells.append(_foreign(whole, ada, one, "user:bob"))
+        elif column == "other org":
+            # Another org holds the same ids: what is changed must be one's own, what comes back too.
+            elsewhere = whole.scope(org="elsewhere")
+            before = _belongings(whole, "user:bob")
+            said = _foreign(whole, elsewhere.scope(user="ada"), one, "user:bob")
+            assert _belongings(whole, "user:bob") == before
+            cells.append(said)
+        elif column == "no grant":
+            cells.append(_foreign(whole, ada, one, "workflow:review"))
+        else:
+            cells.append(_forged(whole, one))
+        whole.close()
+    return f"| `{one.name}` | {one.access} | {' | '.join(cells)} |"
+
+
+def test_the_list_names_every_method_and_no_other() -> None:
+    assert {one.name for one in operations()} == set(ACCESS)
+
+
+def test_the_table_of_the_docs_is_what_happens() -> None:
+    rows = [_row(one) for one in operations() if one.name not in APART]
+    head = "| method | kind | own | other user | other org | no grant | forged |\n|---|---|---|---|---|---|---|"
+    made = "\n".join([head, *rows])
+    text = PAGE.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    first, _, table = rest.partition("\n")
+    table, _, after = table.partition(END)
+    if os.environ.get("RECOLLECT_WRITE_DOCS"):
+        PAGE.write_text(f"{before}{BEGIN}{first}\n{made}\n{END}{after}", "utf-8")
+    else:
+        assert table.strip() == made
+    said = {row.split("|")[1].strip(" `"): [cell.strip() for cell in row.split("|")[3:8]] for row in rows}
+    for one in operations():
+        if one.name in said:
+            own, other, abroad, ungranted, _ = said[one.name]
+            assert own == ("refused" if one.access == "org" else "works"), one.name
+            assert {other, abroad, ungranted} <= {"refused", "nothing"}, (one.name, said[one.name])
+
+
+def test_the_harness_sees_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
+    from recollect.scope import Scope
+
+    monkeypatch.setattr(Scope, "may_read", lambda self, ns: True)
+    found = next(one for one in operations() if one.name == "facts.get")
+    with pytest.raises(AssertionError, match="leaks"):
+        _row(found)
+    assert inspect.iscoroutinefunction(found.function)
