@@ -117,7 +117,7 @@ def storages_of(packages: set[str]) -> dict[str, str]:
 
 # Modules whose import means a way of counting tokens.
 COUNTERS: dict[str, tuple[str, ...]] = {
-    "tiktoken": ("tiktoken", "js-tiktoken", "@dqbd/tiktoken", "gpt-tokenizer", "gpt-3-encoder"),
+    "tiktoken": ("tiktoken", "splintr", "js-tiktoken", "@dqbd/tiktoken", "gpt-tokenizer", "gpt-3-encoder"),
     "tokenizer_model": (
         "sentencepiece", "mistral_common", "@anthropic-ai/tokenizer", "llama-tokenizer-js", "llama3-tokenizer-js",
         "tokenizers", "@huggingface/tokenizers", "@lenml/tokenizers",

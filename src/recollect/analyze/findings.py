@@ -53,7 +53,7 @@ def evictions(world: World) -> list[Finding]:
             fired.extend(_fire(world, function))
     fired = _one_mechanism(world, [_lifted(world, *hit) for hit in fired])
     found = [_finding(world, rule, function, effect) for rule, function, effect in fired]
-    found = _without_backends(world, _without_doubles(_without_twins(found)))
+    found = _without_backends(world, _without_doubles(world, _without_twins(found)))
     found.sort(key=lambda f: (f.path, f.line, f.strategy))
     for finding in found:
         finding.id = f"{finding.strategy}@{finding.path}:{finding.line}"
@@ -162,13 +162,14 @@ _PARTIAL = frozenset(("summary.kept-aside", "summary.sized-content"))
 _OF_A_CLASS = frozenset(("vector.indexed", "vector.paged"))
 
 
-def _without_doubles(found: list[Finding]) -> list[Finding]:
+def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
     """One finding for what a class does several times over, and none for parts of what was found whole."""
     whole = {(f.strategy, f.path) for f in found if f.rule not in _PARTIAL}
     first: dict[tuple[str, ...], Finding] = {}
     kept: list[Finding] = []
     for finding in found:
-        if finding.rule in _PARTIAL and (finding.strategy, finding.path) in whole:
+        near = {finding.path, *(f.path for _, f in world.callees.get(finding.function.key, []))}
+        if finding.rule in _PARTIAL and any((finding.strategy, path) in whole for path in near):
             continue
         said = "" if finding.rule in _OF_A_CLASS else finding.evidence
         key = (finding.strategy, finding.path, finding.function.owner, said)

@@ -237,9 +237,10 @@ def gathers_ids(case: Case) -> bool:
 
 @condition
 def read_newest(case: Case) -> bool:
-    """The newest of what is stored is read, up to a number."""
+    """The newest of what is stored is read, up to a number; an open interface to page through it is not a window."""
     if "options" in case.effect.marks:
-        return (message_list(case) or memory_place(case)) and case.effect.flow != "read"
+        joined = "takes_messages" in case.function.marks or "lrange" in case.effect.evidence
+        return joined and (message_list(case) or memory_place(case)) and case.effect.flow != "read"
     return memory_place(case)
 
 

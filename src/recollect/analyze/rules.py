@@ -234,7 +234,7 @@ RULES: tuple[Rule, ...] = (
         "fifo_message_count",
         ("slice",),
         ("message_list", "keeps_tail", "goes_somewhere", "strong_subject", "named_for_trimming"),
-        (*_NOISE, "token_guarded", "for_summary"),
+        (*_NOISE, "token_guarded", "for_summary", "never_shown"),
         "a function made for trimming returns the tail of a message list",
     ),
     Rule(
