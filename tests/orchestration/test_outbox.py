@@ -160,11 +160,11 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     read = Deriver._read
     deaths: list[int] = []
 
-    async def dies(self: Deriver, message: Any, known: Any) -> Any:
+    async def dies(self: Deriver, message: Any, known: Any, **options: Any) -> Any:
         if message.text == "deadly":
             deaths.append(message.seq)
             raise KeyboardInterrupt
-        return await read(self, message, known)
+        return await read(self, message, known, **options)
 
     monkeypatch.setattr(Deriver, "_read", dies)
     for _ in range(ATTEMPTS + 4):

@@ -9,7 +9,7 @@ from typing import Any
 from recollect.languages import languages
 from recollect.testing.plugin import Run
 
-from .conftest import do
+from .conftest import OpenMemory, do
 from .test_deriving import fact, tell
 
 DATA = Path(__file__).parents[1] / "data" / "retractions.jsonl"
@@ -62,3 +62,14 @@ async def test_a_receipt_says_when_the_language_is_not_known(memory: Any, run: R
     settled = await do(memory.jobs.wait(receipts))
     assert [one.derived for one in settled] == ["unread", "done"]
     assert (await fact(memory)).value == "Oslo"
+
+
+async def test_patterns_stand_in_for_a_model_that_answers_badly(open_memory: OpenMemory, run: Run) -> None:
+    memory = open_memory(model=lambda prompt: "no JSON at all")
+    thread = (await do(memory.threads.create("user:ada"))).id
+    receipts = await do(memory.threads.append(thread, "I live in Oslo."))
+    (settled,) = await do(memory.wait(receipts, timeout=5))
+    found = await fact(memory)
+    assert (found.value, settled.derived) == ("Oslo", "failed")
+    assert "by en/places#location" in found.reason
+    assert any("dead letters" in problem for problem in (await do(memory.doctor())).problems)

@@ -2,8 +2,8 @@
 
 One apply writes what a stretch of messages yields, the lineage, the mark and the end of the job, so that a killed
 worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see `recollect.extract`.
-A message that a model answered badly for, or whose readers died, becomes a dead letter of the `reread` queue, and
-reading goes on behind it.
+A message that a model answered badly for is read by the patterns instead, and becomes a dead letter of the `reread`
+queue, as does one whose readers died; reading goes on behind it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Deriver:
         except ModelError as problem:
             if not permanent(problem):
                 raise
-            changes, written = await self._unread(job, messages, why(problem)), 0
+            stand_in, written = await self._derived(thread, messages, done, failed, by_rules=True)
+            changes = [*await self._unread(job, messages, why(problem)), *stand_in]
             failed = [*failed, *(message.seq for message in messages)]
         changes = [Expect(Job, job.row_key, job.version), *guards, *changes]
         changes += self._marked(job.item, mark, reached if more else thread.length, failed)
@@ -175,14 +176,15 @@ class Deriver:
         )
 
     async def _derived(
-        self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
+        self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int], *, by_rules: bool = False
     ) -> tuple[list[Change], int]:
+        """What some messages yield; `by_rules` where the model failed and the patterns stand in for it."""
         ns = subject_of(thread)
         known = await self._said_before(thread, messages, done, failed)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
         for message in messages:
-            for item in await self._read(message, known):
+            for item in await self._read(message, known, by_rules=by_rules):
                 (facts if item.kind == "fact" else learnings).append((item, message))
                 known.append(item)
         changes = await self._facts(ns, facts)
@@ -207,7 +209,7 @@ class Deriver:
             known += await self._read(message, known)
         return known
 
-    async def _read(self, message: Message, known: Sequence[Any]) -> list[Any]:
+    async def _read(self, message: Message, known: Sequence[Any], *, by_rules: bool = False) -> list[Any]:
         if not _is_own_text(message):
             return []
         forgotten = await self._core.get(Tombstone, "source", source_fingerprint(message.id))
@@ -219,7 +221,7 @@ class Deriver:
             "at": message.created_at,
             "speaker": message.name,
         }
-        if self._model is not None:
+        if self._model is not None and not by_rules:
             from ..extract.model import extract_by_model
 
             # Twice, where it has to repair its answer; both must end before the lease does.
