@@ -33,6 +33,7 @@ lint: $(VENV)/.test
 soak: $(VENV)/.test
 	RECOLLECT_CONTEXT_EXAMPLES=20000 $(BIN)/python -m pytest -n $(WORKERS) tests/property/test_context.py
 	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/property tests/faults tests/conformance tests/stores
+	$(BIN)/python -m tests.faults.forgetting_model --runs 100000
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench

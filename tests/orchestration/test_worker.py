@@ -13,7 +13,8 @@ from typing import Any
 from recollect import AsyncMemory, Memory, StoreUnavailable
 from recollect.engine import outbox
 from recollect.engine.outbox import Outbox
-from recollect.runtime import Runtime
+from recollect.records import Mark
+from recollect.runtime import Runtime, run_blocking
 from recollect.testing.plugin import Run
 
 from .conftest import OpenMemory, do
@@ -22,7 +23,7 @@ from .models import Scripted, down, item, items
 LISBON = items(item("location", "Lisbon", "I live in Lisbon"))
 
 
-def until(holds: Any, seconds: float = 20.0) -> None:
+def until(holds: Any, seconds: float = 180.0) -> None:
     """Wait for the worker."""
     end = time.monotonic() + seconds
     while not holds():
@@ -139,7 +140,7 @@ def test_a_memory_moves_to_a_new_loop_and_closes_there(tmp_path: Path) -> None:
             await asyncio.sleep(0.05)
         await memory.close()
 
-    asyncio.run(asyncio.wait_for(second(asyncio.run(first())), 30))
+    asyncio.run(asyncio.wait_for(second(asyncio.run(first())), 180))
 
 
 def test_closing_from_a_new_loop_does_not_hang(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_closing_from_a_new_loop_does_not_hang(tmp_path: Path) -> None:
 
     loop.run_until_complete(first())
     # The old loop is left as it is, its worker half-way.
-    asyncio.run(asyncio.wait_for(memory.close(), 10))
+    asyncio.run(asyncio.wait_for(memory.close(), 180))
     for task in asyncio.all_tasks(loop):
         task.cancel()
     loop.run_until_complete(asyncio.sleep(0))
@@ -168,3 +169,19 @@ def test_closing_with_a_model_that_is_down_ends(tmp_path: Path) -> None:
     with Memory(tmp_path / "m.db", embedder=None, worker=False) as again:
         assert [one.failing for one in again.jobs.backlog()] == [0, 1]
         assert any("will be tried again" in problem for problem in again.doctor().problems)
+
+
+def test_closing_leaves_a_long_backlog_to_the_next_worker(tmp_path: Path) -> None:
+    path = tmp_path / "backlog.db"
+    memory = Memory(path, embedder=None, durability="normal")
+    memory.threads.create("user:ada", id="long")
+    for _ in range(6):
+        memory.threads.append("long", *(f"message {n} about nothing at all" for n in range(1000)))
+    memory.close()
+    with Memory(path, embedder=None, worker=False) as after:
+        mark = run_blocking(after._core.get(Mark, "index", "thread:long"))
+        assert mark is None or mark.position < 6000
+        assert after.jobs.drain() > 0
+        mark = run_blocking(after._core.get(Mark, "index", "thread:long"))
+        assert mark is not None
+        assert mark.position == 6000

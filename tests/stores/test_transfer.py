@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from recollect import Memory
-from recollect.records import Record
+from recollect.records import Job, Record
 from recollect.runtime import run_blocking
 from recollect.stores.base import Change, Load, Put
 from recollect.stores.codec import kinds
@@ -24,13 +25,26 @@ from tests.stores.conftest import STORES, OpenOn
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An org with something of every kind in it, and a row of each kind with every field set and with none."""
     folder, clock = tmp_path_factory.mktemp("exported"), FakeClock()
-    rows: list[Record] = [make(kind, "source") for kind in kinds() for make in (full, bare)]
+    rows: list[Record] = [_typed(make(kind, "source")) for kind in kinds() for make in (full, bare)]
     store = MemoryStore()
     with Memory(store, org="source", clock=clock, worker=False, counter="estimate") as memory:  # type: ignore[arg-type]
         program.run(memory, clock, folder / "some.jsonl")
         run_blocking(store.apply([Load(row) for row in rows], now=clock.micros))
         assert set(memory.export(folder / "first.jsonl").counts) == {kind.table.name for kind in kinds()}
     return folder / "first.jsonl"
+
+
+def _typed(row: Record) -> Record:
+    """The row as a user could have made it: a file with other names is refused, and jobs lose what a worker acts on."""
+    changes: dict[str, Any] = {name: "x" for name in row.table.key[1:] if getattr(row, name) == ""}
+    changes |= {name: "user:ada" for name in ("ns",) if name in row.__struct_fields__}
+    numbers = ("version", "seq", "length", "tokens", "position", "fence", "number", "first", "last")
+    given = {name: getattr(row, name, None) for name in numbers}
+    changes |= {name: abs(value) % 2**50 for name, value in given.items() if isinstance(value, int)}
+    if isinstance(row, Job):
+        changes |= {"queue": "index", "payload": None, "status": "ready", "owner": None, "leased_until": None}
+        changes |= {"attempts": 0, "error": None}
+    return msgspec.structs.replace(row, **changes)
 
 
 @pytest.mark.parametrize("there", STORES)

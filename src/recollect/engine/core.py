@@ -53,6 +53,8 @@ class Shared:
         self.twin: Any = None
         """Finds the parts of the other flavour (blocking, awaited) over the same store."""
         self.closed = False
+        self.closing = False
+        """Whether the memory is being closed: long work stops after its present batch, the rest is in the outbox."""
         self.worker: Any = None
         """The in-process worker, where there is one."""
         self._counter: Any = None

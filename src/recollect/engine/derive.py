@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ModelError
+from ..errors import Conflict, ModelError
 from ..messages import Message
 from ..ports import to_datetime
 from ..records import Fact, Job, Learning, Mark, Thread, Tombstone
@@ -63,6 +63,8 @@ class Deriver:
             total += written
             if more is None:
                 return total
+            if self._core.shared.closing:
+                raise Conflict("the memory is being closed")  # the job is given back, for the next worker
             job = more
 
     async def skip(self, job: Job, reason: str) -> bool:

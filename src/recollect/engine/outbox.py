@@ -39,7 +39,10 @@ MOST = 8
 FIRST_DELAY = 1_000_000
 QUIET_SECONDS = 0.25
 """The in-process worker waits for a pause this long, so that it does not slow a burst of appends."""
-DRAIN_SECONDS = 30.0
+JOIN_SECONDS = 30.0
+"""How long closing waits for what the worker is in the middle of: a batch, or one answer of a model."""
+CLOSE_STEPS = 4
+"""How many turns closing goes on for: enough for the last few messages, never for a backlog."""
 POLL_SECONDS = 15.0
 """How often it looks without being woken: for jobs that another process left behind."""
 AGAIN_SECONDS = 1.0
@@ -334,14 +337,16 @@ class InProcess:
             self._look_at = monotonic() + AGAIN_SECONDS
 
     async def close(self) -> None:
-        """Stop the loop, then do what is left, in the caller's time."""
+        """Stop the loop, then do a little of what is left; the rest stays in the outbox for the next worker."""
         if self._running is None or self._pid != os.getpid():
             return
-        self._stop = True
-        await self._running.join(DRAIN_SECONDS)
+        self._stop = self._shared.closing = True
+        await self._running.join(JOIN_SECONDS)
         self._running = None
         try:
-            await Outbox(self._shared, self._org).drain(seconds=DRAIN_SECONDS)
+            outbox, turns = Outbox(self._shared, self._org), CLOSE_STEPS
+            while turns and await outbox.step():
+                turns -= 1
         except RecollectError as problem:
             # What is left stays in the outbox for the next worker.
             self._shared.note("worker", problem)

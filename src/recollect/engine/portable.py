@@ -8,7 +8,9 @@ its line and changes nothing; then it writes in batches and remembers how far it
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import secrets
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,19 +19,45 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from ..errors import CorruptRecord, SchemaError, UsageError
+from ..errors import CorruptRecord, InvalidValue, SchemaError, UsageError
 from ..kinds import RECORDS, kind_of_table
-from ..records import Mark, Record
+from ..messages import Message
+from ..records import (
+    CachedEntity,
+    Document,
+    Fact,
+    FactVersion,
+    Job,
+    Learning,
+    Mark,
+    Receipt,
+    Record,
+    StateEntry,
+    Summary,
+    Task,
+    Thread,
+    WorkingDocument,
+)
+from ..scope import Namespace
 from ..stores.base import Change, Delete, Load, Put
 from ..stores.codec import codec
 from ..typed import ready
+from ..values import check_name
 from .core import Core
+from .forgetting.guard import EPOCH
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = 1
 PAGE = 500
+MOST_NUMBER = 2**53
+TYPED = frozenset(
+    {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
+)
+"""Kinds whose key users type."""
+HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup")
+"""Queues whose jobs only ask for a look at what is stored; all others carry orders, which no file may give."""
 IMPORT_MARK = "import"
 Progress = Callable[[int, int | None], None]
 """Called with the rows done and, where it is known, how many there are."""
@@ -60,6 +88,7 @@ class _End(msgspec.Struct, frozen=True):
 
 
 _encode = msgspec.json.Encoder().encode
+_log = logging.getLogger("recollect")
 
 
 class Portable:
@@ -69,33 +98,51 @@ class Portable:
         self._core = core
 
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Write every live row of this org to a file, which is complete or not there at all."""
+        """Write every live row of this org to a file, which is complete or not there at all.
+
+        The file is new, readable by its owner alone, and no link is followed to it; one that is there is replaced.
+        """
         from pathlib import Path
 
         self._check_scope()
-        target = Path(path)
-        part = target.with_name(f"{target.name}.part")
+        target, offload = Path(path), self._core.runtime.offload
+        # A name that nobody can know before: two exports to one path do not meet, and no link waits there.
+        part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
         counts: Counter[str] = Counter()
-        offload = self._core.runtime.offload
+        done = 0
         file: BinaryIO = await offload(_create, part)
         try:
-            await offload(file.write, _encode(_Header("export", FORMAT)) + b"\n")
-            for kind in RECORDS:
-                async for rows in self._pages(kind):
-                    await offload(file.write, b"".join(map(_line, rows)))
-                    counts[kind.table.name] += len(rows)
-                    if progress is not None:
-                        progress(counts.total(), None)
-            await offload(file.write, _encode(_End(counts.total())) + b"\n")
+            async for lines in self._lines(counts):
+                await offload(file.write, lines)
+                if progress is not None and counts.total() > done:
+                    progress(counts.total(), None)
+                done = counts.total()
             await offload(_finish, file, part, target)
         except BaseException:
-            file.close()
-            part.unlink(missing_ok=True)
+            _discard(file, part)
             raise
         return Transfer(counts.total(), dict(sorted(counts.items())))
 
+    async def rows(self) -> AsyncIterator[bytes]:
+        """The lines of an export as they are read, a page at a time, for whoever sends them on; no file is written."""
+        self._check_scope()
+        async for lines in self._lines(Counter()):
+            yield lines
+
+    async def _lines(self, counts: Counter[str]) -> AsyncIterator[bytes]:
+        yield _encode(_Header("export", FORMAT)) + b"\n"
+        for kind in RECORDS:
+            async for rows in self._pages(kind):
+                counts[kind.table.name] += len(rows)
+                yield b"".join(map(_line, rows))
+        yield _encode(_End(counts.total())) + b"\n"
+
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote, into this org; rows that are there already are overwritten."""
+        """Load a file that `export` wrote, into this org; rows that are there already are overwritten.
+
+        The file is not trusted: names, namespaces and versions are checked as if they had been typed, and of its jobs
+        only those are taken that ask for indexing and the like; nothing in it is executed.
+        """
         from pathlib import Path
 
         self._check_scope()
@@ -107,7 +154,7 @@ class Portable:
         rows = _rows(source, skip=start)
         while batch := await offload(lambda: list(islice(rows, PAGE))):
             done += len(batch)
-            await self._core.apply(*self._loads(batch), self._mark(digest, done))
+            await self._core.apply(*await self._loads(batch), self._mark(digest, done))
             if progress is not None:
                 progress(done, total)
         await self._core.apply(Delete(Mark, (self._core.org, IMPORT_MARK, digest)))
@@ -130,9 +177,22 @@ class Portable:
                 return
             after = rows[-1].row_key[1:]
 
-    def _loads(self, batch: list[Record]) -> Iterator[Change]:
-        for record in batch:
-            yield Load(msgspec.structs.replace(record, org=self._core.org))
+    async def _loads(self, batch: list[Record]) -> list[Change]:
+        """The rows as they are, but for jobs, which lose all that a worker would act on, and for epochs, whose version
+        may only grow, since others expect it."""
+        rows = [msgspec.structs.replace(record, org=self._core.org) for record in batch]
+        epochs = [row for row in rows if isinstance(row, Mark) and row.name == EPOCH]
+        held = await self._core.get_many(Mark, [row.row_key[1:] for row in epochs]) if epochs else []
+        known = {row.row_key: row.version for row in held if row is not None}
+        loads: list[Change] = []
+        for row in rows:
+            if isinstance(row, Job):
+                if row.queue in HARMLESS and row.payload is None:
+                    fields = {"status": "ready", "owner": None, "leased_until": None, "attempts": 0, "error": None}
+                    loads.append(Load(msgspec.structs.replace(row, **fields)))
+            elif not isinstance(row, Mark) or row.version > known.get(row.row_key, -1):
+                loads.append(Load(row))
+        return loads
 
     def _mark(self, digest: str, done: int) -> Put:
         at = self._core.at()
@@ -140,8 +200,18 @@ class Portable:
 
 
 def _create(path: Path) -> BinaryIO:
-    # What was remembered is private: only the owner may read it.
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+    # What was remembered is private: only the owner may read it, and no link planted there leads it elsewhere.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def _discard(file: BinaryIO, part: Path) -> None:
+    """Take back a file that was not finished; on a full disk closing fails too, and it must go all the same."""
+    try:
+        file.close()
+    except OSError as problem:
+        _log.warning("an unfinished export could not be closed: %s", problem)
+    part.unlink(missing_ok=True)
 
 
 def _finish(file: BinaryIO, part: Path, target: Path) -> None:
@@ -212,9 +282,27 @@ def _record(number: int, line: bytes) -> Record:
     record: Record = _decoded(number, row, kind)
     try:
         codec(kind).encode(record)
+        _check_names(record)
     except (ValueError, TypeError) as cause:
         raise _damaged(number, "it holds a value that cannot be kept") from cause
     return record
+
+
+def _check_names(record: Record) -> None:
+    """Names and namespaces are checked as if they had been typed, and numbers that the store gives must be possible."""
+    spaced = {"item"} if isinstance(record, Mark) and record.name in ("scope", "embedded", "dedup") else set()
+    for name in record.table.key[1:]:
+        value = getattr(record, name)
+        if name in ("ns", *spaced) and value:
+            Namespace.parse(value)
+        elif isinstance(value, str) and type(record) in TYPED and (value or name != "session"):
+            check_name(value, name)
+    if isinstance(record, Thread | Task | Summary):
+        Namespace.parse(record.ns)
+    for name in ("version", "seq", "length", "tokens", "position", "fence", "number", "first", "last"):
+        value = getattr(record, name, 0)
+        if isinstance(value, int) and not 0 <= value < MOST_NUMBER:
+            raise InvalidValue(f"{name} is out of range")
 
 
 def _decoded(number: int, data: bytes, kind: Any) -> Any:

@@ -1,18 +1,22 @@
 """Export and import: the same bytes through any two stores, and a damaged file changes nothing."""
 
 import os
+import zlib
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from recollect.engine.core import Core, Shared
+from recollect.engine.facts import Facts
+from recollect.engine.forgetting.forget import Forgetting
 from recollect.engine.portable import Portable
 from recollect.errors import CorruptRecord, SchemaError, UsageError
 from recollect.kinds import RECORDS as KINDS
 from recollect.messages import Message
-from recollect.records import Fact, Link, Mark, Record, Thread
+from recollect.records import Fact, Job, Link, Mark, Record, Thread
 from recollect.runtime import Runtime
 from recollect.scope import Scope
 from recollect.stores.memory import MemoryStore
@@ -153,3 +157,77 @@ async def test_an_export_is_private_and_complete_or_not_there(
 async def test_a_users_handle_cannot_take_the_whole_org(ada: Core, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="one user"):
         await Portable(ada).export(tmp_path / "a.jsonl")
+
+
+def _hostile(path: Path, table: str, row: dict[str, Any]) -> None:
+    """A file with one row, as someone with an editor would write it."""
+    body = msgspec.json.encode(row)
+    lines = [
+        msgspec.json.encode({"recollect": "export", "format": 1}),
+        msgspec.json.encode({"table": table, "crc": zlib.crc32(body), "row": msgspec.Raw(body)}),
+        msgspec.json.encode({"rows": 1}),
+    ]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+
+
+AT = "2026-01-02T00:00:00Z"
+
+
+async def test_an_imported_order_to_forget_is_not_executed(core: Core, tmp_path: Path) -> None:
+    await Facts(core).set("user:bob", "k", "kept")
+    order = {"kind": "user", "id": "bob", "physical": False}
+    _hostile(tmp_path / "x", "jobs", {"queue": "forget", "ns": "global", "item": "user:x", "payload": order,
+                                      "run_at": AT, "created_at": AT, "updated_at": AT})  # fmt: skip
+    await Portable(core).import_(tmp_path / "x")
+    await Forgetting(core).forget(source="nothing")
+    assert await core.scan(Job, "forget") == []
+    assert await Facts(core).get("user:bob", "k") is not None
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("facts", {"ns": "nonsense", "key": "k", "value": 1, "created_at": AT, "updated_at": AT}),
+        ("facts", {"ns": "user:ada", "key": "", "value": 1, "created_at": AT, "updated_at": AT}),
+        ("facts", {"ns": "user:ada", "key": "k", "value": 1, "version": -1, "created_at": AT, "updated_at": AT}),
+        ("threads", {"id": "t", "ns": "user:", "created_at": AT, "updated_at": AT}),
+        ("messages", {"thread": "t", "seq": 2**60, "role": "user"}),
+        ("marks", {"name": "scope", "item": "nonsense", "updated_at": AT}),
+    ],
+    ids=["namespace", "name", "version", "thread", "number", "mark"],
+)
+async def test_what_could_not_be_typed_is_not_imported(
+    core: Core, tmp_path: Path, table: str, row: dict[str, Any]
+) -> None:
+    _hostile(tmp_path / "x", table, row)
+    with pytest.raises(CorruptRecord, match="line 2"):
+        await Portable(core).import_(tmp_path / "x")
+
+
+async def test_an_export_follows_no_planted_link_and_keeps_no_mode(core: Core, tmp_path: Path) -> None:
+    await Facts(core).set("user:ada", "k", "v")
+    mine, target = tmp_path / "precious", tmp_path / "x.jsonl"
+    mine.write_text("precious")
+    (tmp_path / "x.jsonl.part").symlink_to(mine)
+    target.symlink_to(mine)
+    await Portable(core).export(target)
+    assert mine.read_text() == "precious"
+    assert not target.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+async def test_an_export_that_fails_leaves_nothing(core: Core, tmp_path: Path) -> None:
+    def full(rows: int, total: int | None) -> None:
+        raise OSError(28, "No space left on device")
+
+    await Facts(core).set("user:ada", "k", "v")
+    with pytest.raises(OSError, match="No space"):
+        await Portable(core).export(tmp_path / "x.jsonl", progress=full)
+    assert [name for name in os.listdir(tmp_path) if "x.jsonl" in name] == []
+
+
+async def test_an_export_can_be_streamed(core: Core, tmp_path: Path) -> None:
+    await Facts(core).set("user:ada", "k", "v")
+    (tmp_path / "x").write_bytes(b"".join([lines async for lines in Portable(core).rows()]))
+    await Portable(core).export(tmp_path / "y")
+    assert (tmp_path / "x").read_bytes() == (tmp_path / "y").read_bytes()

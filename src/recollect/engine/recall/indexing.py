@@ -77,6 +77,8 @@ class Indexer:
                     break
             total += await self._commit(ns, plan)
             left = left[len(taken) :]
+            if self._core.shared.closing:
+                break  # the jobs that are left are the next worker's
         return total
 
     async def _plan(self, job: Job, plan: Plan) -> bool:

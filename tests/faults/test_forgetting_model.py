@@ -1,0 +1,111 @@
+"""Random interleavings of deriving and forgetting leave nothing, on every store; with a fix taken out, they do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from recollect import Memory
+from recollect.engine import documents, facts, folding, threads
+from recollect.engine.forgetting import erase, guard
+from recollect.engine.inject import Made
+from recollect.records import Link
+from recollect.stores.base import Delete
+from recollect.stores.memory import MemoryStore
+from tests.faults.forgetting_model import check
+
+SOAK = 40 if os.environ.get("RECOLLECT_SOAK") else 1
+RUNS = {"memory": 1000, "sqlite": 150, "postgres": 25, "redis": 25, "redis-cluster": 10}
+MOST = 3000
+"""Within so many interleavings each planted bug must be found."""
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_interleaving_leaves_anything(name: str, request: pytest.FixtureRequest, tmp_path: Any) -> None:
+    runs = RUNS[name] * SOAK
+    if name == "memory":
+        assert {seed: left for seed in range(runs) if (left := check(MemoryStore(), seed))} == {}
+        return
+    fixtures = {"postgres": "postgres_server", "redis": "redis_server", "redis-cluster": "redis_cluster"}
+    url = tmp_path / "model.db" if name == "sqlite" else request.getfixturevalue(fixtures[name]).url
+    with Memory(url, worker=False, durability="normal") as memory:
+        store = memory._core.store
+        assert {seed: left for seed in range(runs) if (left := check(store, seed))} == {}
+
+
+def _late_summary(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(folding, "epochs", _no_epochs)
+    patch.setattr(folding.Folding, "_all_there", _yes)
+
+
+def _cut_trail(patch: pytest.MonkeyPatch) -> None:
+    """Links are deleted whether or not what they lead to could be."""
+
+    async def follow(self: erase.Eraser, links: Any) -> bool:
+        for link in links:
+            await self._target(link)
+            await self._apply(Delete(Link, link.row_key))
+        return True
+
+    patch.setattr(erase.Eraser, "_follow", follow)
+
+
+def _deleted_threads_are_nobodys(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(threads, "owned", _nothing)
+
+
+def _expired_threads_are_nobodys(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(threads.Threads, "_outliving", lambda self, thread: [])
+
+
+def _documents_are_nobodys(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(documents, "owned", _nothing)
+
+
+def _whole_threads_are_no_source(patch: pytest.MonkeyPatch) -> None:
+    scan = erase.Eraser._scan
+
+    async def blind(self: erase.Eraser, kind: Any, *prefix: Any, **bounds: Any) -> Any:
+        whole = kind is Link and len(prefix) == 1 and not bounds and not {"#", "/", ":"} & set(str(prefix[0]))
+        return [] if whole else await scan(self, kind, *prefix, **bounds)
+
+    patch.setattr(erase.Eraser, "_scan", blind)
+
+
+def _tasks_name_no_source(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Made, "sources", property(lambda self: ()))
+
+
+def _facts_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
+    async def unguarded(*_: Any, **__: Any) -> guard.Guard:
+        return guard.Guard()
+
+    patch.setattr(facts, "guard", unguarded)
+
+
+PLANTED: tuple[Patch, ...] = (
+    _late_summary, _cut_trail, _deleted_threads_are_nobodys, _expired_threads_are_nobodys, _documents_are_nobodys,
+    _whole_threads_are_no_source, _tasks_name_no_source, _facts_are_not_guarded,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__.strip("_"))
+def test_a_planted_bug_is_found(plant: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    assert any(check(MemoryStore(), seed) for seed in range(MOST))
+
+
+async def _no_epochs(*_: Any) -> list[Any]:
+    return []
+
+
+async def _yes(*_: Any) -> bool:
+    return True
+
+
+def _nothing(core: Any, *_: Any) -> Delete:
+    return Delete(Link, (core.org, "", "", ""))
