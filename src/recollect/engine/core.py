@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -11,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
+from ..backoff import pause
 from ..errors import Conflict, RecollectError, UsageError
 from ..ports import Clock, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Key, Record, Thread
@@ -37,8 +37,8 @@ class Shared:
         """Whether facts and learnings are taken from what users say."""
         self.threads: dict[tuple[str, str], str] = {}
         """Namespaces of threads seen: they never change."""
-        self.jobs: dict[tuple[str, str, str], tuple[Change, ...]] = {}
-        """The outbox rows that appends to threads ensure."""
+        self.jobs: dict[tuple[str, str, str], tuple[datetime, tuple[Change, ...]]] = {}
+        """The outbox rows that appends to threads ensure, and when they were made."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append: wakes the in-process worker where there is one."""
         self.record_bytes: dict[str, tuple[int, int]] = {}
@@ -339,8 +339,7 @@ class Core:
             except Conflict as conflict:
                 if tries == RETRIES - 1 or conflict.facts.get("final"):
                     raise
-                # Jittered by what differs between contenders, so that they do not meet again.
-                await self.runtime.sleep(0.0005 * (1 + tries) * (1 + os.getpid() % 7))
+                await self.runtime.sleep(pause(tries + 1, first=0.001, longest=0.05))
         raise AssertionError("unreachable")
 
     def narrowed(self, scope: Scope) -> Core:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -28,6 +29,8 @@ KNOWN_THREADS = 10_000
 QUEUES = ("index", "derive", "reread", "fold", "archive")
 """Where a thread may have a job."""
 BATCH = 1000
+JOB_AGE = timedelta(seconds=1)
+"""How old the outbox row that an append ensures may be."""
 ATTACHED = "recollect.context"
 """Where a message carries what was recalled for it; see `recollect.context.Context.attach`."""
 DERIVED = "recollect.sources"
@@ -266,18 +269,19 @@ class Threads:
         at = message.created_at or at
         return _replace(message, org=core.org, thread=thread, seq=0, tokens=count(message), counter=name, created_at=at)
 
-    def _jobs(self, id: str, ns: str, at: Any) -> tuple[Change, ...]:
-        """The outbox row an append ensures; made once per thread, since mostly it is there already.
+    def _jobs(self, id: str, ns: str, at: datetime) -> tuple[Change, ...]:
+        """The outbox row an append ensures; the same object for a second, since mostly it is there already.
 
+        It carries when it was made, from which `doctor` takes how far indexing lags behind.
         One job only: what else follows from a message (deriving, folding, archiving) is asked for by the indexer.
         """
         known = self._core.shared.jobs
-        found = known.get((self._core.org, id, ns))
-        if found is None:
+        made_at, found = known.get((self._core.org, id, ns), (at, ()))
+        if not found or not timedelta() <= at - made_at < JOB_AGE:
             if len(known) >= KNOWN_THREADS:
                 known.clear()
             found = (Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True),)
-            known[(self._core.org, id, ns)] = found
+            known[(self._core.org, id, ns)] = at, found
         return found
 
     async def _appended(

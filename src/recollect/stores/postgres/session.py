@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from ...backoff import pause
 from ...errors import (
     CorruptRecord,
     RecollectError,
@@ -83,7 +84,7 @@ class Session:
                     raise
                 if tries > _TRIES or not _worth_repeating(failed):
                     raise self._meaning(failed) from failed
-                await self._runtime.sleep(0.002 * tries)
+                await self._runtime.sleep(pause(tries, first=0.002, longest=0.05))
             except Lost as lost:
                 unsure = unsure or lost.sent
                 if tries > _TRIES or lost.slow or (unsure and not repeatable):
@@ -94,7 +95,7 @@ class Session:
                     raise
                 if time.monotonic() > until:
                     raise UnknownOutcome(f"the reply was lost, then {away}") from away
-                await self._runtime.sleep(0.05)
+                await self._runtime.sleep(pause(tries, first=0.05, longest=0.5))
 
     async def _once(self, steps: Sequence[Step]) -> list[Reply]:
         pool = self.pool

@@ -17,6 +17,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
+from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, UsageError
 from ...runtime import Runtime
 from . import faults
@@ -140,7 +141,7 @@ class Client:
                 # A script needs all of its slot: it waits until the slot has moved, and never runs on half of it.
                 if time.monotonic() > deadline:
                     raise faults.refused(error, self.name(address)) from error
-                await self._runtime.sleep(0.05)
+                await self._runtime.sleep(pause(1, first=0.1, longest=0.1))
                 if not isinstance(error, TryAgainError):
                     await self._refresh()
                 address, asking = self.owner(key), False

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ...backoff import pause
 from ...errors import SchemaError, StoreError, StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import document_of, matches
 from ...records import Job, Key
@@ -36,7 +37,7 @@ CACHE_CONNECT_SECONDS = 0.5
 CACHE_SECONDS = 1.0
 # An org is written into the register again after this long, should someone have flushed it.
 REGISTER_SECONDS = 60.0
-_REPEATS = (0.01, 0.05, 0.2, 0.5, 1.0, 2.0)
+_REPEATS = 8
 
 
 class RedisStore:
@@ -272,8 +273,8 @@ class RedisStore:
                 raise
             unknown = lost
         # With an idempotency key the batch may be sent again: it is done now, or the replay says it was done before.
-        for pause in _REPEATS:
-            await self._runtime.sleep(pause)
+        for tries in range(1, _REPEATS + 1):
+            await self._runtime.sleep(pause(tries, first=0.02, longest=2.0))
             try:
                 return await self._client.script(APPLY, base, args, write=True)
             except (UnknownOutcome, StoreUnavailable):

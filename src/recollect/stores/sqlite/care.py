@@ -7,27 +7,34 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from ...errors import StoreTimeout
+from ...errors import CorruptRecord, StoreTimeout
+from ...records import Record
+from ..codec import Row, kinds
 from .connection import Connections
+from .rows import Reader
 from .schema import migrations, schema_version
+from .statements import column_names
 
 WAL_RESET_FIXED = (3, 51, 3)
 _TRUNCATE_SECONDS = 10.0
 
 
-def diagnose(connections: Connections, durability: str, deep: bool) -> dict[str, Any]:
-    """Facts and problems; `deep` reads every page."""
+def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> dict[str, Any]:
+    """Facts and problems; `deep` reads every page, and checks every row that has a checksum."""
     check = "integrity_check" if deep else "quick_check"
     health, version, synchronous, journal = connections.read(lambda cursor: _look(cursor, check))
     path = connections.files()[0]
     wal = Path(f"{path}-wal")
     problems = [] if health == ["ok"] else [f"{check}: {line}" for line in health[:5]]
+    if deep and health == ["ok"]:
+        problems += _damaged_rows(connections, reader)
     if tuple(map(int, apsw.sqlite_lib_version().split("."))) < WAL_RESET_FIXED:
         problems.append("this SQLite has the WAL-reset bug of versions before 3.51.3; upgrade apsw")
     file_system = _file_system(str(path))
@@ -51,6 +58,26 @@ def diagnose(connections: Connections, durability: str, deep: bool) -> dict[str,
         "integrity": "ok" if health == ["ok"] else "damaged",
         "problems": problems,
     }
+
+
+def _damaged_rows(connections: Connections, reader: Reader) -> list[str]:
+    """The tables in which rows do not match their checksum, and how many."""
+    problems = []
+    for kind in (kind for kind in kinds() if kind.table.checksum):
+        bad = connections.read(partial(_count_damaged, kind=kind, decode=reader.decoder(kind)))
+        if bad:
+            problems.append(f"{bad} damaged rows in {kind.table.name}; restore a backup")
+    return problems
+
+
+def _count_damaged(cursor: apsw.Cursor, kind: type[Record], decode: Callable[[Row], Any]) -> int:
+    bad = 0
+    for row in cursor.execute(f"SELECT {', '.join(column_names(kind))} FROM {kind.table.name}"):
+        try:
+            decode(row)
+        except CorruptRecord:
+            bad += 1
+    return bad
 
 
 def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:

@@ -125,7 +125,7 @@ class SqliteStore:
         """SQLite's version, the file, its schema, settings, size and health."""
         from .care import diagnose
 
-        return await self._runtime.call(diagnose, self._connections, self.durability, deep)
+        return await self._runtime.call(diagnose, self._connections, self._reader, self.durability, deep)
 
     # -- reads
 

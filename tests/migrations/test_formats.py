@@ -1,0 +1,93 @@
+"""What released versions wrote is read by this one; `formats/` has a file per store and release, see its `make.py`."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+import redis
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.base import Scan, Store
+from recollect.stores.codec import kinds
+from recollect.stores.postgres import PostgresStore
+from recollect.stores.postgres import schema as postgres_schema
+from recollect.stores.redis import RedisStore
+from recollect.stores.sqlite import SqliteStore
+from tests.migrations.formats.make import FOLDER, ORGS
+from tests.servers.redis import start_redis
+
+RELEASES = sorted({path.name.partition(".")[0] for path in FOLDER.glob("*.gz")})
+releases = pytest.mark.parametrize("release", RELEASES)
+
+
+def check(store: Store) -> None:
+    """Every row of a release is there, each field that the samples still have with its value, and can be written."""
+    run_blocking(store.open())
+    seen = 0
+    for org, make in ORGS.items():
+        for kind in kinds():
+            for found in run_blocking(store.scan(Scan(kind, (org,)), now=0)):
+                wanted = msgspec.structs.asdict(make(kind, org))
+                assert {name: getattr(found, name) for name in wanted} == wanted
+                seen += 1
+    assert seen >= 40, "one row of every kind with all cells, one with few"
+    report: Any = run_blocking(store.diagnose(deep=True))  # type: ignore[attr-defined]
+    assert not [one for one in report["problems"] if "damaged" in one]
+    run_blocking(store.close())
+
+
+def restore(client: redis.Redis, key: bytes, value: Any) -> None:
+    """Write a key of a fixture."""
+    if isinstance(value, str):
+        client.set(key, base64.b64decode(value))
+    elif isinstance(value[0], str):
+        client.sadd(key, *map(base64.b64decode, value))
+    else:
+        client.zadd(key, {base64.b64decode(member): score for member, score in value})
+
+
+@releases
+def test_a_sqlite_file_is_read(release: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(gzip.decompress((FOLDER / f"{release}.sqlite.gz").read_bytes()))
+    path.chmod(0o600)
+    check(SqliteStore(str(path), runtime=BlockingRuntime()))
+
+
+@releases
+def test_the_keys_of_a_redis_are_read(release: str) -> None:
+    server = start_redis(aof="no")
+    try:
+        client = redis.Redis.from_url(server.url)
+        for key, value in json.loads((FOLDER / f"{release}.redis.json").read_text()).items():
+            restore(client, base64.b64decode(key), value)
+        check(RedisStore(server.url, runtime=BlockingRuntime(), on_risk="ignore"))
+    finally:
+        server.stop()
+
+
+@releases
+def test_the_rows_of_a_postgres_are_read(release: str, other_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = json.loads((FOLDER / f"{release}.postgres.json").read_text())
+    then = [one for one in postgres_schema.migrations() if one.number <= kept["migrations"]]
+    with monkeypatch.context() as past:
+        past.setattr(postgres_schema, "migrations", lambda: then)
+        store = PostgresStore(other_database, runtime=BlockingRuntime())
+        run_blocking(store.open())
+        run_blocking(store.close())
+    with psycopg.connect(other_database, autocommit=True) as connection:
+        for table, rows in kept["rows"].items():
+            made = {"lexemes", "embedding"}
+            for row in rows:
+                names = ", ".join(f'"{name}"' for name in row if name not in made)
+                head = f'INSERT INTO recollect."{table}" ({names}) SELECT {names} '
+                sql = f'{head}FROM json_populate_record(NULL::recollect."{table}", %s)'
+                connection.execute(sql, (json.dumps(row),))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    check(PostgresStore(other_database, runtime=BlockingRuntime()))
