@@ -15,6 +15,7 @@ from .errors import RecollectError
 
 _STATUS: dict[type[RecollectError], int] = {
     errors.InvalidNamespace: 422,
+    errors.Forbidden: 403,
     errors.InvalidFilter: 422,
     errors.InvalidValue: 422,
     errors.TooLarge: 413,

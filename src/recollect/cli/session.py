@@ -67,9 +67,13 @@ class Session:
         options = {"worker": False, **options}
         unused = False
         try:
-            with Memory(self.url, hot=self._hot, org=self._org, user=self.user, **options) as memory:
-                if settle and path is not None and (left := _settled(memory)):
+            if settle and path is not None:
+                # The outbox is the org's: a user's handle may not work through it.
+                with Memory(self.url, hot=self._hot, org=self._org, **options) as whole:
+                    left = _settled(whole)
+                if left:
                     echo(f"{left} jobs are still waiting; `recollect worker --once` does them", err=True)
+            with Memory(self.url, hot=self._hot, org=self._org, user=self.user, **options) as memory:
                 try:
                     yield memory
                 except BaseException:

@@ -20,11 +20,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from .. import __version__
-from ..errors import Conflict, NotFound, RecollectError, StoreError, StoreUnavailable, TooLarge, UsageError
+from ..errors import Conflict, Forbidden, NotFound, RecollectError, StoreError, StoreUnavailable, TooLarge, UsageError
 from ..problems import Problem, problem_of
 from ..scope import Actor
 from . import replay
-from .auth import ApiKey, Forbidden, Keys, Unauthorized
+from .auth import ApiKey, Keys, Unauthorized
 from .calls import Call, Malformed, read_call, written
 from .health import Health
 from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused
@@ -87,7 +87,8 @@ class Server:
         if found is None:
             if len(self._handles) >= MAX_HANDLES:
                 self._handles.clear()
-            found = self.memory.scope(org=key.org, user=key.user, actor=key.actor)
+            grants = {"read": key.read, "write": key.write} if key.user is not None else {}
+            found = self.memory.scope(org=key.org, user=key.user, actor=key.actor, **grants)
             self._handles[key] = found
         return found
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..errors import NotFound, RecollectError, UsageError
+from ..errors import Forbidden, NotFound, RecollectError, UsageError
 from ..scope import ACTORS, Actor
 from .operations import ROLES, Role
 
@@ -33,10 +33,6 @@ KEPT = 10_000
 
 class Unauthorized(RecollectError):
     """No key, or one that is not valid."""
-
-
-class Forbidden(RecollectError):
-    """The key is valid and may not do this."""
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
