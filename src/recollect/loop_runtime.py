@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -58,6 +58,9 @@ class AsyncRuntime:
     def lock(self) -> AbstractAsyncContextManager[Any]:
         return _LoopLock()
 
+    def cancellable(self) -> AbstractContextManager[None]:
+        return _Cancellable()
+
     async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return await asyncio.to_thread(lambda: run_blocking(work()))
 
@@ -71,6 +74,19 @@ class AsyncRuntime:
         if self._worker is not None and self._pid == os.getpid():
             self._worker.shutdown(wait=False)
         self._worker = None
+
+
+class _Cancellable:
+    """Counts the cancellations of its task before and after: one that came in between and was not raised is raised."""
+
+    def __enter__(self) -> None:
+        self._task = asyncio.current_task()
+        self._before = self._task.cancelling() if self._task is not None else 0
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        missed = self._task is not None and self._task.cancelling() > self._before
+        if missed and not isinstance(error, asyncio.CancelledError):
+            raise asyncio.CancelledError from error
 
 
 class _LoopLock:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
@@ -53,6 +53,10 @@ class Runtime(Protocol):
         ...
 
     def lock(self) -> AbstractAsyncContextManager[Any]: ...
+
+    def cancellable(self) -> AbstractContextManager[None]:
+        """Around a driver that may swallow a cancellation: one that came meanwhile is raised at the end."""
+        ...
 
     async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine that belongs to the other runtime to its end."""
@@ -109,6 +113,9 @@ class BlockingRuntime:
 
     def lock(self) -> AbstractAsyncContextManager[Any]:
         return _ThreadLock()
+
+    def cancellable(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         # On a thread of its own, since a loop may be running in this one.

@@ -113,3 +113,49 @@ def test_stepping_works_inside_a_running_loop() -> None:
 @pytest.mark.parametrize("make", [AsyncRuntime, BlockingRuntime])
 def test_a_runtime_says_which_it_is(make: Callable[[], Runtime]) -> None:
     assert make().blocking is (make is BlockingRuntime)
+
+
+async def _swallows(seconds: float) -> str:
+    """A driver that turns a cancellation into an answer."""
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        return "swallowed"
+    return "slept"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_cancellation_that_a_driver_swallows_is_raised(fails: bool) -> None:
+    async def work() -> None:
+        with AsyncRuntime().cancellable():
+            await _swallows(60)
+            if fails:
+                raise OSError("the driver's own error")
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await work()
+
+    asyncio.run(main())
+
+
+def test_cleaning_up_in_a_cancelled_task_is_not_cancelled_again() -> None:
+    async def work() -> str:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            with AsyncRuntime().cancellable():
+                done.append(await _swallows(0))
+        return "never"
+
+    async def main() -> None:
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    done: list[str] = []
+    asyncio.run(main())
+    assert done == ["slept"]

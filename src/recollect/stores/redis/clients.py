@@ -192,6 +192,11 @@ class AsyncLink:
         self.connections_made = 0
 
     async def execute(self, *command: Any) -> Any:
+        # The driver turns a cancellation into an error of its own, or loses it, where it meets a timeout.
+        with self._runtime.cancellable():
+            return await self._execute(*command)
+
+    async def _execute(self, *command: Any) -> Any:
         lane = self._lane()
         try:
             async with lane.lock:
@@ -210,6 +215,10 @@ class AsyncLink:
             self._leave(lane)
 
     async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        with self._runtime.cancellable():
+            return await self._execute_many(commands)
+
+    async def _execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         lane = self._lane()
         replies: list[Any] = []
         try:
