@@ -1,40 +1,54 @@
-"""Learn the weights of `recollect.recall.weights` from conversations with known evidence.
+"""Learn the weights of `recollect.recall.weights` from conversations with known evidence, through the production path.
 
-    python bench/recall/learn.py --data ../shared/bench/dev [--embedder default|minilm|none] [--cv]
+    python bench/recall/learn.py --data ../shared/bench/dev [--embedder default|minilm|none] [--cv] [--write]
 
-Each question is a choice among its candidates: the evidence should score above the rest (a softmax over turns, or over
-sessions by their best turn), with a penalty on large weights. Every set counts as a whole, whatever its size. `--cv`
-leaves out one conversation at a time and reports what the others' weights find in it: the figure to believe.
+Every question is asked of a stored conversation, up to the features that `memory.recall` would rank by (`Pool`). It is
+a choice among its candidates: the evidence should score above the rest (a softmax over turns, or over sessions by
+their best turn). Weights are shared by all kinds of talk, plus what each kind adds to them, with a penalty on both, so
+that a kind that no set teaches falls back to what the others say. `--cv` reports what weights find in conversations,
+and in whole sets, that they were fitted without: the figures to believe.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import hashlib
+import pickle
+import random
+import re
 import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-import adapter
+from datasets import load
+from prompt import asked
+from stored import SOURCE, USER
 
-from recollect.recall.features import columns, features, matrix
+from recollect.engine.recall.candidates import Asked
+from recollect.engine.recall.recalling import Recalling
+from recollect.recall.features import matrix, talk
 from recollect.recall.weights import FIXED, TABLE
+from recollect.runtime import run_blocking
 
-SETS = {"locomo": 1.0, "realmem": 0.7, "lme500": 0.3}
+SETS = {"locomo": 1.0, "realmem": 0.7, "lme500": 0.3, "beam": 0.7}
 """How much each set counts: by how many conversations and questions stand behind it."""
 SKIP = {"adversarial"}
 DEPTH = 50
-SIGNS = {"asks": -1, "reacts": -1, "second": -1}
-"""Features that may only count against a turn; the others in `POSITIVE` only for it."""
-FREE = {"long", "user", "short", "length"}
+KINDS = 3
+COLUMNS = {"default": 0, "none": 1, "minilm": 2}
+SIGNS = {"asks": -1, "reacts": -1, "second": -1, "user_reacts": -1, "assistant_long": -1}
+"""Features that may only count against a turn."""
+FREE = {"long", "user", "short", "length", "user_short", "short_gather", "user_asks", "user_gather"}
+"""Features that may count either way; all others only for it."""
+PENALTY, OWN_PENALTY = 1e-3, 4e-3
+NAMES = [name for name in TABLE if name not in FIXED]
 
 
 @dataclass
@@ -47,39 +61,43 @@ class Row:
     units: list[str]
     gold: frozenset[str]
     category: str
+    kind: int
+    """Which kind of talk: see `recollect.recall.features.talk`."""
 
 
-def rows_of(path: Path, embedder: Any, names: Sequence[str]) -> list[Row]:
-    """Run the pipeline up to its features over one set."""
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    out = []
-    for talk in raw["conversations"]:
-        turns: list[Any] = [SimpleNamespace(**turn, timestamp=_when(turn["at"])) for turn in talk["turns"]]
-        place = {turn.id: i for i, turn in enumerate(turns)}
-        unit = {turn.id: turn.id if raw["evidence"] == "turn" else turn.session for turn in turns}
-        pipeline = adapter.Pipeline(embedder)
-        pipeline.index(turns)
-        for q in talk["questions"]:
-            if q["category"] in SKIP:
-                continue
-            asked, vector, allow = pipeline.read(q["text"], _when(q["asked_at"]))
-            visible = q["visible_turns"] or len(turns)
-            seen = allow if q["visible_turns"] is None else (lambda e, v=visible, at=place: at[e.id] < v)
-            keys, similarity = pipeline.scope.candidates(asked, vector, limit=DEPTH, allow=seen)
-            if not keys:
-                continue
-            entries = [pipeline.scope.entries[key] for key in keys]
-            frequency = pipeline.scope.lexical.frequency(asked.terms)
-            found = features(asked, columns(entries), pipeline.scope.stats, frequency, similarity)
-            x = matrix(found, names).astype(np.float32)
-            out.append(
-                Row(path.stem, talk["id"], x, [unit[e.id] for e in entries], frozenset(q["gold"]), q["category"])
-            )
-    return out
+def rows_of(path: Path, embedder: str | None) -> Iterator[Row]:
+    """Run recall up to its features over one set."""
+    data = load(path)
+    for conversation, question, store in asked(data, 1.0, embedder, SKIP):
+        store.clock.ask(question.asked_at)
+        recalling = Recalling(store.memory._core)
+        pool = run_blocking(
+            recalling.pool(question.text, namespaces=f"user:{USER}", asked=Asked(("message",)), top_k=DEPTH)
+        )
+        if pool is None:
+            continue
+        session = {turn.id: turn.session for turn in conversation.turns}
+        turns = [store.turn_of[entry.id] for entry in pool.entries[: pool.allowed]]
+        units = turns if data.level == "turn" else [session[turn] for turn in turns]
+        x = matrix(pool.features(), NAMES)[: pool.allowed].astype(np.float32)
+        kind = talk(pool.query, pool.stats)
+        yield Row(path.stem, conversation.id, x, units, question.gold, question.category, kind)
 
 
-def _when(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+def stamped(path: Path, embedder: str | None) -> list[Row]:
+    """The rows of a set, made again only when the code that makes them has changed."""
+    made = hashlib.blake2b(f"{path}{embedder}{NAMES}".encode(), digest_size=8)
+    for file in sorted(
+        [*SOURCE.glob("recall/*.py"), *SOURCE.glob("engine/recall/*.py"), *SOURCE.glob("extract/**/*.py")]
+    ):
+        if file.name not in ("weights.py", "select.py", "passage.py", "hit.py"):
+            made.update(file.read_bytes())
+    kept = Path(tempfile.gettempdir()) / "recollect-bench" / f"rows-{made.hexdigest()}.pickle"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(pickle.dumps(list(rows_of(path, embedder))))
+    rows: list[Row] = pickle.loads(kept.read_bytes())
+    return rows
 
 
 class Problem:
@@ -92,6 +110,7 @@ class Problem:
         xs, self.unit_start, self.query_start = [], [], []
         gold: list[bool] = []
         weight: list[float] = []
+        kinds: list[int] = []
         at = 0
         for row in rows:
             order = sorted(range(len(row.units)), key=lambda i: row.units[i])
@@ -107,16 +126,22 @@ class Problem:
                     self.unit_start.append(at + n)
                     gold.append(flags[n])
             xs.append(row.x[order])
+            kinds += [row.kind] * len(order)
             at += len(order)
-        self.x = np.concatenate(xs)
+        x, of = np.concatenate(xs), np.array(kinds)
+        self.size = len(x)
+        self.rows = [np.nonzero(of == kind)[0] for kind in range(KINDS)]
+        self.parts = [np.ascontiguousarray(x[rows]) for rows in self.rows]
         self.gold = np.array(gold)
         self.weight = np.array(weight) / sum(weight)
         self.query_of = np.repeat(np.arange(len(weight)), np.diff([*self.query_start, len(gold)]))
         self.unit_of = np.repeat(np.arange(len(gold)), np.diff([*self.unit_start, at]))
 
     def gradient(self, w: Any) -> Any:
-        """Of the mean negative log-likelihood."""
-        score = self.x @ w
+        """Of the mean negative log-likelihood, by the weights of each kind of talk."""
+        score = np.empty(self.size, np.float32)
+        for kind in range(KINDS):
+            score[self.rows[kind]] = self.parts[kind] @ w[kind].astype(np.float32)
         best = np.maximum.reduceat(score, self.unit_start)
         top = np.maximum.reduceat(best, self.query_start)
         e = np.exp(best - top[self.query_of])
@@ -126,28 +151,38 @@ class Problem:
         pull = np.add.reduceat(inverse, self.query_start)[self.query_of]
         slope = np.where(self.gold, -negative * inverse, e * pull) * (self.weight / count)[self.query_of]
         winner = score == best[self.unit_of]
-        return slope[self.unit_of[winner]] @ self.x[winner]
+        out = np.zeros_like(w)
+        for kind in range(KINDS):
+            mine = winner[self.rows[kind]]
+            out[kind] = slope[self.unit_of[self.rows[kind][mine]]] @ self.parts[kind][mine]
+        return out
 
 
-def fit(rows: Sequence[Row], names: Sequence[str], *, steps: int = 130, penalty: float = 1e-3) -> Any:
-    """Adam from zero; weights whose sign is known are kept on their side of it."""
+def fit(rows: Sequence[Row], *, steps: int = 160) -> Any:
+    """Weights by kind of talk: Adam from zero; those whose sign is known are kept on their side of it."""
     problem = Problem(rows)
-    w, m, v = np.zeros(len(names)), np.zeros(len(names)), np.zeros(len(names))
-    low = np.array([-np.inf if n in FREE or SIGNS.get(n) == -1 else 0.0 for n in names])
-    high = np.array([0.0 if SIGNS.get(n) == -1 else np.inf for n in names])
+    size = len(NAMES)
+    shared, own = np.zeros(size), np.zeros((KINDS, size))
+    low = np.array([-np.inf if n in FREE or SIGNS.get(n) == -1 else 0.0 for n in NAMES])
+    high = np.array([0.0 if SIGNS.get(n) == -1 else np.inf for n in NAMES])
+    m, v = np.zeros((KINDS + 1, size)), np.zeros((KINDS + 1, size))
     for step in range(1, steps + 1):
-        g = problem.gradient(w) + penalty * w
+        w = np.clip(shared + own, low, high)
+        by_kind = problem.gradient(w)
+        g = np.vstack([by_kind.sum(0) + PENALTY * shared, by_kind + OWN_PENALTY * own])
         m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
         rate = 0.1 * min(1.0, 2 * (1 - step / (steps + 1)))
-        w = np.clip(w - rate * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.99**step)) + 1e-9), low, high)
-    return w
+        move = rate * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.99**step)) + 1e-9)
+        shared = np.clip(shared - move[0], low, high)
+        own = np.clip(shared + own - move[1:], low, high) - shared
+    return shared + own
 
 
 def recall_at(rows: Sequence[Row], w: Any, ks: Sequence[int] = (5, 10)) -> list[float]:
     """Share of the evidence in the first k units, in per cent."""
     out = []
     for row in rows:
-        order = np.argsort(-(row.x @ w), kind="stable")
+        order = np.argsort(-(row.x @ w[row.kind]), kind="stable")
         seen = list(dict.fromkeys(row.units[i] for i in order))
         out.append([len(row.gold & set(seen[:k])) / len(row.gold) for k in ks])
     return [round(100 * float(value), 1) for value in np.mean(out, axis=0)]
@@ -158,42 +193,83 @@ def report(rows: Sequence[Row], w: Any) -> str:
     return "  ".join(f"{s} {'/'.join(map(str, recall_at([r for r in rows if r.data == s], w)))}" for s in sets)
 
 
-def cross_validate(rows: Sequence[Row], names: Sequence[str]) -> str:
-    """Leave one conversation out, and one set out where its conversations hold a single question."""
+def by_category(rows: Sequence[Row], w: Any) -> str:
+    groups = sorted({(row.data, row.category) for row in rows})
+    return "\n".join(
+        f"  {data:8} {category:28}"
+        + "/".join(map(str, recall_at([r for r in rows if (r.data, r.category) == (data, category)], w)))
+        for data, category in groups
+    )
+
+
+def left_out(rows: Sequence[Row], folds: int) -> str:
+    """What weights find in conversations they were fitted without; 0 folds leave out the whole set at once."""
     out = []
     for data in dict.fromkeys(row.data for row in rows):
         mine = [row for row in rows if row.data == data]
         talks = list(dict.fromkeys(row.conversation for row in mine))
-        folds = [set(talks[i :: min(len(talks), 6)]) for i in range(min(len(talks), 6))]
+        random.Random(7).shuffle(talks)
+        parts = min(len(talks), folds) or 1
         total = np.zeros(2)
-        for fold in folds:
+        for fold in [set(talks[i::parts]) for i in range(parts)]:
             held = [row for row in mine if row.conversation in fold]
-            w = fit([row for row in rows if row.data != data or row.conversation not in fold], names)
+            w = fit([row for row in rows if row.data != data or row.conversation not in fold])
             total += np.array(recall_at(held, w)) * len(held)
         out.append(f"{data} {'/'.join(str(round(float(v), 1)) for v in total / len(mine))}")
     return "  ".join(out)
 
 
+def in_use(column: int) -> Any:
+    """The weights of the table, as `fit` gives them."""
+    return np.array([[TABLE[name][kind][column] for name in NAMES] for kind in range(KINDS)])
+
+
+def write(w: Any, column: int) -> None:
+    """Put one column of fitted weights into `recollect/recall/weights.py`."""
+    path = SOURCE / "recall" / "weights.py"
+    lines = []
+    for name, triples in TABLE.items():
+        made = [list(triple) for triple in triples]
+        if name in NAMES:
+            for kind in range(KINDS):
+                made[kind][column] = float(round(w[kind][NAMES.index(name)], 2)) + 0.0
+        lines.append(f'    "{name}": ({", ".join(str(tuple(triple)) for triple in made)}),\n')
+    text = path.read_text()
+    path.write_text(
+        re.sub(r"(?s)(TABLE: .*? = \{\n).*?(\n\}\n)", lambda m: m[1] + "".join(lines).rstrip("\n") + m[2], text)
+    )
+
+
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--data", type=Path, default=Path("../shared/bench/dev"))
-    ap.add_argument("--embedder", choices=["default", "minilm", "none"], default="default")
+    ap.add_argument("--embedder", choices=list(COLUMNS), default="default")
     ap.add_argument("--cv", action="store_true")
+    ap.add_argument("--write", action="store_true", help="put the weights into the table")
+    ap.add_argument("--without", default="", help="fit without this set")
     a = ap.parse_args()
-    names = [name for name in TABLE if name not in FIXED]
-    embedder = {"default": adapter.default, "minilm": adapter.minilm, "none": adapter.lexical}[a.embedder]().embedder
-    if embedder is None:
-        names = [name for name in names if "cosine" not in name]
-    rows = [row for path in sorted(a.data.glob("*.json")) for row in rows_of(path, embedder, names)]
-    w = fit(rows, names)
+    column = COLUMNS[a.embedder]
+    paths = sorted(a.data.glob("*.json"))
+    rows = [row for path in paths for row in stamped(path, None if a.embedder == "none" else a.embedder)]
     print(
-        "in use:", report(rows, np.array([TABLE[n][{"default": 0, "none": 1, "minilm": 2}[a.embedder]] for n in names]))
+        "candidates:",
+        {
+            s: round(100 * np.mean([len(r.gold & set(r.units)) / len(r.gold) for r in rows if r.data == s]), 1)
+            for s in SETS
+        },
     )
-    print("fitted:", report(rows, w))
+    print("in use:  ", report(rows, in_use(column)), flush=True)
+    w = fit([row for row in rows if row.data != a.without])
+    print("fitted:  ", report(rows, w), flush=True)
+    print(by_category(rows, w))
     if a.cv:
-        print("left out:", cross_validate(rows, names))
-    for name, value in zip(names, w, strict=True):
-        print(f'    "{name}": {value:.2f},')
+        print("by conversation:", left_out(rows, 6), flush=True)
+        print("by set:         ", left_out(rows, 0), flush=True)
+    if a.write:
+        write(w, column)
+    else:
+        for place, name in enumerate(NAMES):
+            print(f"    {name:18}", "  ".join(f"{w[kind][place]:6.2f}" for kind in range(KINDS)))
 
 
 if __name__ == "__main__":

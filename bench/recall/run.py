@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 sys.path.insert(0, str(Path(__file__).parent))
-import adapter
 from datasets import Conversation, Dataset, Question, Turn, load
 
 from recollect import Memory
+from recollect.embed.minilm import MiniLMEmbedder
+from recollect.embed.wordllama import WordLlamaEmbedder
 from recollect.recall.analyze import query_terms, token_string
 from recollect.recall.lexical import LexicalIndex
 from recollect.recall.vectors import VectorIndex
@@ -176,7 +177,7 @@ def main() -> None:
     spec = None if a.embedder == "none" else a.embedder
     rivals: dict[str, Callable[[], Retriever]] = {"bm25": Bm25}
     if a.embedder in ("default", "minilm"):
-        plain = {"default": adapter.default, "minilm": adapter.minilm}[a.embedder]().embedder
+        plain = WordLlamaEmbedder() if a.embedder == "default" else MiniLMEmbedder()
         rivals["embedding"] = lambda: Plain(plain)
     with opened(a.store, spec) as memory:
         rivals["recollect"] = lambda: Recollect(memory)

@@ -39,7 +39,7 @@ _HOMES = {
     "context": (
         "TokenBudget", "PromptBuilder", "Context", "Manifest", "compress", "maybe_compress", "Fifo",
         "SlidingWindow", "Summarize", "VectorSwap", "Importance", "ElideToolResults", "Chain", "MemoryItem",
-        "open_counter",
+        "ProfileLine", "open_counter",
     ),
     "context.plan": ("Policy",),
     "engine.tasks.tasks": ("Checkpoint",),
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from .context import Importance as Importance
     from .context import Manifest as Manifest
     from .context import MemoryItem as MemoryItem
+    from .context import ProfileLine as ProfileLine
     from .context import PromptBuilder as PromptBuilder
     from .context import SlidingWindow as SlidingWindow
     from .context import Summarize as Summarize

@@ -67,6 +67,7 @@ ACCESS: dict[str, Access] = {
     "on_message": "org",
     "on_recall": "org",
     "process": "org",
+    "profile.block": "own",
     "profile.get": "own",
     "profile.get_many": "own",
     "profile.set_preference": "own",

@@ -46,7 +46,7 @@ from .values import Json
 if TYPE_CHECKING:
     from .blocking.memory import Memory
     from .context.context import Context
-    from .context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from .context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from .context.plan import Policy
 
 
@@ -181,11 +181,13 @@ class AsyncMemory(Listens):
         namespaces: Spaces = None,
         kinds: Sequence[str] | str | None = None,
         top_k: int = 10,
+        offset: int = 0,
         max_tokens: int | None = None,
         after: When | None = None,
         before: When | None = None,
         where: Where | None = None,
         min_score: float | None = None,
+        vector: Sequence[float] | None = None,
     ) -> list[Hit]:
         """The hits that matter most for a query, best first; what was written before the call is found."""
         return await self._core.part(Recalling).recall(
@@ -193,11 +195,13 @@ class AsyncMemory(Listens):
             namespaces=namespaces,
             kinds=kinds,
             top_k=top_k,
+            offset=offset,
             max_tokens=max_tokens,
             after=after,
             before=before,
             where=where,
             min_score=min_score,
+            vector=vector,
         )
 
     async def context(
@@ -210,6 +214,7 @@ class AsyncMemory(Listens):
         budget: BudgetSpec | None = None,
         policy: Policy | None = None,
         recall: Recall | Spaces | bool | Sequence[Item] = True,
+        profile: About = True,
         scratchpad: Json = None,
         layout: Layout = "standard",
     ) -> Context:
@@ -220,7 +225,7 @@ class AsyncMemory(Listens):
         """
         return await self._core.part(Assembling).context(
             input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
-            scratchpad=scratchpad, layout=layout,
+            profile=profile, scratchpad=scratchpad, layout=layout,
         )  # fmt: skip
 
     def session(

@@ -48,7 +48,7 @@ from .working import WorkingMemory
 
 if TYPE_CHECKING:
     from ..context.context import Context
-    from ..context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from ..context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from ..context.plan import Policy
 
 
@@ -202,11 +202,13 @@ class Memory(Listens):
         namespaces: Spaces = None,
         kinds: Sequence[str] | str | None = None,
         top_k: int = 10,
+        offset: int = 0,
         max_tokens: int | None = None,
         after: When | None = None,
         before: When | None = None,
         where: Where | None = None,
         min_score: float | None = None,
+        vector: Sequence[float] | None = None,
     ) -> list[Hit]:
         """The hits that matter most for a query, best first; what was written before the call is found."""
         return run_blocking(
@@ -215,11 +217,13 @@ class Memory(Listens):
                 namespaces=namespaces,
                 kinds=kinds,
                 top_k=top_k,
+                offset=offset,
                 max_tokens=max_tokens,
                 after=after,
                 before=before,
                 where=where,
                 min_score=min_score,
+                vector=vector,
             )
         )
 
@@ -233,6 +237,7 @@ class Memory(Listens):
         budget: BudgetSpec | None = None,
         policy: Policy | None = None,
         recall: Recall | Spaces | bool | Sequence[Item] = True,
+        profile: About = True,
         scratchpad: Json = None,
         layout: Layout = "standard",
     ) -> Context:
@@ -250,6 +255,7 @@ class Memory(Listens):
                 budget=budget,
                 policy=policy,
                 recall=recall,
+                profile=profile,
                 scratchpad=scratchpad,
                 layout=layout,
             )

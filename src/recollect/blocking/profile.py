@@ -6,12 +6,16 @@ Made by scripts/generate-blocking from engine/profile.py; change that, then run 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ..engine.profile import Profile as EngineProfile
 from ..engine.profile import UserProfile
 from ..records import Fact
 from ..runtime import run_blocking
 from ..values import Json
+
+if TYPE_CHECKING:
+    from ..context.profile import ProfileLine
 
 
 class Profile:
@@ -31,3 +35,11 @@ class Profile:
     def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
         """Set a preference of a user."""
         return run_blocking(self._engine.set_preference(user, key, value))
+
+    def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
+        """The lines that a context always holds of a user, in their order, each with its source.
+
+        Who they are, what must not be missed, standing wishes, corrections, what most questions lean on, and the
+        current page and plan. It changes only when one of these does.
+        """
+        return run_blocking(self._engine.block(user, max_tokens=max_tokens))

@@ -5,11 +5,12 @@ from .budget import TokenBudget
 from .builder import PromptBuilder
 from .compress import compress, maybe_compress
 from .context import Context
-from .fence import MemoryItem
 from .fold import Fold, fold_of, plan_fold, write_fold
+from .items import MemoryItem
 from .manifest import Manifest
 from .measure import count_message, count_tools
 from .policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from .profile import ProfileLine
 from .summaries import summarize
 from .tokens import open_counter
 from .units import Unit, units
@@ -24,6 +25,7 @@ __all__ = [
     "Importance",
     "Manifest",
     "MemoryItem",
+    "ProfileLine",
     "PromptBuilder",
     "SlidingWindow",
     "Summarize",

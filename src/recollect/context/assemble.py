@@ -22,14 +22,16 @@ from ..errors import BudgetError, UsageError
 from ..messages import INSTRUCTIONS, Message, as_message
 from .budget import SECTIONS, TokenBudget, as_budget
 from .context import Account, Context
-from .fence import MemoryItem, as_items, render_memory, render_scratchpad
+from .fence import render_scratchpad
 from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
+from .items import Fate, MemoryItem, Shorten, as_items, fill_memory, render_memory
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
-from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit, total_tokens
+from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit, newest_that_fit, total_tokens
 from .policies import SlidingWindow, model_of
+from .profile import ProfileLine, fit_profile
 from .summaries import awaitable_model, summarize, summary_message
 from .tokens import Counter, open_counter
-from .units import EMPTY_MESSAGE, Grouper, Unit, group
+from .units import ATTACHED, EMPTY_MESSAGE, Grouper, Unit, group
 from .validate import check_view
 
 LAYOUTS = ("standard", "cached")
@@ -42,6 +44,25 @@ STARTS = "(start of the conversation)"
 _INPUT = 1 << 62
 _NO_LIMIT = 1 << 62
 _FIRST_PAGE_TOKENS = 64
+CACHED_SHARE = 8
+"""In the cached layout what is recalled stays with its turn: an eighth of the room, so that folds stay rare."""
+
+
+class _Remembered(msgspec.Struct, frozen=True):
+    """What memory gives to a request."""
+
+    profile: Message | None
+    lines: tuple[ProfileLine, ...]
+    memory: Message | None
+    fates: tuple[Fate, ...]
+
+    @property
+    def kept(self) -> tuple[MemoryItem, ...]:
+        return tuple(fate.item for fate in self.fates if fate.fate != "dropped") if self.memory else ()
+
+
+def _without_room(fate: Fate) -> Fate:
+    return fate if fate.fate == "dropped" else Fate(fate.item, fate.tokens, "dropped", "over the room for memory")
 
 
 class Assembly:
@@ -55,6 +76,10 @@ class Assembly:
         counter: Any = None,
         system: Any = None,
         memory: Any = None,
+        profile: Sequence[ProfileLine] = (),
+        shorten: Shorten | None = None,
+        thread: str | None = None,
+        first: int = 0,
         tools: Iterable[Any] | None = None,
         input: Any = None,
         scratchpad: Any = None,
@@ -77,6 +102,10 @@ class Assembly:
         self._system = instruction_messages(system, self.counter)
         self._tools = tuple(tools or ())
         self._items = as_items(memory)
+        self._shorten = shorten
+        self._profile = tuple(profile)
+        self._thread = thread
+        self._first = first
         self._scratchpad = self._note(scratchpad)
         self._summary = summary_message(summary, self.counter) if summary else None
         self._summary_text = summary
@@ -265,10 +294,14 @@ class Assembly:
         pinned = total_tokens([unit for unit in self._units if unit.pinned]) + total_tokens(self._head)
         if pinned > self._capped(self._room(0)):
             raise self._over({"pinned": pinned})
-        memory, kept = self._fit_memory(self._room(0) - pinned)
-        room = self._capped(self._room(memory.tokens or 0 if memory else 0))
+        room = self._room(0) - pinned
+        about, lines = fit_profile(self._profile, min(room, self.budget.profile_tokens), self.counter)
+        spent = about.tokens or 0 if about else 0
+        memory, fates = self._fit_memory(room - spent, lines)
+        spent += memory.tokens or 0 if memory else 0
+        room = self._capped(self._room(spent))
         plan, summary = self._plan(room - total_tokens(self._head), pinned)
-        return self._settle(plan, summary, memory, kept, room)
+        return self._settle(plan, summary, _Remembered(about, lines, memory, tuple(fates)), room)
 
     def next_fold(self, *, compact_at: float = COMPACT_AT, compact_to: float = COMPACT_TO) -> Fold | None:
         """What to fold before this request is sent, or None; only once the unfolded part was read to its beginning."""
@@ -332,20 +365,52 @@ class Assembly:
             budget_tokens=limit,
         )
 
-    def _fit_memory(self, room: int) -> tuple[Message | None, tuple[MemoryItem, ...]]:
-        """The fenced memory with as many items, best first, as its ceiling and the room take."""
-        ceiling = room // 2 if self.budget.memory is None else min(room, self.budget.memory)
-        sizes = [(item, self.counter.count(item.render())) for item in self._items]
-        chosen = [(item, size) for item, size in sizes if size <= ceiling]
-        while chosen:
-            kept = tuple(item for item, _ in chosen)
+    def _fit_memory(self, room: int, lines: Sequence[ProfileLine]) -> tuple[Message | None, list[Fate]]:
+        """The fenced memory: as much of what was recalled, best first, as its ceiling and the room take."""
+        items, said = self._fresh(room, lines)
+        ceiling = self._memory_ceiling(room)
+        fates = fill_memory(items, ceiling, self.counter.count, self._shorten)
+        while True:
+            kept = [fate.item for fate in fates if fate.fate != "dropped"]
+            if not kept:
+                return None, [*fates, *said]
             message = text_message("user", render_memory(kept), self.counter)
-            over = (message.tokens or 0) - ceiling
-            if over <= 0:
-                return message, kept
-            while chosen and over > 0:
-                over -= chosen.pop()[1]
-        return None, ()
+            if (message.tokens or 0) <= ceiling:
+                return message, [*fates, *said]
+            last = max(place for place, fate in enumerate(fates) if fate.fate != "dropped")
+            fates[last] = Fate(items[last], fates[last].tokens, "dropped", "over the room for memory")
+
+    def _memory_ceiling(self, room: int) -> int:
+        """Half the room, and what history does not need; in the cached layout less, since it stays in the history."""
+        if self.budget.memory is not None:
+            return min(room, self.budget.memory)
+        if self.layout == "cached":
+            return room // CACHED_SHARE
+        wanted = self._seen_tokens if self._ended else _NO_LIMIT
+        wanted += self._summary.tokens or 0 if self._summary else 0
+        return max(room // 2, room - min(wanted, room))
+
+    def _fresh(self, room: int, lines: Sequence[ProfileLine]) -> tuple[list[MemoryItem], list[Fate]]:
+        """The items that are not said elsewhere in the request: in the history or in the profile."""
+        keep, _ = newest_that_fit(self.units, room - self._memory_ceiling(room), "")
+        if self._summary is None and not self._folded and self._ended and len(keep) == len(self._units):
+            keep = tuple(self.units)
+        held = (*self._head, *keep, *self._input)
+        said = {message.id for unit in held for message in unit.messages if message.thread}
+        for unit in keep if self.layout == "cached" else ():
+            for message in unit.messages:
+                said.update((message.metadata.get(ATTACHED) or {}).get("sources", ()))
+        about = {line.source for line in lines}
+        fresh: list[MemoryItem] = []
+        double: list[Fate] = []
+        for item in self._items:
+            if item.source and item.source in said:
+                double.append(Fate(item, 0, "dropped", "in the history"))
+            elif item.source and item.source in about:
+                double.append(Fate(item, 0, "dropped", "in the profile"))
+            else:
+                fresh.append(item)
+        return fresh, double
 
     def _plan(self, room: int, pinned: int) -> tuple[Plan, Message | None]:
         summary = self._summary
@@ -361,13 +426,11 @@ class Assembly:
 
     # Putting together
 
-    def _settle(
-        self, plan: Plan, summary: Message | None, memory: Message | None, kept: tuple[MemoryItem, ...], room: int
-    ) -> Context:
+    def _settle(self, plan: Plan, summary: Message | None, about: _Remembered, room: int) -> Context:
         """Leave out what is needed for a lead, where the first message would not be a user's."""
         keep, dropped = list(plan.keep), list(plan.drop)
         while True:
-            lead, always = self._lead(keep, summary, memory, bool(dropped or plan.fold or self._unread()))
+            lead, always = self._lead(keep, summary, about, bool(dropped or plan.fold or self._unread()))
             tokens = total_tokens(keep) + total_tokens(self._head)
             tokens += (summary.tokens or 0 if summary else 0) + (lead.tokens or 0 if lead else 0)
             if tokens <= room:
@@ -375,20 +438,27 @@ class Assembly:
             loose = next((place for place, unit in enumerate(keep) if not unit.pinned), None)
             if loose is not None:
                 dropped.append(Left(keep.pop(loose), "no room for it and a first message of the user's"))
-            elif summary is not None and memory is None:
-                raise self._over({"pinned": tokens})
             elif summary is not None:
-                memory, kept = None, ()
+                # What is pinned goes before a summary.
+                summary = None
+                dropped += [Left(unit, "the summary of it did not fit") for unit in plan.fold]
+                notes = (*plan.notes, "the summary did not fit")
+                plan = msgspec.structs.replace(plan, fold=(), digest=None, digest_tokens=0, notes=notes)
+            elif about.memory is not None or about.profile is not None:
+                about = _Remembered(None, (), None, tuple(_without_room(fate) for fate in about.fates))
+                room = self._capped(self._room(0))
             else:
                 raise self._over({"pinned": tokens})
         dropped.sort(key=lambda left: left.unit.position)
         plan = msgspec.structs.replace(plan, keep=tuple(keep), drop=tuple(dropped))
-        return self._context(plan, summary, memory, kept, lead, always, tokens)
+        return self._context(plan, summary, about, lead, always, tokens)
 
     def _lead(
-        self, keep: Sequence[Unit], summary: Message | None, memory: Message | None, cut: bool
+        self, keep: Sequence[Unit], summary: Message | None, about: _Remembered, cut: bool
     ) -> tuple[Message | None, bool]:
-        if summary is not None or (memory is not None and self.layout == "standard"):
+        if summary is not None or about.profile is not None:
+            return None, False
+        if about.memory is not None and self.layout == "standard":
             return None, False
         first = next(iter((*self._head, *keep, *reversed(self._input))), None)
         if first is None or first.messages[0].role in ("user", *INSTRUCTIONS):
@@ -399,17 +469,18 @@ class Assembly:
         self,
         plan: Plan,
         summary: Message | None,
-        memory: Message | None,
-        kept: tuple[MemoryItem, ...],
+        about: _Remembered,
         lead: Message | None,
         always: bool,
         history_tokens: int,
     ) -> Context:
+        memory, kept = about.memory, about.kept
         history = tuple([message for unit in (*self._head, *plan.keep) for message in unit.messages])
         given = tuple([message for unit in reversed(self._input) for message in unit.messages])
-        view = self._view(summary, memory, history, given)
+        view = self._view(summary, about, history, given)
         check_view(view)
         spent = {**self._fixed, "memory": memory.tokens or 0 if memory else 0}
+        spent["profile"] = about.profile.tokens or 0 if about.profile else 0
         spent |= {"history": history_tokens, "input": self._input_tokens()}
         tokens = sum(spent.values())
         self.counter.assembled(tokens)
@@ -418,34 +489,40 @@ class Assembly:
             layout=self.layout,
             tools=self._tools,
             system_messages=self._system,
+            profile_message=about.profile,
+            profile=about.lines,
             memory_message=memory,
             summary_message=summary,
             history=history,
             input=given,
             scratchpad_message=self._scratchpad,
-            account=self._account(plan, spent, len(kept)),
+            account=self._account(plan, spent, about),
             lead=lead,
             lead_always=always,
             memory_text=memory.text if memory else "",
             memory_items=kept,
+            recalled=about.fates,
             summary_text=plan.digest.text if plan.digest else (self._summary_text if summary else None),
             view=view,
         )
 
     def _view(
-        self, summary: Message | None, memory: Message | None, history: tuple[Message, ...], given: tuple[Message, ...]
+        self, summary: Message | None, about: _Remembered, history: tuple[Message, ...], given: tuple[Message, ...]
     ) -> tuple[Message, ...]:
+        memory = about.memory
         old = (summary,) if summary is not None else ()
+        who = (about.profile,) if about.profile is not None else ()
         notes = (self._scratchpad,) if self._scratchpad is not None else ()
         recalled = (memory,) if memory is not None else ()
         if self.layout == "standard":
-            return (*recalled, *old, *history, *given, *notes)
+            return (*who, *recalled, *old, *history, *given, *notes)
         if given and given[0].role != "user":
             # The input answers a call: nothing may come between the two.
-            return (*old, *history, *given, *recalled, *notes)
-        return (*old, *history, *recalled, *given, *notes)
+            return (*who, *old, *history, *given, *recalled, *notes)
+        return (*who, *old, *history, *recalled, *given, *notes)
 
-    def _account(self, plan: Plan, spent: Mapping[str, int], kept: int) -> Account:
+    def _account(self, plan: Plan, spent: Mapping[str, int], about: _Remembered) -> Account:
+        kept = len(about.kept)
         return Account(
             budget_tokens=self.budget.total,
             output_reserve=self.budget.output_reserve,
@@ -461,6 +538,8 @@ class Assembly:
             unread=self._unread(),
             memory_kept=kept,
             memory_dropped=len(self._items) - kept,
+            profile_kept=len(about.lines),
+            profile_dropped=len(self._profile) - len(about.lines),
             method=plan.digest.method if plan.digest else "",
             behind=self._folded,
             notes=plan.notes,
@@ -470,7 +549,7 @@ class Assembly:
         if self._ended or self._oldest is None:
             return None
         numbered = bool(self._units) and self._units[-1].messages[0].seq > 0
-        first = max(self._folded + 1, 1) if numbered else 0
+        first = max(self._folded + 1, 1) if numbered else self._first
         count = self._oldest - first
         return (first, self._oldest - 1, count) if count > 0 else None
 

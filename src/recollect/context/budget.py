@@ -8,7 +8,7 @@ import msgspec
 
 from ..errors import UsageError
 
-SECTIONS = ("system", "memory", "tools", "history", "input", "scratchpad")
+SECTIONS = ("system", "profile", "memory", "tools", "history", "input", "scratchpad")
 # Published input windows; the longest matching prefix of a model's name counts.
 MODEL_WINDOWS = {
     "claude-3": 200_000,
@@ -48,13 +48,15 @@ MODEL_WINDOWS = {
 
 
 class TokenBudget(msgspec.Struct, frozen=True):
-    """A total and ceilings per section; what a section leaves unused flows to history.
+    """A total and ceilings per section; what history does not need flows to memory, and back.
 
+    `profile` is the ceiling of what is always said of the user; a sixth of the total, at most 600, where not given.
     `output_reserve` is kept free for the answer: the whole request takes at most `total - output_reserve`.
     """
 
     total: int
     system: int | None = None
+    profile: int | None = None
     memory: int | None = None
     tools: int | None = None
     history: int | None = None
@@ -62,7 +64,7 @@ class TokenBudget(msgspec.Struct, frozen=True):
     output_reserve: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("total", "system", "memory", "tools", "history", "input", "output_reserve"):
+        for name in ("total", "system", "profile", "memory", "tools", "history", "input", "output_reserve"):
             _check(name, getattr(self, name))
         if self.total < 1:
             raise UsageError("a budget needs a total of at least 1 token")
@@ -73,6 +75,11 @@ class TokenBudget(msgspec.Struct, frozen=True):
     def request_tokens(self) -> int:
         """What the request may take."""
         return self.total - self.output_reserve
+
+    @property
+    def profile_tokens(self) -> int:
+        """What the profile block may take."""
+        return min(self.total // 6, 600) if self.profile is None else self.profile
 
     def ceiling(self, section: str) -> int | None:
         """The ceiling of a section, or None."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from ..errors import UsageError
 from ..messages import Message, as_message
 from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
-from .fence import MemoryItem, as_items
+from .items import MemoryItem, as_items
 from .plan import Policy, Searcher, Summarizer
+from .profile import ProfileLine
 
 _UNLIMITED = 1 << 40
 
@@ -34,6 +37,7 @@ class PromptBuilder:
         self._options |= {"summarizer": summarize, "search": search}
         self._system: list[Any] = []
         self._items: list[MemoryItem] = []
+        self._profile: list[ProfileLine] = []
         self._tools: list[Any] = []
         self._history: list[Message] = []
         self._history_tokens: int | None = None
@@ -49,9 +53,12 @@ class PromptBuilder:
     def add_context(self, items: Any, *, source: str | None = None, trust: str | None = None) -> PromptBuilder:
         """Retrieved context and memory, best first: text, hits, facts or dicts with `text`."""
         for item in as_items(items):
-            self._items.append(
-                MemoryItem(item.text, item.kind, source or item.source, trust or item.trust, item.created_at)
-            )
+            self._items.append(msgspec.structs.replace(item, source=source or item.source, trust=trust or item.trust))
+        return self
+
+    def add_profile(self, lines: Iterable[ProfileLine]) -> PromptBuilder:
+        """What is always said of the user: the lines of `memory.profile.block()`."""
+        self._profile.extend(lines)
         return self
 
     def add_tools(self, tools: Iterable[Any]) -> PromptBuilder:
@@ -96,6 +103,7 @@ class PromptBuilder:
             budget=self._ceilings(),
             system=self._system,
             memory=self._items,
+            profile=self._profile,
             tools=self._tools,
             input=self._input or None,
             scratchpad=self._notes[0] if len(self._notes) == 1 else "\n\n".join(map(str, self._notes)),
@@ -111,6 +119,4 @@ class PromptBuilder:
         if most is None:
             return budget
         ceiling = most if budget.history is None else min(most, budget.history)
-        return TokenBudget(
-            budget.total, budget.system, budget.memory, budget.tools, ceiling, budget.input, budget.output_reserve
-        )
+        return msgspec.structs.replace(budget, history=ceiling)

@@ -57,6 +57,7 @@ def compress(
         layout=layout,
         summarizer=summarize,
         search=search,
+        first=start,
     )
     if _any_pinned(listed):
         # What is pinned far back must be found, with the exchange it belongs to.

@@ -13,9 +13,10 @@ from ..messages import Message
 from ..values import compact_json
 from ..wire import anthropic_tools, openai_tools
 from .cache import mark
-from .fence import MemoryItem
+from .items import Fate, MemoryItem
 from .manifest import Entry, Manifest, SectionReport, runs
 from .plan import Left
+from .profile import ProfileLine
 from .render import (
     DEFAULT_TEMPLATE,
     anthropic_messages,
@@ -46,6 +47,8 @@ class Account:
     """First and last position and number of messages that were never looked at."""
     memory_kept: int = 0
     memory_dropped: int = 0
+    profile_kept: int = 0
+    profile_dropped: int = 0
     method: str = ""
     behind: int = 0
     """The last position that a stored summary stands for."""
@@ -70,6 +73,11 @@ class Context:
     lead: Message | None = None
     """Put first where a provider wants a user's message there."""
     lead_always: bool = False
+    profile_message: Message | None = None
+    profile: tuple[ProfileLine, ...] = ()
+    """What is said of the user, line by line, each with its source."""
+    recalled: tuple[Fate, ...] = ()
+    """Everything that was recalled: its tokens, whether it is in the request, and why not."""
     memory_text: str = ""
     memory_items: tuple[MemoryItem, ...] = ()
     """What of the recalled is in the request, best first."""
@@ -109,7 +117,7 @@ class Context:
         history = (self.summary_message, *self.history) if self.summary_message else self.history
         sections = {
             "system": self._text(self.system_messages),
-            "memory": self._text((self.memory_message,) if self.memory_message else ()),
+            "memory": self._text(tuple(m for m in (self.profile_message, self.memory_message) if m is not None)),
             "tools": "\n".join(compact_json(tool) for tool in self.tools),
             "history": transcript(history),
             "input": transcript(self.input),
@@ -140,6 +148,7 @@ class Context:
         """What each section takes, what was kept, dropped, folded and elided, and why."""
         account = self.account
         counts = {
+            "profile": (account.profile_kept, account.profile_dropped, 0, 0),
             "memory": (account.memory_kept, account.memory_dropped, 0, 0),
             "history": (len(account.kept), self._dropped(), self._folded(), len(account.elided)),
             "system": (len(self.system_messages), 0, 0, 0),
@@ -172,8 +181,8 @@ class Context:
     def _entries(self) -> list[Entry]:
         account = self.account
         entries: list[Entry] = []
-        if account.memory_dropped:
-            entries.append(Entry("memory", "dropped", "over the room for memory", units=account.memory_dropped))
+        entries += [_noted(line) for line in self.profile]
+        entries += [_recalled(fate) for fate in self.recalled]
         if account.behind and self.summary_message is not None:
             entries.append(Entry("history", "folded", "in the stored summary", 1, account.behind, account.behind))
         if account.unread is not None:
@@ -192,6 +201,18 @@ class Context:
     def bar(self, width: int = 60) -> str:
         """Where the tokens go, drawn."""
         return self.manifest.bar(width)
+
+
+def _noted(line: ProfileLine) -> Entry:
+    return Entry("profile", "kept", line.lane, units=1, ids=(line.source,) if line.source else ())
+
+
+def _recalled(fate: Fate) -> Entry:
+    """One recalled item: what it scored, and why it is out or cut."""
+    score = "" if fate.item.score is None else f"scored {fate.item.score:.3f}"
+    reason = ", ".join(part for part in (fate.reason, score) if part)
+    ids = (fate.item.source,) if fate.item.source else ()
+    return Entry("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)
 
 
 def _repaired(fix: Repair) -> Entry:

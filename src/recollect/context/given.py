@@ -9,7 +9,8 @@ from ..messages import Given, Message
 from ..recall.hit import Hit
 from ..records import Fact, Learning
 from .budget import TokenBudget
-from .fence import MemoryItem
+from .items import MemoryItem
+from .profile import ProfileLine
 
 BudgetSpec = TokenBudget | int | str
 """A number of tokens, a model's name (its published window), or a `TokenBudget`."""
@@ -25,3 +26,6 @@ Item = str | Mapping[str, Any] | MemoryItem | Hit | Fact | Learning | Message
 
 Layout = Literal["standard", "cached"]
 """Where recalled memory stands: in the standard order, or with the turn that asked for it (kind to prompt caches)."""
+
+About = bool | Sequence[str | ProfileLine]
+"""What a context says of its user: true (the profile block), false, or lines of your own behind it."""

@@ -9,6 +9,7 @@ import msgspec
 
 _MARKS = {
     "system": "S",
+    "profile": "U",
     "memory": "M",
     "tools": "T",
     "history": "H",
@@ -23,7 +24,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     section: str
     action: str
-    """kept, dropped, folded, elided, repaired or attached."""
+    """kept, shortened, dropped, folded, elided, repaired or attached."""
     reason: str = ""
     first: int | None = None
     last: int | None = None

@@ -118,6 +118,7 @@ class Summarize(msgspec.Struct, frozen=True):
             pinned += units[cut].tokens if units[cut].pinned else 0
             cut += 1
         fold = tuple(unit for unit in units[:cut] if not unit.pinned)
+        most = min(most, room_tokens - pinned - tail)  # what is pinned goes before the summary
         digest = write_summary(fold, most, aid, self.model)
         if digest is None:
             keep, drop = newest_that_fit(units, room_tokens, "older than the window")

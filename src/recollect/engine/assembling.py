@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,19 +21,25 @@ from .threads import Threads
 
 if TYPE_CHECKING:
     from ..context.context import Context
-    from ..context.given import BudgetSpec, Item, Layout, Prompt, Tool
+    from ..context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from ..context.plan import Policy
+    from ..context.profile import ProfileLine
 
 NEIGHBOURS = 10
 """How far from a pinned message the rest of its tool exchange is looked for."""
-RECALLED = 8
+FEWEST, MOST = 12, 100
+"""How many items are recalled at least and at most where nobody says how many: as many as may fit."""
+ITEM_TOKENS = 30
+FAINT = 7.0
+"""An item whose odds are e to this power below the best has nothing to say."""
 
 
 class Recall(msgspec.Struct, frozen=True):
     """What to recall for a context or a task: where to look and how much to bring."""
 
     namespaces: Spaces = None
-    top_k: int = RECALLED
+    top_k: int | None = None
+    """As many as have something to say and fit, where not given."""
     kinds: tuple[str, ...] | None = None
     min_score: float | None = None
     where: Where | None = None
@@ -54,25 +61,30 @@ class Assembling:
         budget: BudgetSpec | None = None,
         policy: Policy | None = None,
         recall: Recall | Spaces | bool | Sequence[Item] = True,
+        profile: About = True,
         scratchpad: Json = None,
         layout: Layout = "standard",
     ) -> Context:
         """The request for an input: at most the budget, no exchange broken, recalled memory fenced as data.
 
-        `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false.
+        `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false. `profile`
+        is true (what is known of this handle's user), false, or lines of your own to add to it.
         """
         from ..context import Assembly, TokenBudget
         from ..context.policies import VectorSwap
 
         core = self._core
-        budget = TokenBudget(8000) if budget is None else budget
+        budget = checked_budget(TokenBudget(8000) if budget is None else budget)
         parts: dict[str, Any] = {
+            "profile": await self._about(profile), "shorten": _shortener(_query(input), core.shared.counter.count),
             "budget": budget, "policy": policy, "counter": core.shared.counter, "system": system,
             "tools": list(tools) if tools is not None else None, "input": input, "scratchpad": scratchpad,
             "layout": layout,
         }  # fmt: skip
         if thread is None:
-            return await self._finished(Assembly(**parts, memory=await self._recalled(input, recall, None, 0)))
+            assembly = Assembly(**parts, memory=await self._recalled(input, recall, budget))
+            assembly.feed((), more=False)
+            return await self._finished(assembly)
         await Threads(core)._check_visible(thread)
         past = await self._past(thread)
         if past is not None:
@@ -83,7 +95,7 @@ class Assembling:
         pages = await self._read(assembly, thread, past.last if past else 0)
         oldest = pages[-1].seq if pages else 0
         head = await self._pinned(thread, oldest)
-        memory = await self._recalled(input, recall, thread, oldest)
+        memory = await self._recalled(input, recall, budget)
         if isinstance(policy, VectorSwap):
             parts["found"] = await self._swapped(input, thread, oldest, policy.k)
         if head or memory or parts.get("found"):
@@ -102,6 +114,7 @@ class Assembling:
         if shared.events.listening:
             shared.emit("context", org=self._core.org, tokens=context.tokens, memory=context.account.memory_kept)
         used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
+        used += [line.source.rpartition("/")[2] for line in context.profile if line.lane in ("wishes", "corrections")]
         if used and self._core.scope.user is not None:
             await Learnings(self._core).used(used)
         return context
@@ -145,8 +158,21 @@ class Assembling:
             out += [m for unit in found if any(m.seq == seq for m in unit.messages) for m in unit.messages]
         return list({message.seq: message for message in out}.values())
 
-    async def _recalled(self, input: Any, asked: Any, thread: str | None, oldest: int) -> list[Any]:
-        """Items for the memory section, without messages that are in the history anyway."""
+    async def _about(self, asked: About) -> list[ProfileLine]:
+        """The profile of this handle's user, and the caller's own lines behind it."""
+        from ..context.profile import ProfileLine as Line
+        from .profile import Profile
+
+        if asked is False:
+            return []
+        mine = await Profile(self._core)._lines() if self._core.scope.user is not None else []
+        if asked is True:
+            return mine
+        listed = [asked] if isinstance(asked, str) else list(asked)
+        return mine + [line if isinstance(line, Line) else Line(str(line), "facts") for line in listed]
+
+    async def _recalled(self, input: Any, asked: Any, budget: Any) -> list[Any]:
+        """Items for the memory section, best first."""
         if asked is None or asked is False:
             return []
         if isinstance(asked, list | tuple) and asked and not isinstance(asked[0], str):
@@ -155,17 +181,21 @@ class Assembling:
         query = _query(input)
         if not query.strip():
             return []
-        hits = await self._hits(query, spec)
+        if spec.top_k is None:
+            room = budget.request_tokens if budget.memory is None else budget.memory
+            spec = msgspec.structs.replace(spec, top_k=max(FEWEST, min(MOST, room // ITEM_TOKENS)))
+            hits = _audible(await self._hits(query, spec))
+        else:
+            hits = await self._hits(query, spec)
         # The same question asked before says nothing new.
         same = " ".join(query.split()).casefold()
-        fresh = [hit for hit in hits if " ".join(hit.text.split()).casefold() != same]
-        return [self._item(hit) for hit in fresh if not _in_history(hit, thread, oldest)]
+        return [self._item(hit) for hit in hits if " ".join(hit.text.split()).casefold() != same]
 
     async def _hits(self, query: str, spec: Recall) -> list[Any]:
         return await Recalling(self._core).recall(
             query,
             namespaces=spec.namespaces,
-            top_k=spec.top_k,
+            top_k=MOST if spec.top_k is None else spec.top_k,
             kinds=spec.kinds,
             min_score=spec.min_score,
             where=spec.where,
@@ -177,7 +207,9 @@ class Assembling:
 
         # The id under which forgetting looks for what came from it.
         source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)
-        return MemoryItem(hit.text, hit.kind, source, hit.trust, hit.created_at)
+        return MemoryItem(
+            hit.text, hit.kind, source, hit.trust, hit.created_at, hit.speaker, hit.superseded_by, hit.score, hit.id
+        )
 
     async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:
         """Older units of the thread that recall finds for the input, for VectorSwap."""
@@ -206,11 +238,26 @@ def _query(input: Any) -> str:
     return texts[-1] if texts else ""
 
 
-def _in_history(hit: Any, thread: str | None, oldest: int) -> bool:
-    if hit.kind != "message" or thread is None:
-        return False
-    owner, _, seq = hit.id.rpartition("#")
-    return owner == thread and (not oldest or int(seq) >= oldest)
+def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], str]:
+    """Cuts a text to the passage that speaks of the question."""
+    from ..recall.analyze import query_terms
+    from ..recall.passage import passage
+
+    terms = query_terms(query)
+    return lambda text, most: passage(text, terms, most, count)
+
+
+def _audible(hits: Sequence[Any]) -> list[Any]:
+    """Those that have something to say, beside the best."""
+    if not hits:
+        return []
+    best = max(_logit(hit.score) for hit in hits)
+    return [hit for hit in hits if _logit(hit.score) >= best - FAINT]
+
+
+def _logit(score: float) -> float:
+    inside = min(max(score, 1e-12), 1 - 1e-12)
+    return math.log(inside / (1 - inside))
 
 
 def checked_budget(budget: Any) -> Any:

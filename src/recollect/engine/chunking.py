@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-TARGET_TOKENS = 256
-OVERLAP_TOKENS = 32
+TARGET_TOKENS = 96
+OVERLAP_TOKENS = 16
 _LONG = 4000
 """Characters beyond which a sentence is cut before its tokens are even counted."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable
@@ -20,11 +21,9 @@ from ..values import Json
 from .assembling import Assembling, Recall, _spec
 from .core import Core
 from .facts import Facts
-from .learnings import Learnings
 from .recall.recalling import Recalling, Spaces
 from .state import State
 from .threads import DERIVED, Threads
-from .working import Working, WorkingMemory
 
 if TYPE_CHECKING:
     from ..context.context import Context
@@ -34,10 +33,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
-SURE = 0.7
 TRUSTED = {"web": 0, "tool": 1, "document": 2, "processor": 3, "assistant": 3, "import": 4, "system": 4, "user": 4}
 """How far what comes from each is trusted: what is made of several is trusted as the least of them."""
-PREFERENCES = 5
+TASK_HITS = 8
 
 
 class Remember(msgspec.Struct, frozen=True):
@@ -153,12 +151,11 @@ class Injection:
         call = _callable(agent, core.runtime.blocking)
         if thread is None:
             thread = await self._own_thread(core)
-        items = await self._known(core, input)
         context = await Assembling(core).context(
-            input, thread=thread, budget=budget, recall=items or False, system=system, tools=tools, policy=policy,
-            scratchpad=scratchpad, layout=layout,
+            input, thread=thread, budget=budget, system=system, tools=tools, policy=policy, scratchpad=scratchpad,
+            layout=layout,
         )  # fmt: skip
-        output = await _called(core, call, input, context)
+        output = await _called(core, agent, call, input, context)
         await threads.append(
             thread, Message(role="user", content=input), Message(role="assistant", content=_said(output))
         )
@@ -174,26 +171,6 @@ class Injection:
         made = await threads.create(core.scope.own())
         await state.set("recollect.thread", made.id)
         return made.id
-
-    async def _known(self, core: Core, input: str) -> list[Any]:
-        """Working memory, the surest preferences, and what recall finds, in that order."""
-        from ..context import MemoryItem
-
-        items: list[Any] = []
-        if core.scope.user is not None:
-            working = await WorkingMemory(core, Working).get()
-            if working is not None:
-                noted = {
-                    name: value for name, value in msgspec.to_builtins(working).items() if value and name != "history"
-                }
-                if noted:
-                    items.append(MemoryItem(msgspec.json.encode(noted).decode(), "working", "working memory", "user"))
-            known = await Learnings(core).list(min_confidence=SURE, limit=None)
-            sure = [one for one in known if one.confidence > SURE][:PREFERENCES]
-            items += [MemoryItem(one.content, "learning", one.id, one.trust, one.updated_at) for one in sure]
-        seen = {item.source for item in items}
-        hits = await Recalling(core).recall(input, top_k=8)
-        return items + [Assembling._item(hit) for hit in hits if hit.id not in seen]
 
     def task(
         self,
@@ -226,7 +203,8 @@ class Injection:
         if not texts:
             raise UsageError("a task that recalls takes at least one text argument to recall for")
         return await Recalling(self._core).recall(
-            "\n".join(texts)[:4000], namespaces=spec.namespaces, top_k=spec.top_k, kinds=spec.kinds,
+            "\n".join(texts)[:4000], namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
+            kinds=spec.kinds,
             min_score=spec.min_score, where=spec.where,
         )  # fmt: skip
 
@@ -275,8 +253,8 @@ def _callable(agent: Any, blocking: bool) -> Callable[..., Any]:
     )
 
 
-async def _called(core: Core, call: Callable[..., Any], input: str, context: Any) -> Any:
-    """With the context where the agent takes one, with the message list where it takes messages, else with the text."""
+async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, context: Any) -> Any:
+    """With the context, the message list or the system prompt where the agent takes one, else with all as one text."""
     try:
         names = set(inspect.signature(call).parameters)
     except (TypeError, ValueError):  # a builtin without a signature
@@ -285,7 +263,28 @@ async def _called(core: Core, call: Callable[..., Any], input: str, context: Any
         return await _run(core, call, (input,), {"context": context})
     if "messages" in names:
         return await _run(core, call, (), {"messages": context.messages()})
+    own = getattr(agent, "system", None)
+    if "system" in names:
+        return await _run(core, call, (input,), {"system": _system(own, context)})
+    if isinstance(own, str) and call is not agent:
+        # A copy: another call of the same agent may be under way with other things known.
+        twin = copy.copy(agent)
+        twin.system = _system(own, context)
+        return await _run(core, getattr(twin, call.__name__), (input,), {})
     return await _run(core, call, (context.text(),), {})
+
+
+def _system(own: Any, context: Any) -> str:
+    """An agent's own system prompt, and behind it what is known of the user, what was recalled and what was said."""
+    from ..context.fence import HISTORY_NOTE, clean, fence
+    from ..context.render import transcript
+
+    parts = [own if isinstance(own, str) else "", *(message.text for message in context.system_messages)]
+    known = (context.profile_message, context.memory_message, context.summary_message)
+    parts += [message.text for message in known if message is not None]
+    if context.history:
+        parts.append(fence("recent_history", HISTORY_NOTE, clean(transcript(context.history))))
+    return "\n\n".join(part for part in parts if part)
 
 
 async def _run(core: Core, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

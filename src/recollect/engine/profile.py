@@ -1,18 +1,37 @@
-"""A user's profile: facts, preferences and learnings, together."""
+"""A user's profile: facts, preferences and learnings, together, and the block of them that every context holds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..kinds import fact_text
 from ..records import Fact, Learning
 from ..values import Json
 from .core import Core
 from .facts import Facts
 from .learnings import Learnings
+from .working import Working, WorkingMemory
+
+if TYPE_CHECKING:
+    from ..context.profile import ProfileLine
 
 PREFERENCE = "preference."
+SURE = 0.7
+"""Learnings must be surer than this to be said unasked."""
+PREFERENCES = 5
+LIKELY = 0.5
+"""Facts must be at least this sure."""
+MANY_FACTS = 1_000
+"""Beyond so many, only those of known lanes are read."""
+MOST_FACTS = 24
+BELIEVED = ("user", "system", "processor", "assistant")
+_LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
+_BOUND = re.compile(r"\b(?:when(?:ever)?|if|for|in|on|about) (?:i|you|we|my|the|every|any|all)\b", re.IGNORECASE)
+"""A wish about one subject comes in with its subject; it is said unasked only behind those about everything."""
 
 
 class UserProfile(msgspec.Struct, frozen=True):
@@ -51,3 +70,84 @@ class Profile:
     async def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
         """Set a preference of a user."""
         return await self._facts.set(f"user:{self._core.scope.subject(user)}", PREFERENCE + key, value)
+
+    async def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
+        """The lines that a context always holds of a user, in their order, each with its source.
+
+        Who they are, what must not be missed, standing wishes, corrections, what most questions lean on, and the
+        current page and plan. It changes only when one of these does.
+        """
+        from ..context.profile import fit_profile
+
+        lines = await self._lines(user)
+        return list(fit_profile(lines, max_tokens, self._core.shared.counter)[1])
+
+    async def _lines(self, user: str | None = None) -> list[ProfileLine]:
+        """Everything that may stand in the block, the most important of each lane first."""
+        from ..context.profile import ProfileLine
+
+        name = self._core.scope.subject(user)
+        ns = f"user:{name}"
+        known = [fact for fact in await self._known(ns) if fact.confidence >= LIKELY and fact.trust in BELIEVED]
+        told = sorted(map(_told, known), key=lambda one: one[:3])
+        lines = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane != "facts"]
+        learned = await self._learnings.list(min_confidence=SURE, limit=None, user=name)
+        sure = [one for one in learned if one.confidence > SURE]  # most used first
+        # What the user said is all offered; of what was put in by others only the most used.
+        noted = [one for one in sure if one.sources or one.type == "correction"]
+        others = [one for one in sure if one not in noted][:PREFERENCES]
+        for one in sorted([*noted, *others], key=_order):
+            if one.type != "pattern" or one in others:
+                lane = "corrections" if one.type == "correction" else "wishes"
+                lines.append(ProfileLine(one.content, lane, f"{ns}/{one.id}", one.trust))
+        rest = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane == "facts"]
+        return [*lines, *rest[:MOST_FACTS], *await self._now(name)]
+
+    async def _known(self, ns: str) -> list[Fact]:
+        facts = await self._facts.list(ns, limit=MANY_FACTS)
+        if len(facts) < MANY_FACTS:
+            return facts
+        from ..languages import topics
+
+        stems = sorted({topic.stem for topic in topics() if topic.lane != "fact" or topic.importance >= 0.7})
+        return [fact for stem in stems for fact in await self._facts.list(ns, prefix=stem, limit=32)]
+
+    async def _now(self, user: str) -> list[ProfileLine]:
+        """The current page, plan and notes, of working memory; actions change too often to stand in what is cached."""
+        from ..context.profile import ProfileLine
+
+        doc = await WorkingMemory(self._core, Working).get(user)
+        if doc is None:
+            return []
+        lines = []
+        if doc.user is not None:
+            for name in ("name", "role"):
+                if value := getattr(doc.user, name):
+                    lines.append(ProfileLine(f"{name}: {value}", "identity", "working memory"))
+        if doc.current_page is not None:
+            page = doc.current_page
+            about = f" ({page.entity_type or 'entity'} {page.entity_id})" if page.entity_id else ""
+            lines.append(ProfileLine(f"current page: {page.route}{about}", "now", "working memory"))
+        for step in doc.plan:
+            if step.status in ("pending", "active"):
+                lines.append(ProfileLine(f"plan, {step.status}: {step.text}", "now", "working memory"))
+        if doc.scratchpad.strip():
+            lines.append(ProfileLine(f"notes: {doc.scratchpad}", "now", "working memory"))
+        return lines
+
+
+def _told(fact: Fact) -> tuple[float, str, str, str, str, str]:
+    """A fact as its line: by importance, lane and key, so that the order changes only with the facts."""
+    from ..languages import topic_of
+
+    topic = topic_of(fact.key)
+    if topic is None or fact.key.startswith(PREFERENCE):
+        lane = "wishes" if fact.key.startswith(PREFERENCE) else "facts"
+        return -0.5, lane, fact.key, fact_text(fact), fact.id, fact.trust
+    text = topic.tell_value(fact.value, fact.key)
+    return -topic.importance, _LANES[topic.lane], fact.key, text, fact.id, fact.trust
+
+
+def _order(one: Learning) -> tuple[bool, int, Any, str]:
+    """Wishes about everything first, then the most used (by powers of two, so that a use alone moves nothing)."""
+    return bool(_BOUND.search(one.content)), -one.usage_count.bit_length(), one.created_at, one.id

@@ -49,13 +49,16 @@ class ScopeStats(msgspec.Struct, frozen=True, kw_only=True):
     mean_terms: float
     """Index terms per entry."""
     assistant_entries: int = 0
+    message_entries: int = 0
+    """Of them messages; 0 where it was not counted."""
     speakers: tuple[str, ...] = ()
     """Distinct names of people who speak."""
 
     @property
     def assistant_share(self) -> float:
-        """How much of the scope an assistant said, 0 to 1."""
-        return self.assistant_entries / self.entries if self.entries else 0.0
+        """How much of what was said an assistant said, 0 to 1."""
+        said = self.message_entries or self.entries
+        return self.assistant_entries / said if said else 0.0
 
 
 def entry(kind: str, id: str, text: str, *, context: str = "", language: str | None = None, **fields: Any) -> Entry:

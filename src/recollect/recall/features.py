@@ -57,6 +57,9 @@ class Columns(msgspec.Struct, frozen=True):
     """Confidence, use and trust, as three columns."""
     beside: Mapping[int, tuple[Ints, NDArray[np.bool_]]]
     """Neighbours by their distance: where they are, and whether they are candidates."""
+    leads: tuple[Ints, Ints]
+    """Places of facts and learnings, and of the messages among the candidates that each was taken from."""
+    superseded: NDArray[np.bool_]
 
 
 def columns(entries: Sequence[Entry]) -> Columns:
@@ -73,6 +76,8 @@ def columns(entries: Sequence[Entry]) -> Columns:
         context_terms=[e.context_terms for e in entries],
         signals=[e.signals for e in entries],
         prior=[(e.confidence, e.uses, e.trust) for e in entries],
+        source=[e.source for e in entries],
+        superseded=[False] * len(entries),
     )
 
 
@@ -89,6 +94,8 @@ def table(
     context_terms: Sequence[str],
     signals: Sequence[bytes],
     prior: Sequence[tuple[float, float, float]],
+    source: Sequence[str | None],
+    superseded: Sequence[bool],
 ) -> Columns:
     """Columns from lists that any kind of record can give."""
     size = len(kind)
@@ -119,7 +126,20 @@ def table(
         np.frombuffer(raw, np.uint8).reshape(size, width) / 255.0,
         known,
         _beside(place, sessions),
+        _leads(kind, id, source),
+        np.array(superseded, np.bool_),
     )
+
+
+DERIVED = ("fact", "learning")
+
+
+def _leads(kind: Sequence[str], id: Sequence[str], source: Sequence[str | None]) -> tuple[Ints, Ints]:
+    """From each fact or learning to the message it was taken from, where that is a candidate too."""
+    at = {name: place for place, name in enumerate(id) if kind[place] == "message"}
+    pairs = [(i, at[s]) for i, s in enumerate(source) if s is not None and kind[i] in DERIVED and s in at]
+    found = np.array(pairs, np.int64).reshape(len(pairs), 2)
+    return found[:, 0], found[:, 1]
 
 
 def _coded(values: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
@@ -142,8 +162,21 @@ def features(
         out.update(_vector(table, similarity))
     out.update(_speaker(query, table))
     out.update(_form(query, table, stats))
+    out["led"] = _led(table, out)
+    out["orders_near"] = out["orders"] * np.maximum(out.get("cosine_standard", out["text_best"]), 0.0)
+    out["standing_near"] = out["standing"] * np.maximum(out.get("cosine_standard", out["text_best"]), 0.0)
     out.update(_time(query, table, stats))
     out["confidence"], out["uses"], out["trust"] = table.prior.T
+    return out
+
+
+def _led(table: Columns, found: Mapping[str, Floats]) -> Floats:
+    """How well the best fact taken from a message answers; the fact itself has none of it."""
+    facts, messages = table.leads
+    out = np.zeros(table.size)
+    if facts.size:
+        strength = found["both"] + np.maximum(found.get("cosine_standard", out), 0.0)
+        np.maximum.at(out, messages, strength[facts])
     return out
 
 
@@ -258,6 +291,11 @@ def mixed(stats: ScopeStats) -> float:
     return float(0.1 < stats.assistant_share < 0.9)
 
 
+def talk(query: Query, stats: ScopeStats) -> int:
+    """Which weights count: 0 people with each other, 1 a turn of a talk with an assistant, 2 a bare question to it."""
+    return 0 if not mixed(stats) else 2 if query.bare else 1
+
+
 def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
     said = dict(zip(SIGNALS, table.signals.T, strict=True))
     assisted = mixed(stats)
@@ -281,7 +319,21 @@ def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
         "names": said["names"] * people,
         "name_names": said["names"] * (query.kind == "name"),
         "user_first": said["first"] * user,
-        "standing": said["standing"] * ~table.assistant * (query.kind == "request"),
+        "user_reacts": said["reacts"] * user,
+        "user_asks": said["asks"] * user,
+        "user_short": np.minimum(length - math.log(25), 0.0) * user,
+        "user_gather": user * (query.form in ("order", "summary", "count", "list")),
+        "first_gather": said["first"] * user * (query.form in ("order", "summary", "count", "list")),
+        "short_gather": np.minimum(length - math.log(25), 0.0) * user * (query.form in ("order", "summary")),
+        "numbers_count": said["numbers"] * user * (query.form == "count"),
+        "assistant_long": np.where(table.message & table.assistant, np.maximum(length - math.log(40), 0.0), 0.0),
+        "standing": said["standing"] * user,
+        "orders": said["orders"] * user,
+        "standing_asked": said["standing"] * user * (query.kind == "request"),
+        "own": user * (1.0 - said["asks"]),
+        "own_first": said["first"] * user * (1.0 - said["asks"]),
+        "fact": np.array([k in DERIVED for k in table.kind], np.float64),
+        "superseded": table.superseded * (0.0 if query.past else -1.0),
     }
 
 

@@ -15,6 +15,53 @@ from recollect.recall.dates import Interval, find_dates
 from recollect.recall.entry import ASSISTANT_NAMES
 
 _FLAGS = re.IGNORECASE
+_FORMS = (
+    (
+        "order",
+        re.compile(
+            r"\b(?:in (?:what|which) order|the (?:order|sequence) (?:in which|of)|chronological|timeline of|"
+            r"in order\b|(?:which|what) (?:\w+ )?(?:came|happened|did i \w+) first)",
+            _FLAGS,
+        ),
+    ),
+    (
+        "summary",
+        re.compile(
+            r"\b(?:summary|summari[sz]e|overview|recap|sum up|bring me up to (?:date|speed)|"
+            r"how (?:has|have|did) .{3,80} (?:progressed?|evolved?|developed?|changed?|unfold(?:ed)?)|"
+            r"everything (?:we|i|you))\b",
+            _FLAGS,
+        ),
+    ),
+    (
+        "count",
+        re.compile(r"\bhow (?:many|much|often)\b|\b(?:in total|altogether|total (?:number|amount|cost))\b", _FLAGS),
+    ),
+    (
+        "list",
+        re.compile(
+            r"^\W*(?:which|what (?:are|were|kinds?|types?|sorts?|different|all)|list|name)\b|"
+            r"\b(?:list|all) (?:the|of|my)\b|"
+            r"^\W*(?:which|what) [a-z]+(?:s|ies)\b",
+            _FLAGS,
+        ),
+    ),
+)
+"""Forms of question whose answer is gathered from several places."""
+_PAST = re.compile(
+    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|original(?:ly)?|in the past|back then|at first|before (?:i|we|that)|"
+    r"earlier|(?:did|was|were|had) (?:i|we|my)|history|until when|changed?)\b",
+    _FLAGS,
+)
+_GREETS = re.compile(
+    r"\W*(?:hi|hello|hey|ok(?:ay)?|alright|all right|great|thanks|thank you|perfect|sure|good|yes|no)\b", _FLAGS
+)
+_SENTENCES = re.compile(r"[^.!?？。！]+[.!?？。！]*")
+_ASKING = re.compile(
+    r"\W*(?:what|when|where|which|who|whose|whom|why|how|is|are|was|were|do|does|did|have|has|had|can|could|should|would|will|am)\b",
+    _FLAGS,
+)
+BARE_WORDS = 60
 _KINDS = (
     ("when", re.compile(r"^\W*when\b|\bwhat (?:date|day|month|year|time)\b|\bhow long (?:ago|since)\b", _FLAGS)),
     ("count", re.compile(r"\bhow (?:many|much|old|long|often|far|tall)\b", _FLAGS)),
@@ -58,6 +105,12 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Speakers asked about, in order of mention."""
     dates: tuple[Interval, ...] = ()
     kind: str = "other"
+    form: str = "one"
+    """`order`, `summary`, `count` and `list` gather their answer from several places; `one` does not."""
+    past: bool = False
+    """Whether it asks how things were, so that what was superseded answers too."""
+    bare: bool = False
+    """A question that stands for itself, not a turn that goes on with what was talked about last."""
     asks_assistant: bool = False
     now: int = 0
 
@@ -87,9 +140,21 @@ def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: 
         speakers=tuple(named),
         dates=tuple(dates),
         kind=next((name for name, pattern in _KINDS if pattern.search(text)), "other"),
+        form=next((name for name, pattern in _FORMS if pattern.search(text)), "one"),
+        past=bool(_PAST.search(text)),
+        bare=_bare(text),
         asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
         now=now,
     )
+
+
+def _bare(text: str) -> bool:
+    """One question, with at most one sentence before or behind it, that greets nobody and answers nothing."""
+    if len(text.split()) > BARE_WORDS or _GREETS.match(text):
+        return False
+    parts = [part.strip() for part in _SENTENCES.findall(text) if part.strip()]
+    asking = [part for part in parts if part.endswith(("?", "？")) or _ASKING.match(part)]
+    return bool(asking) and len(parts) <= 2
 
 
 def content(text: str) -> str:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from recollect.recall.entry import Entry, ScopeStats
-from recollect.recall.features import Columns, Floats, Similarity, columns, features, matrix
+from recollect.recall.features import Columns, Floats, Similarity, columns, features, matrix, talk
 from recollect.recall.hit import Reason
 from recollect.recall.query import Query
 from recollect.recall.weights import CENTRE, TABLE
@@ -19,15 +19,17 @@ GROUPS = {
     "context": ("context", "before", "after", "cosine_previous", "cosine_around"),
     "vector": ("cosine", "cosine_standard"),
     "session": ("session_terms", "session_best", "session_cosine"),
-    "speaker": ("speaker", "speaker_first", "second_other", "user"),
+    "speaker": ("speaker", "speaker_first", "second_other", "user", "own", "own_first"),
     "date": ("date", "date_near", "when_times"),
     "recency": ("recency", "recency_people"),
-    "standing": ("standing",),
+    "standing": ("standing", "standing_near", "standing_asked", "orders", "orders_near"),
+    "fact": ("fact", "led"),
+    "superseded": ("superseded",),
     "confidence": ("confidence", "uses", "trust"),
 }
 """Signals shown to people; what is in none of them is `form`: length, questions, reactions."""
 
-Weights = Mapping[str, tuple[float, float, float]]
+Weights = Mapping[str, tuple[tuple[float, float, float], ...]]
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -65,7 +67,8 @@ def ranking(
     found = features(query, table, stats, frequency, similarity)
     column = 1 if similarity is None else 2 if similarity.contextual else 0
     names = [name for name in weights if name in found]
-    parts = matrix(found, names) * np.array([weights[name][column] for name in names])
+    kind = talk(query, stats)
+    parts = matrix(found, names) * np.array([weights[name][kind][column] for name in names])
     raw = parts.sum(axis=1)
     score = 1.0 / (1.0 + np.exp(np.clip(CENTRE - raw, -60, 60)))
     return Ranking(_order(raw, table), score, parts, names)

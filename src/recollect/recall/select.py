@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from recollect.recall.passage import passage
 from recollect.recall.rank import Scored
 
 DUPLICATE = 0.9
@@ -14,6 +15,10 @@ OVERLAP = 12
 """Characters that must repeat at a border before they are taken for an overlap."""
 MIN_SHARE = 0.35
 """A budget is not filled up with hits that score less than this share of the best."""
+MOST_MERGED = 4
+"""Chunks of one document that become one hit at most: a passage, not the document."""
+LEAST_TOKENS = 24
+"""What is left of a hit that was cut must be worth reading."""
 Place = tuple[tuple[str, str, str], int]
 """What a chunk is part of, and its place in that."""
 
@@ -34,6 +39,15 @@ def distinct(ranked: Iterable[Scored], limit: int | None = None) -> tuple[list[S
             kept.append(scored)
             others.append(terms)
     return kept, repeats
+
+
+def chosen(ranked: Iterable[Scored], count: int, most: int) -> list[Scored]:
+    """Up to `most`, best first; repeats come in only where `count` is not reached without them."""
+    kept, repeats = distinct(ranked, most)
+    if len(kept) >= count:
+        return kept
+    taken = kept + repeats[: most - len(kept)]
+    return sorted(taken, key=lambda scored: -scored.score)
 
 
 def _same(a: frozenset[str], b: frozenset[str]) -> bool:
@@ -68,14 +82,17 @@ def _place(scored: Scored) -> Place:
 
 
 def _run(key: Place, chunks: dict[Place, Scored], used: set[Place]) -> list[Scored]:
+    """The chunks around one that may join it: what follows before what precedes."""
     whole, first = key
-    while (whole, first - 1) in chunks and (whole, first - 1) not in used:
-        first -= 1
-    run = []
-    while (whole, first) in chunks and (whole, first) not in used:
-        run.append(chunks[whole, first])
-        first += 1
-    return run
+    last = first
+    while last - first + 1 < MOST_MERGED:
+        if (whole, last + 1) in chunks and (whole, last + 1) not in used:
+            last += 1
+        elif (whole, first - 1) in chunks and (whole, first - 1) not in used:
+            first -= 1
+        else:
+            break
+    return [chunks[whole, place] for place in range(first, last + 1)]
 
 
 def _joined(texts: Sequence[str], separator: str) -> str:
@@ -88,15 +105,21 @@ def _joined(texts: Sequence[str], separator: str) -> str:
     return out
 
 
-def fill(ranked: Sequence[Scored], max_tokens: int, count: Callable[[str], int]) -> list[Scored]:
-    """The most useful set that fits: best first, skipping what no longer fits, stopping where little is added."""
+def fill(
+    ranked: Sequence[Scored], max_tokens: int, count: Callable[[str], int], terms: Sequence[str] = ()
+) -> list[Scored]:
+    """The most useful set that fits: best first, the best cut to its passage rather than left out."""
     out: list[Scored] = []
     left = max_tokens
     for scored in ranked:
         if out and scored.score < MIN_SHARE * out[0].score:
             break
-        cost = count(scored.entry.text)
+        text = scored.entry.text
+        cost = count(text)
+        if cost > left and (not out or left >= LEAST_TOKENS):
+            text = passage(text, terms, left, count)
+            cost = count(text) if text else left + 1
         if cost <= left:
-            out.append(scored)
+            out.append(msgspec.structs.replace(scored, entry=msgspec.structs.replace(scored.entry, text=text)))
             left -= cost
     return out

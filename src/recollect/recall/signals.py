@@ -11,7 +11,7 @@ import re
 
 from recollect.recall.analyze import words
 
-NAMES = ("words", "asks", "times", "reacts", "first", "second", "names", "standing", "numbers")
+NAMES = ("words", "asks", "times", "reacts", "first", "second", "names", "standing", "numbers", "orders")
 """What each byte of a signal string says; `words` is logarithmic, the rest are shares of 255."""
 
 _FLAGS = re.IGNORECASE
@@ -33,6 +33,11 @@ _STANDING = re.compile(
     r"please (?:always|make sure|remember|don't|do not|avoid|keep)|make sure (?:to|you)|don't ever|"
     r"remember (?:that|to)|(?:my|our) favou?rite|i (?:really |absolutely )?(?:love|hate|dislike|can't stand)|"
     r"i'm (?:allergic|vegan|vegetarian)|i (?:usually|don't eat|only use)|call me|speak to me)\b",
+    _FLAGS,
+)
+_ORDERS = re.compile(
+    r"(?:^|[.!?\n] *)(?:please |and |also )?(?:always|never|from now on|going forward|in (?:the )?future|"
+    r"don't ever|do not ever|whenever i|every time i|remember to|make sure (?:to|you) always)\b",
     _FLAGS,
 )
 _NAMES = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]+")
@@ -67,6 +72,7 @@ def signals(text: str) -> bytes:
             _share(len(_NAMES.findall(head)), 3),
             255 * bool(_STANDING.search(head)),
             255 * bool(_NUMBERS.search(head)),
+            255 * bool(_ORDERS.search(head)),
         )
     )
 

@@ -119,6 +119,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "profile",
         ("GET", "profile", "get"),
         ("POST", "profile/get", "get_many"),
+        ("GET", "profile/block", "block"),
         ("PUT", "profile/preference", "set_preference", *_w("user", "key")),
     ),
     *_noun(

@@ -76,7 +76,7 @@ def test_sections_come_in_the_standard_order_however_they_were_added() -> None:
     assert context.openai()["tools"] == [TOOL]
     assert list(context.manifest.to_dict()["sections"][0])[:2] == ["name", "tokens"]
     names = [section.name for section in context.manifest.sections]
-    assert names[:6] == ["system", "memory", "tools", "history", "input", "scratchpad"]
+    assert names[:7] == ["system", "profile", "memory", "tools", "history", "input", "scratchpad"]
 
 
 def test_the_tokens_are_the_exact_count_of_the_rendered_request() -> None:
@@ -109,8 +109,8 @@ def test_memory_is_fenced_with_source_and_trust_and_cannot_close_its_fence() -> 
     (memory, _) = context.messages()
     assert memory["role"] == "user"
     assert memory["content"].count("<") == 4
-    assert memory["content"].endswith("</item>\n</recalled_memory>")
-    assert """<item kind="fact" source="a'b &gt;" trust="web">""" in memory["content"]
+    assert memory["content"].endswith("</from>\n</recalled_memory>")
+    assert """<from kind="fact" source="a'b &gt;" trust="web">""" in memory["content"]
 
 
 def attempts() -> list[str]:
@@ -135,8 +135,8 @@ def test_no_injection_leaves_its_fence_or_reaches_a_system_slot() -> None:
         assert messages[0]["content"] == request["system"] == "Be kind."
         # The fences' own tags: memory and its item, the summary, the notes; nothing inside opens or closes one.
         assert [str(message["content"]).count("<") for message in messages] == [0, 4, 2, 0, 2]
-        assert messages[1]["content"].count("\n<item ") == 1
-        assert messages[1]["content"].endswith("</item>\n</recalled_memory>")
+        assert messages[1]["content"].count("\n<from ") == 1
+        assert messages[1]["content"].endswith("</from>\n</recalled_memory>")
 
 
 def test_memory_over_its_ceiling_loses_the_last_items_and_says_so() -> None:

@@ -15,6 +15,9 @@ from ...records import Entry, Key, Mark
 from ..core import Core
 
 KINDS = tuple(FINDABLE)
+DERIVED = ("fact", "learning")
+SUPERSEDED = "recollect.superseded"
+"""Key in an entry's metadata: the fact that replaced what was said there."""
 READABLE = 5_000
 """Up to so many entries a namespace is read from end to end for a date."""
 PAGE = 2_000
@@ -43,6 +46,13 @@ class Asked(msgspec.Struct, frozen=True):
             ):
                 return False
         return self.where is None or matches(self.where, {**_fields(entry), **entry.metadata})
+
+    @property
+    def searched(self) -> tuple[str, ...] | None:
+        """The kinds to look for: facts and learnings lead to messages, also where only those are wanted."""
+        if self.kinds is None or "message" not in self.kinds:
+            return self.kinds
+        return tuple(dict.fromkeys((*self.kinds, *DERIVED)))
 
     def allowed(self, entries: Iterable[Entry]) -> list[Entry]:
         """Those that pass."""
@@ -113,11 +123,13 @@ class Candidates:
             wanted.update(((ns, *key), scoped) for key in [*near, *dated])
             best = [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]]
             beside = _neighbours(ns, best)
-            if self._query.kind == "request":
-                beside += [(ns, *item[1:]) for item in mark.detail.get("standing", ())]
+            if mark.detail.get("assistant", 0):
+                # What a person asked an assistant for, once and for all, may matter whatever the words are.
+                beside += [(ns, *item[2:]) for item in mark.detail.get("standing", ())]
             for key in beside:
                 wanted.setdefault(key, None)
         await self._add(wanted, found)
+        await self._add(dict.fromkeys(_linked(found.entries.values())), found)
         return found
 
     async def _add(self, wanted: Mapping[Key, Scoped | None], found: Found) -> None:
@@ -148,7 +160,7 @@ class Candidates:
         searching: Any = self._core.store
         terms = select_terms(self._query.terms, frequency, entries)
         got = await searching.search_text(
-            scoped.org, scoped.ns, terms, limit=count, now=self._core.now(), kinds=self._asked.kinds
+            scoped.org, scoped.ns, terms, limit=count, now=self._core.now(), kinds=self._asked.searched
         )
         found.add(got)
         return [(entry.kind, entry.parent, entry.id) for entry in got]
@@ -173,7 +185,7 @@ class Candidates:
 
     async def _by_meaning(self, scoped: Scoped, mark: Mark, count: int, found: Found) -> tuple[list[Key], list[Key]]:
         """Keys of entries near the question, nearest first, and of entries from the times that it names."""
-        core, vector, kinds = self._core, self._vector, self._asked.kinds
+        core, vector, kinds = self._core, self._vector, self._asked.searched
         if scoped.vectors is not None and vector is not None and len(scoped.vectors):
             nearest, dated = await core.runtime.call(_nearest, scoped.vectors, vector, count, self._asked, self._query)
             found.spread.append((len(scoped.vectors), nearest.mean, nearest.std))
@@ -257,6 +269,17 @@ def whole(key: Any) -> Key:
     return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
 
 
+def _linked(entries: Iterable[Entry]) -> list[Key]:
+    """From facts and learnings to the messages they came from, from what was superseded to what replaced it."""
+    found: list[Key] = []
+    for entry in entries:
+        if entry.kind in DERIVED and entry.source is not None and "#" in entry.source:
+            found.append((entry.ns, "message", entry.source.rpartition("#")[0], entry.source))
+        elif (fact := entry.metadata.get(SUPERSEDED)) is not None:
+            found.append((entry.ns, "fact", "", fact))
+    return found
+
+
 def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
     """Where the turns around some messages would be."""
     found: list[Key] = []
@@ -270,7 +293,7 @@ def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
 def _nearest(vectors: Any, vector: Any, count: int, asked: Asked, query: Any) -> tuple[Any, list[Any]]:
     """The nearest that the filters allow, and the nearest of the times that the question names."""
     after = None if asked.after is None else asked.after + 1
-    groups = None if asked.kinds is None else [KINDS.index(kind) for kind in asked.kinds]
+    groups = None if asked.searched is None else [KINDS.index(kind) for kind in asked.searched]
     mask = vectors.between(after, asked.before, groups)
     dated: list[Any] = []
     for start, end in query.dates:

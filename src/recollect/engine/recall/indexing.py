@@ -17,14 +17,19 @@ from ...filters import parse_filter
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
 from ...messages import Message
 from ...ports import to_micros
-from ...records import Chunk, Document, Entry, Fact, Job, Key, Mark, Summary, Thread
+from ...records import Chunk, Document, Entry, Fact, FactVersion, Job, Key, Mark, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Put
+from ...values import fingerprint_json
 from ..core import Core
 from ..facts import index_job
+from .candidates import SUPERSEDED
 
 BATCH = 500
+VERSIONS = 16
+"""How many earlier versions of a fact are looked at for the messages that said them."""
 SPEAKERS = 64
-STANDING = 16
+STANDING = 32
+"""Wishes of a namespace that every question is compared with: orders before leanings, the newest of each."""
 FOLDABLE_TOKENS = 500
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
@@ -41,7 +46,8 @@ class Plan(msgspec.Struct):
 
     drafts: list[Draft] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
-    more: bool = False
+    touched: list[Entry] = msgspec.field(default_factory=list)
+    """Entries that are there already and change in something that ranking reads."""
 
 
 class Indexer:
@@ -160,7 +166,29 @@ class Indexer:
             name = f"{job.ns}/{id}" if kind.record is Fact else id
             plan.changes.append(Delete(Entry, (job.org, job.ns, found.entry, "", name)))
             return
-        plan.drafts.append(Draft(found.made(record), found.text(record)))
+        made, text = found.made(record), found.text(record)
+        if isinstance(record, Fact):
+            told, asked = spoken(record)
+            made = msgspec.structs.replace(made, context_terms=asked)
+            text = f"{text}\n{told}" if told else text
+            plan.touched += await self._superseded(record)
+        plan.drafts.append(Draft(made, text))
+
+    async def _superseded(self, fact: Fact) -> list[Entry]:
+        """Entries of messages that said another value of a fact before: marked with the fact, found below it."""
+        if not fact.version or (fact.actor != "processor" and not fact.sources):
+            return []
+        core = self._core
+        old = await core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=VERSIONS)
+        same = fingerprint_json(fact.value)
+        said = [id for version in old if fingerprint_json(version.value) != same for id in version.sources]
+        keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in dict.fromkeys(said) if id not in fact.sources]
+        found = await core.get_many(Entry, [key for key in keys if key[2]])
+        return [
+            msgspec.structs.replace(entry, metadata={**entry.metadata, SUPERSEDED: fact.id})
+            for entry in found
+            if entry is not None and entry.metadata.get(SUPERSEDED) != fact.id
+        ]
 
     async def _document(self, job: Job, id: str, plan: Plan) -> None:
         core = self._core
@@ -205,6 +233,8 @@ class Indexer:
             changes.append(Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=at)))
             changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
         changes += [Put(entry) for entry in entries]
+        fresh = {entry.row_key for entry in entries}
+        changes += [Put(msgspec.structs.replace(e, stamp=stamp)) for e in plan.touched if e.row_key not in fresh]
         try:
             await core.apply(*changes, *plan.changes)
         except Conflict:
@@ -299,23 +329,28 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
     from ...recall.entry import is_assistant
     from ...recall.signals import NAMES
 
-    standing_at = NAMES.index("standing")
+    standing_at, orders_at = NAMES.index("standing"), NAMES.index("orders")
     old: dict[str, Any] = detail or {}
     speakers = dict.fromkeys(old.get("speakers", ()))
     terms, assistant, standing = old.get("terms", 0), old.get("assistant", 0), list(old.get("standing", ()))
+    messages = old.get("messages", 0)
     for entry in entries:
         terms += entry.terms.count(" ") + 1
+        messages += entry.kind == "message"
         if is_assistant(entry.role or "", entry.speaker or ""):
             assistant += 1
         elif entry.speaker and len(speakers) < SPEAKERS:
             speakers[entry.speaker] = None
-        if entry.kind == "learning" or entry.signals[standing_at] == 255:
-            standing.append([to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
+        own = entry.kind == "message" and not is_assistant(entry.role or "", entry.speaker or "")
+        if entry.kind == "learning" or (own and (entry.signals[standing_at] or entry.signals[orders_at])):
+            weight = 1 if entry.kind == "learning" or entry.signals[orders_at] else 0
+            standing.append([weight, to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
     standing = [list(item) for item in dict.fromkeys(tuple(item) for item in standing)]
     return {
         "entries": old.get("entries", 0) + len(entries),
         "terms": terms,
         "assistant": assistant,
+        "messages": messages,
         "speakers": list(speakers),
         "standing": sorted(standing, reverse=True)[:STANDING],
     }
@@ -347,3 +382,13 @@ async def _texts(core: Core, kind: str, entries: Sequence[Entry]) -> list[str | 
         else None
         for entry, record in zip(entries, records, strict=True)
     ]
+
+
+def spoken(fact: Fact) -> tuple[str, str]:
+    """A fact as people tell it ("lives in Porto") and the words they ask for it with ("where do I live")."""
+    from ...languages import topic_of
+
+    topic = topic_of(fact.key)
+    if topic is None:
+        return "", ""
+    return topic.tell_value(fact.value, fact.key), " ".join(topic.ask)

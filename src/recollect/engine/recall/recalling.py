@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ...errors import ModelError, UsageError
 from ...filters import Where, parse_filter
-from ...kinds import FINDABLE
-from ...ports import When, as_micros, to_micros
+from ...kinds import FINDABLE, fact_text
+from ...ports import When, as_micros
 from ...recall.hit import Hit
 from ...recall.reach import CANDIDATES
-from ...records import Entry, Job, Mark
+from ...records import Fact, Job, Mark
 from ...scope import Namespace, Ns
 from ..core import Core
-from .candidates import KINDS, Asked, Candidates, Found
+from .candidates import DERIVED, KINDS, Asked, Candidates
 from .indexing import Indexer
+from .ranked import Pool, in_order, make_pool
 
 Spaces = Sequence[Ns] | Ns | None
 """Where to look: namespaces, one of them, or None for all that the handle reaches."""
 MOST_CANDIDATES = 5_000
-TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
+FEW = 60
+"""Up to so many hits, three candidates are taken for each; beyond, two."""
 
 
 class Recalling:
@@ -39,35 +40,48 @@ class Recalling:
         namespaces: Spaces = None,
         kinds: Sequence[str] | str | None = None,
         top_k: int = 10,
+        offset: int = 0,
         max_tokens: int | None = None,
         after: When | None = None,
         before: When | None = None,
         where: Where | None = None,
         min_score: float | None = None,
+        vector: Sequence[float] | None = None,
     ) -> list[Hit]:
-        """The hits that matter most, best first; everything written before the call can be found."""
-        from ...recall.query import analyse
+        """The hits that matter most, best first; everything written before the call can be found.
 
+        `offset` leaves out the first of them, `vector` takes the place of the question's own embedding, and a
+        namespace that ends in `*` stands for all that begin so.
+        """
+        _check_counts(top_k, offset, max_tokens, min_score)
+        asked = _asked(kinds, after, before, where)
         if not isinstance(query, str):
             raise UsageError("a query is text")
-        asked = _asked(kinds, after, before, where)
-        _check_counts(top_k, max_tokens, min_score)
+        events = self._core.shared.events
+        with events.span("recall", org=self._core.org):
+            pool = await self.pool(query, namespaces=namespaces, asked=asked, top_k=top_k + offset, vector=vector)
+            hits = [] if pool is None else await self._answers(pool, top_k, offset, max_tokens, min_score)
+        if events.listening:
+            events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
+        return hits
+
+    async def pool(
+        self, query: str, *, namespaces: Spaces = None, asked: Asked | None = None, top_k: int = 10, vector: Any = None
+    ) -> Pool | None:
+        """The candidates of a question with all that ranking needs; None where there is nothing to rank."""
+        from ...recall.query import analyse
+
+        asked = asked or Asked()
         spaces = await self._namespaces(namespaces)
         await Indexer(self._core).catch_up(spaces)
         scopes = [(ns, mark) for ns, mark in zip(spaces, await self._marks(spaces), strict=True) if mark is not None]
         if not scopes or not query.strip() or top_k == 0:
-            return []
+            return None
         speakers = [name for _, mark in scopes for name in mark.detail.get("speakers", ())]
         now = asked.before if asked.before is not None else self._core.now()
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now)
-        vector = await self._embedded(read)
-        events = self._core.shared.events
-        with events.span("recall", org=self._core.org, namespaces=len(scopes)):
-            entries, ranking = await self._ranked(read, vector, scopes, asked, top_k)
-            hits = await self._answers(entries, ranking, top_k, max_tokens, min_score)
-        if events.listening:
-            events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
-        return hits
+        unit = await self._embedded(read) if vector is None else self._given(vector)
+        return await self._candidates(read, unit, scopes, asked, top_k)
 
     # -- scope
 
@@ -75,7 +89,10 @@ class Recalling:
         scope = self._core.scope
         if given is not None:
             many = [given] if isinstance(given, str | Namespace) else list(given)
-            return list(dict.fromkeys(scope.readable(ns) for ns in many))
+            exact = [scope.readable(ns) for ns in many if not _is_prefix(ns)]
+            starts = tuple(ns[:-1] for ns in many if isinstance(ns, str) and _is_prefix(ns))
+            matched = [ns for ns in await self._namespaces(None) if ns.startswith(starts)] if starts else []
+            return list(dict.fromkeys([*exact, *matched]))
         if scope.user is None:
             marks = await self._core.scan(Mark, "scope")
             waiting = await self._core.scan(Job, "index")
@@ -106,11 +123,25 @@ class Recalling:
             self._core.shared.note("embedder", problem)
             return None
 
-    async def _ranked(
+    def _given(self, vector: Sequence[float]) -> Any:
+        """A vector of the caller's own, as long as the embedder's, made a unit."""
+        import numpy as np
+
+        embedder = self._core.shared.embedder
+        given = np.asarray(vector, np.float32)
+        if embedder is None or given.shape != (embedder.dimensions,):
+            length = "no vectors here" if embedder is None else f"{embedder.dimensions} numbers"
+            raise UsageError(f"a vector to recall by must be of the embedder's own length: {length}")
+        norm = float(np.linalg.norm(given))
+        if not np.isfinite(norm) or norm == 0.0:
+            raise UsageError("a vector to recall by must be finite and not zero")
+        return given / norm
+
+    async def _candidates(
         self, query: Any, vector: Any, scopes: Sequence[tuple[str, Mark]], asked: Asked, top_k: int
-    ) -> tuple[list[Entry], Any]:
-        """Candidates of all namespaces in one ranking; more are taken while filters leave too few."""
-        count = max(CANDIDATES, 3 * top_k)
+    ) -> Pool | None:
+        """Candidates of all namespaces; more are taken while filters leave too few."""
+        count = max(CANDIDATES, 3 * top_k) if top_k <= FEW else max(3 * FEW, 2 * top_k)
         candidates = Candidates(self._core, query, vector, asked)
         while True:
             found = await candidates.take(scopes, count)
@@ -119,29 +150,51 @@ class Recalling:
                 break
             count *= 4
         if not allowed:
-            return [], None
-        return allowed, await self._core.runtime.call(_rank, query, vector, allowed, scopes, found, self._contextual)
+            return None
+        mine = {entry.row_key for entry in allowed}
+        leads = [e for e in found.entries.values() if e.kind in DERIVED and e.row_key not in mine]
+        call = self._core.runtime.call
+        return await call(make_pool, query, vector, allowed, leads, scopes, found, self._contextual)
 
     # -- answers
 
     async def _answers(
-        self, entries: Sequence[Entry], ranking: Any, top_k: int, max_tokens: int | None, min_score: float | None
+        self, pool: Pool, top_k: int, offset: int, max_tokens: int | None, min_score: float | None
     ) -> list[Any]:
-        from ...recall.select import distinct, fill, merge_chunks
+        from ...recall.select import chosen, fill, merge_chunks
 
-        if not entries:
-            return []
-        most = 4 * top_k if max_tokens is not None else top_k + 4
-        if any(entry.kind == "document" for entry in entries):
-            most = max(most, 2 * top_k)  # chunks may melt into one
-        kept, repeats = distinct(_in_order(entries, ranking, min_score), most)
-        pool = (kept if len(kept) >= top_k else kept + repeats)[:most]
-        pool = await self._with_texts(pool)
-        pool = merge_chunks(pool)
-        if max_tokens is not None:
-            pool = fill(pool, max_tokens, self._core.shared.counter.count)
-        reasons = ranking.reasons([scored.place for scored in pool[:top_k]])
-        return [_hit(scored, reasons[scored.place]) for scored in pool[:top_k]]
+        ranking = await self._core.runtime.call(pool.ranking)
+        last = offset + top_k
+        most = 4 * last if max_tokens is not None else last + 4
+        if any(entry.kind == "document" for entry in pool.entries):
+            most = max(most, 2 * last)  # chunks may melt into one
+        picked = await self._with_texts(chosen(in_order(pool, ranking, min_score), last, most))
+        if max_tokens is None:
+            picked = merge_chunks(picked)[offset:last]
+        else:
+            picked = merge_chunks(fill(picked[offset:], max_tokens, self._core.shared.counter.count, pool.query.terms))
+        picked = picked[:top_k]
+        reasons = ranking.reasons([scored.place for scored in picked])
+        return await self._hits(pool, picked, reasons)
+
+    async def _hits(self, pool: Pool, picked: Sequence[Any], reasons: Mapping[int, Any]) -> list[Any]:
+        replaced = await self._replaced(picked)
+        hits = [
+            _hit(self._core.org, scored, reasons[scored.place], pool.cosine(scored.place), replaced)
+            for scored in picked
+        ]
+        return _revised(hits, picked, demote=not pool.query.past)
+
+    async def _replaced(self, picked: Sequence[Any]) -> dict[str, str]:
+        """What replaced the superseded among some hits, in words, by the fact's id; one that is gone is not in it."""
+        ids = dict.fromkeys(s.entry.metadata["superseded"] for s in picked if s.entry.metadata["superseded"])
+        keys = [id.partition("/")[::2] for id in ids]
+        facts = await self._core.get_many(Fact, keys) if keys else []
+        return {
+            fact.id: f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
+            for fact in facts
+            if fact is not None
+        }
 
     async def _with_texts(self, ranked: Sequence[Any]) -> list[Any]:
         """The same, each with its text; what is no longer there is left out."""
@@ -170,119 +223,47 @@ class Recalling:
         }
 
 
-def _rank(
-    query: Any,
-    vector: Any,
-    entries: Sequence[Entry],
-    scopes: Sequence[tuple[str, Mark]],
-    found: Found,
-    contextual: bool,
-) -> Any:
-    """All candidates in one ranking: statistics are those of the namespaces together."""
-    from ...recall.entry import ScopeStats
-    from ...recall.features import Similarity
-    from ...recall.rank import ranking
-
-    details = [mark.detail for _, mark in scopes]
-    total = sum(detail.get("entries", 0) for detail in details)
-    stats = ScopeStats(
-        entries=total,
-        mean_terms=sum(detail.get("terms", 0) for detail in details) / max(total, 1),
-        assistant_entries=sum(detail.get("assistant", 0) for detail in details),
-        speakers=tuple(dict.fromkeys(name for detail in details for name in detail.get("speakers", ()))),
-    )
-    similarity = None
-    weight = sum(count for count, _, _ in found.spread)
-    if vector is not None and weight:
-        mean = sum(count * mean for count, mean, _ in found.spread) / weight
-        std = sum(count * std for count, _, std in found.spread) / weight
-        similarity = Similarity(_cosines(entries, vector, mean), mean, std, contextual)
-    return ranking(query, _columns(entries), stats, found.counts, similarity)
+def _is_prefix(ns: str | Namespace) -> bool:
+    return isinstance(ns, str) and ns.endswith("*")
 
 
-def _columns(entries: Sequence[Entry]) -> Any:
-    """Stored entries as ranking sees them; making an object of each would cost as much as ranking them."""
-    from ...recall.features import table
-
-    return table(
-        kind=[e.kind for e in entries],
-        id=[e.id for e in entries],
-        thread=[e.parent or e.id for e in entries],
-        seq=[e.seq for e in entries],
-        role=[e.role or "user" for e in entries],
-        speaker=[e.speaker or "" for e in entries],
-        created_at=[to_micros(e.created_at) for e in entries],
-        terms=[e.terms for e in entries],
-        context_terms=[e.context_terms for e in entries],
-        signals=[e.signals for e in entries],
-        prior=[(e.confidence, e.uses, TRUST.get(e.trust, 0.8)) for e in entries],
-    )
-
-
-def _in_order(entries: Sequence[Entry], ranking: Any, min_score: float | None) -> Iterator[Any]:
-    """The candidates best first, made only as far as they are looked at."""
-    from ...recall.rank import Scored
-
-    for place in ranking.order:
-        score = float(ranking.score[place])
-        if min_score is not None and score < min_score:
-            return
-        yield Scored(_seen(entries[place]), score, place)
-
-
-def _cosines(entries: Sequence[Entry], unit: Any, missing: float) -> Any:
-    """The cosine of each entry; `missing` where it has no vector of this length."""
-    import numpy as np
-
-    out = np.full(len(entries), missing, np.float64)
-    width = len(unit) + 4
-    have = [i for i, entry in enumerate(entries) if entry.vector is not None and len(entry.vector) == width]
-    if have:
-        raw = np.frombuffer(b"".join([entries[i].vector or b"" for i in have]), np.uint8).reshape(len(have), width)
-        scales = raw[:, :4].copy().view("<f4")[:, 0]
-        out[have] = (raw[:, 4:].view(np.int8).astype(np.float32) @ unit) * scales
-    return out
-
-
-def _seen(entry: Entry) -> Any:
-    """A stored entry as ranking sees it."""
-    return _seen_type()(
-        kind="chunk" if entry.kind == "document" else entry.kind,
-        id=entry.id,
-        namespace=entry.ns,
-        thread=entry.parent,
-        seq=entry.seq,
-        role=entry.role or "user",
-        speaker=entry.speaker or "",
-        created_at=to_micros(entry.created_at),
-        confidence=entry.confidence,
-        uses=entry.uses,
-        trust=TRUST.get(entry.trust, 0.8),
-        source=entry.source,
-        metadata={"trust": entry.trust},
-        terms=entry.terms,
-        context_terms=entry.context_terms,
-        signals=entry.signals,
-    )
-
-
-@cache
-def _seen_type() -> Any:
-    from ...recall.entry import Entry as Seen
-
-    return Seen
-
-
-def _hit(scored: Any, reasons: Any) -> Any:
+def _hit(org: str, scored: Any, reasons: Any, cosine: float | None, replaced: Mapping[str, str]) -> Any:
     from ...ports import to_datetime
 
     entry = scored.entry
     kind = "document" if entry.kind == "chunk" else entry.kind
-    source = entry.source or (entry.id if kind == "message" else None)
     return Hit(
-        kind, entry.id, entry.text, scored.score, entry.namespace, to_datetime(entry.created_at), source,
-        reasons, entry.metadata["trust"],
+        kind=kind, id=entry.id, text=entry.text, score=scored.score, cosine=cosine, namespace=entry.namespace, org=org,
+        created_at=to_datetime(entry.created_at), source=entry.source or (entry.id if kind == "message" else None),
+        superseded_by=replaced.get(entry.metadata["superseded"] or ""), reasons=reasons, trust=entry.metadata["trust"],
+        speaker=entry.speaker,
     )  # fmt: skip
+
+
+def _revised(hits: list[Any], picked: Sequence[Any], *, demote: bool) -> list[Any]:
+    """What a later statement among the hits revises is marked with it, and stands below it."""
+    from ...recall.entry import is_assistant
+    from ...recall.revision import Statement, quoted, revised
+
+    statements = [
+        Statement(
+            one.entry.text,
+            frozenset(one.entry.terms.split()),
+            one.entry.created_at,
+            one.entry.kind == "message" and not is_assistant(one.entry.role, one.entry.speaker),
+            one.entry.kind == "chunk",
+        )
+        for one in picked
+    ]
+    out = list(hits)
+    for old, new in revised(statements).items():
+        said = out[new]
+        mark = out[old].superseded_by or f"{quoted(said.text)} ({said.created_at.date().isoformat()})"
+        if demote:  # the newest truth takes the place of what it revised
+            out[new] = msgspec.structs.replace(said, score=max(out[old].score, said.score))
+        out[old] = msgspec.structs.replace(out[old], superseded_by=mark)
+    marked = {id(hit) for hit in out if hit.superseded_by}
+    return sorted(out, key=lambda hit: (-hit.score, id(hit) in marked))
 
 
 def _asked(kinds: Any, after: When | None, before: When | None, where: Where | None) -> Asked:
@@ -298,8 +279,8 @@ def _asked(kinds: Any, after: When | None, before: When | None, where: Where | N
     )
 
 
-def _check_counts(top_k: Any, max_tokens: Any, min_score: Any) -> None:
-    for name, value in (("top_k", top_k), ("max_tokens", max_tokens)):
+def _check_counts(top_k: Any, offset: Any, max_tokens: Any, min_score: Any) -> None:
+    for name, value in (("top_k", top_k), ("offset", offset), ("max_tokens", max_tokens)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
             raise UsageError(f"{name} must be a whole number from 0 up")
     if min_score is not None and not isinstance(min_score, int | float):

@@ -1,0 +1,46 @@
+"""Questions over long documents: is the answer in the request?
+
+    python bench/recall/documents.py [--part dev|aside] [--budgets 1000 2000] [--show]
+
+All documents are stored for one user; each question is asked with `memory.context(question, budget=B)`, and the literal
+piece that answers it is looked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+
+from recollect import Memory
+
+DATA = Path(__file__).parents[2] / "tests" / "data" / "documents"
+
+
+def main() -> None:
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--part", default="dev", choices=["dev", "aside"])
+    ap.add_argument("--budgets", type=int, nargs="*", default=[1000, 2000])
+    ap.add_argument("--show", action="store_true")
+    a = ap.parse_args()
+    rows = [json.loads(line) for line in (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    mine = [row for row in rows if row["part"] == a.part]
+    warnings.simplefilter("ignore")
+    with Memory("memory://", user="ada", worker=False) as memory:
+        for path in sorted(DATA.glob("*.md")):
+            memory.documents.add("user:ada", path.read_text(encoding="utf-8"), title=path.stem, source=path.name)
+        for budget in a.budgets:
+            found = 0
+            for row in mine:
+                context = memory.context(row["question"], budget=budget)
+                request = " ".join("\n".join(str(m["content"]) for m in context.messages()[:-1]).split())
+                held = " ".join(row["answer"].replace("<", "&lt;").split()).casefold() in request.casefold()
+                found += held
+                if not held and a.show:
+                    print(f"  {budget}: {row['document']}: {row['question']} [{row['answer']}]")
+            print(f"{budget} tokens: {found} of {len(mine)} ({100 * found / len(mine):.0f} %)")
+
+
+if __name__ == "__main__":
+    main()

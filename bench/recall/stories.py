@@ -1,0 +1,109 @@
+"""Stories of two or three sessions: is what the last question needs in the request, and what is no longer true marked?
+
+    python bench/recall/stories.py [--part dev|aside] [--data tests/data/stories.jsonl] [--show]
+
+Each story is told to a memory of its own, a day between the sessions and thirty unrelated exchanges before the last
+question, and derived from; then the question is asked with `memory.context(question, budget=B)`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from recollect import FactExtractor, Memory
+
+DATA = Path(__file__).parents[2] / "tests" / "data"
+START = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
+
+
+class Judged:
+    """What a request holds of what a story asks for."""
+
+    def __init__(self, story: dict[str, Any], request: str, tokens: int) -> None:
+        self.story, self.request, self.tokens = story, request, tokens
+        lines = [line.casefold() for line in request.replace("\n  ", " ").splitlines()]
+        self.missing = [piece for piece in story["needs"] if not any(piece.casefold() in line for line in lines)]
+        self.stale = [
+            piece
+            for piece in story.get("marked_or_absent", ())
+            if any(piece.casefold() in line and "superseded:" not in line for line in lines)
+        ]
+
+    @property
+    def right(self) -> bool:
+        return not self.missing and not self.stale
+
+
+def load(path: Path, part: str) -> list[dict[str, Any]]:
+    """The stories of one part."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [row for row in rows if row["part"] == part]
+
+
+def fillers() -> list[list[dict[str, Any]]]:
+    """Unrelated exchanges."""
+    text = (DATA / "fillers.jsonl").read_text(encoding="utf-8")
+    found = [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [[{"role": role, "content": one[role]} for role in ("user", "assistant")] for one in found]
+
+
+def told(story: dict[str, Any], between: list[list[dict[str, Any]]]) -> Judged:
+    """Tell a story to a fresh memory, ask its question, and judge the request."""
+    now = [START]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        memory = Memory("memory://", user="ada", clock=lambda: now[0], worker=False)
+    with memory:
+        for document in story.get("documents") or ():
+            memory.documents.add("user:ada", document["text"], title=document.get("title"))
+        for place, session in enumerate(story["sessions"]):
+            _said(memory, session)
+            now[0] += timedelta(days=1)
+            if place == 0:
+                for exchange in between:
+                    _said(memory, exchange)
+                now[0] += timedelta(days=1)
+        context = memory.context(story["question"], budget=story["budget"])
+        request = "\n".join(str(message["content"]) for message in context.messages()[:-1])
+        return Judged(story, request, context.tokens)
+
+
+def _said(memory: Memory, session: list[dict[str, Any]]) -> None:
+    thread = memory.threads.create("user:ada").id
+    memory.threads.append(thread, *session)
+    memory.recall("anything", top_k=1)
+    memory.process(FactExtractor)
+
+
+def main() -> None:
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--data", type=Path, default=DATA / "stories.jsonl")
+    ap.add_argument("--part", default="dev", choices=["dev", "aside"])
+    ap.add_argument("--only", default="", help="stories whose id begins so")
+    ap.add_argument("--show", action="store_true", help="print the requests that fail")
+    a = ap.parse_args()
+    between = fillers()
+    kinds: dict[str, list[Judged]] = defaultdict(list)
+    for story in load(a.data, a.part):
+        if story["id"].startswith(a.only):
+            kinds[story["kind"]].append(told(story, between))
+    for kind, judged in kinds.items():
+        print(f"{kind:14} {sum(one.right for one in judged)} of {len(judged)}")
+        for one in judged:
+            if not one.right:
+                print(f"    {one.story['id']}: missing {one.missing}, not marked {one.stale}")
+                if a.show:
+                    print(one.request)
+    every = [one for judged in kinds.values() for one in judged]
+    mean = sum(one.tokens for one in every) / len(every)
+    print(f"{sum(one.right for one in every)} of {len(every)}; {mean:.0f} tokens in the mean")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""What was recalled, as it stands in a request: items, their lines, and the choice of what fits.
+
+Items of one thread, namespace or document share a head that names source, date and trust, so that many short ones cost
+little more than their words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..messages import Message
+from .fence import MEMORY_NOTE, attribute, clean, fence
+
+LEAST = 48
+MOST = 160
+SHARE = 12
+"""A long item first gets a passage of a twelfth of the room, at least 48 and at most 160 tokens; what room is left
+then makes the best ones longer."""
+WORTH_CUTTING = 32
+"""Tokens that must be left before an item is cut to them."""
+CLOSING = 3
+RANKED_FIRST = 3
+SHORT = 16
+"""Shorter than this, an item is not worth more for being short."""
+Shorten = Callable[[str, int], str]
+"""Gives the best passage of a text in so many tokens, or nothing."""
+
+
+class MemoryItem(msgspec.Struct, frozen=True):
+    """Something recalled: what it says, where it came from and how far to trust it."""
+
+    text: str
+    kind: str = "memory"
+    source: str = ""
+    """The record's own id, such as `thread#12`, `user:ada/location`, or what a document was made from."""
+    trust: str = "unknown"
+    created_at: datetime | str | None = None
+    speaker: str = ""
+    superseded_by: str | None = None
+    score: float | None = None
+    id: str = ""
+    """The hit's id, where it is not the source."""
+
+    @property
+    def thread(self) -> str:
+        """The thread of a message."""
+        return self.source.rpartition("#")[0] if self.kind == "message" else ""
+
+    @property
+    def seq(self) -> int:
+        """The place of a message in its thread; 0 for anything else."""
+        number = self.source.rpartition("#")[2]
+        return int(number) if self.kind == "message" and number.isdecimal() else 0
+
+    @property
+    def origin(self) -> str:
+        """What it shares with its neighbours: the thread, the namespace or the document."""
+        if self.kind == "message":
+            return self.thread or self.source
+        if self.kind in ("fact", "learning"):
+            return self.source.partition("/")[0]
+        return self.source
+
+    def head(self) -> str:
+        """The opening tag that it stands under."""
+        kind = "" if self.kind == "message" else self.kind
+        attributes = {"kind": kind, "source": self.origin, "date": _date(self.created_at), "trust": self.trust}
+        listed = "".join(f' {name}="{attribute(value)}"' for name, value in attributes.items() if value)
+        return f"<from{listed}>"
+
+    def line(self) -> str:
+        """The item below its head: place and speaker, what replaced it, and the text, indented where it goes on."""
+        place = f"#{self.seq} " if self.seq else ""
+        said = f"{place}{attribute(self.speaker)}".strip()
+        label = f"{said}: " if said else ""
+        if self.superseded_by:
+            label += f"[superseded: {attribute(self.superseded_by)}] "
+        return label + clean(self.text).strip("\n").replace("\n", "\n  ")
+
+
+class Fate(msgspec.Struct, frozen=True):
+    """What became of one recalled item, for the manifest: kept, shortened, or left out and why."""
+
+    item: MemoryItem
+    tokens: int
+    fate: str
+    """`kept`, `shortened` or `dropped`."""
+    reason: str = ""
+
+
+def fill_memory(
+    items: Sequence[MemoryItem], room: int, count: Callable[[str], int], shorten: Shorten | None = None
+) -> list[Fate]:
+    """The fate of each item: best first while they fit, long ones as passages, which then grow into what is left."""
+    base = count(fence("recalled_memory", MEMORY_NOTE, ""))
+    left = room - base
+    cap = max(LEAST, min(MOST, room // SHARE))
+    fates: dict[int, Fate] = {}
+    heads: set[str] = set()
+    for place in _by_use(items, cap, count):
+        item = items[place]
+        head = item.head()
+        opening = 0 if head in heads else count(head) + CLOSING + 2
+        fate = fates[place] = _placed(item, left - opening, cap, count, shorten)
+        if fate.fate != "dropped":
+            left -= fate.tokens + opening
+            heads.add(head)
+    return _lengthened(items, [fates[place] for place in range(len(items))], left, count, shorten)
+
+
+def _by_use(items: Sequence[MemoryItem], cap: int, count: Callable[[str], int]) -> list[int]:
+    """The order in which items take their room: the first few as ranked, then by usefulness per token."""
+    if any(item.score is None for item in items):
+        return list(range(len(items)))
+    worth = []
+    for place, item in enumerate(items):
+        score = min(max(item.score or 0.0, 1e-9), 1 - 1e-9)
+        tokens = min(_cost(item, count), cap)
+        first = place < RANKED_FIRST
+        worth.append(
+            (not first, place if first else math.log(max(tokens, SHORT)) - math.log(score / (1 - score)), place)
+        )
+    return [place for _, _, place in sorted(worth)]
+
+
+def _placed(item: MemoryItem, left: int, cap: int, count: Callable[[str], int], shorten: Shorten | None) -> Fate:
+    tokens = _cost(item, count)
+    if tokens <= left and (tokens <= cap * 3 // 2 or shorten is None):
+        return Fate(item, tokens, "kept")
+    if shorten is not None and left >= WORTH_CUTTING:
+        label = tokens - count(clean(item.text))
+        text = shorten(item.text, min(cap, left) - max(label, 0) - 1)
+        cut = msgspec.structs.replace(item, text=text)
+        cost = _cost(cut, count) if text else left + 1
+        if cost <= left:
+            return Fate(cut, cost, "shortened", f"a passage of {tokens} tokens")
+    return Fate(item, tokens, "dropped", "over the room for memory")
+
+
+def _lengthened(
+    items: Sequence[MemoryItem], fates: list[Fate], left: int, count: Callable[[str], int], shorten: Shorten | None
+) -> list[Fate]:
+    """Give the room that is left to the passages, best first."""
+    out = list(fates)
+    for place, fate in enumerate(fates):
+        if fate.fate != "shortened" or shorten is None or left < WORTH_CUTTING:
+            continue
+        whole = _cost(items[place], count)
+        if whole - fate.tokens <= left:
+            longer = Fate(items[place], whole, "kept")
+        else:
+            text = shorten(items[place].text, fate.tokens + left - WORTH_CUTTING)
+            cut = msgspec.structs.replace(items[place], text=text or fate.item.text)
+            longer = Fate(cut, _cost(cut, count), "shortened", fate.reason)
+        if fate.tokens < longer.tokens <= fate.tokens + left:
+            left -= longer.tokens - fate.tokens
+            out[place] = longer
+    return out
+
+
+def _cost(item: MemoryItem, count: Callable[[str], int]) -> int:
+    return count(item.line()) + 1
+
+
+def as_items(given: Any) -> list[MemoryItem]:
+    """Memory items from hits, messages, facts, dicts or plain text."""
+    if given is None:
+        return []
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        given = [given]
+    items = [_as_item(item) for item in given]
+    return [item for item in items if item.text.strip()]
+
+
+def _as_item(given: Any) -> MemoryItem:
+    if isinstance(given, MemoryItem):
+        return given
+    if isinstance(given, str):
+        return MemoryItem(given)
+    if isinstance(given, Message):
+        source = given.id if given.thread else ""
+        return MemoryItem(given.text, "message", source, given.trust_level, given.created_at, given.name or "")
+    text = _field(given, "text") or _field(given, "content")
+    if not isinstance(text, str):
+        text = _key_value(given)
+    kind, id = str(_field(given, "kind") or "memory"), str(_field(given, "id") or "")
+    source = str((id if kind in ("message", "fact") and id else _field(given, "source") or id) or "")
+    return MemoryItem(
+        text, kind, source, str(_field(given, "trust") or "unknown"), _field(given, "created_at"),
+        str(_field(given, "speaker") or ""), _field(given, "superseded_by"), _field(given, "score"), id,
+    )  # fmt: skip
+
+
+def _key_value(given: Any) -> str:
+    key, value = _field(given, "key"), _field(given, "value")
+    if key is None:
+        raise UsageError(f"memory to put in a context is text, or has `text`; got {type(given).__name__}")
+    written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return f"{key}: {written}"
+
+
+def _field(given: Any, name: str) -> Any:
+    return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+
+
+def _date(when: datetime | str | None) -> str:
+    if when is None:
+        return ""
+    return when if isinstance(when, str) else when.date().isoformat()
+
+
+def render_memory(items: Iterable[MemoryItem]) -> str:
+    """All items in one fence: under their heads, the best head first, messages of one thread in the order they came."""
+    groups: dict[str, list[MemoryItem]] = {}
+    for item in items:
+        groups.setdefault(item.head(), []).append(item)
+    parts = []
+    for head, mine in groups.items():
+        ordered = sorted(mine, key=lambda item: item.seq) if all(item.seq for item in mine) else mine
+        parts.append("\n".join([head, *(item.line() for item in ordered), "</from>"]))
+    return fence("recalled_memory", MEMORY_NOTE, "\n".join(parts))

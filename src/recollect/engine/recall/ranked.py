@@ -1,0 +1,164 @@
+"""From candidates to one ranking: stored entries as the columns that `recollect.recall` ranks.
+
+Production and benchmark both come through `Pool`, so weights are learned on exactly what is ranked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from ...ports import to_micros
+from ...records import Entry, Mark
+from .candidates import SUPERSEDED, Found
+
+TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
+
+
+class Pool(msgspec.Struct):
+    """Candidates of one question with all that ranking needs; the first `allowed` may be answers, others only lead."""
+
+    query: Any
+    entries: list[Entry]
+    allowed: int
+    columns: Any
+    stats: Any
+    counts: dict[str, int]
+    similarity: Any = None
+
+    def features(self) -> Any:
+        """Every feature by name."""
+        from ...recall.features import features
+
+        return features(self.query, self.columns, self.stats, self.counts, self.similarity)
+
+    def ranking(self) -> Any:
+        """The candidates in order."""
+        from ...recall.rank import ranking
+
+        return ranking(self.query, self.columns, self.stats, self.counts, self.similarity)
+
+    def cosine(self, place: int) -> float | None:
+        """The plain cosine of a candidate to the question; None where there are no vectors to compare."""
+        entry, similarity = self.entries[place], self.similarity
+        return None if similarity is None or entry.vector is None else float(similarity.cosine[place])
+
+
+def make_pool(
+    query: Any,
+    vector: Any,
+    entries: Sequence[Entry],
+    leads: Sequence[Entry],
+    scopes: Sequence[tuple[str, Mark]],
+    found: Found,
+    contextual: bool,
+) -> Pool:
+    """Candidates of all namespaces together; statistics are those of the namespaces together."""
+    both = [*entries, *leads]
+    similarity = _similarity(both, vector, found, contextual)
+    return Pool(query, both, len(entries), _columns(both), statistics_of(scopes), found.counts, similarity)
+
+
+def statistics_of(scopes: Sequence[tuple[str, Mark]]) -> Any:
+    """The counts of several namespaces as one."""
+    from ...recall.entry import ScopeStats
+
+    details = [mark.detail for _, mark in scopes]
+    total = sum(detail.get("entries", 0) for detail in details)
+    return ScopeStats(
+        entries=total,
+        mean_terms=sum(detail.get("terms", 0) for detail in details) / max(total, 1),
+        assistant_entries=sum(detail.get("assistant", 0) for detail in details),
+        message_entries=sum(detail.get("messages", 0) for detail in details),
+        speakers=tuple(dict.fromkeys(name for detail in details for name in detail.get("speakers", ()))),
+    )
+
+
+def _similarity(entries: Sequence[Entry], vector: Any, found: Found, contextual: bool) -> Any:
+    from ...recall.features import Similarity
+
+    weight = sum(count for count, _, _ in found.spread)
+    if vector is None or not weight:
+        return None
+    mean = sum(count * mean for count, mean, _ in found.spread) / weight
+    std = sum(count * std for count, _, std in found.spread) / weight
+    return Similarity(_cosines(entries, vector, mean), mean, std, contextual)
+
+
+def _columns(entries: Sequence[Entry]) -> Any:
+    """Stored entries as ranking sees them; making an object of each would cost as much as ranking them."""
+    from ...recall.features import table
+
+    return table(
+        kind=[e.kind for e in entries],
+        id=[e.id for e in entries],
+        thread=[e.parent or e.id for e in entries],
+        seq=[e.seq for e in entries],
+        role=[e.role or "user" for e in entries],
+        speaker=[e.speaker or "" for e in entries],
+        created_at=[to_micros(e.created_at) for e in entries],
+        terms=[e.terms for e in entries],
+        context_terms=[e.context_terms for e in entries],
+        signals=[e.signals for e in entries],
+        prior=[(e.confidence, e.uses, TRUST.get(e.trust, 0.8)) for e in entries],
+        source=[e.source for e in entries],
+        superseded=[SUPERSEDED in e.metadata for e in entries],
+    )
+
+
+def _cosines(entries: Sequence[Entry], unit: Any, missing: float) -> Any:
+    """The cosine of each entry; `missing` where it has no vector of this length."""
+    import numpy as np
+
+    out = np.full(len(entries), missing, np.float64)
+    width = len(unit) + 4
+    have = [i for i, entry in enumerate(entries) if entry.vector is not None and len(entry.vector) == width]
+    if have:
+        raw = np.frombuffer(b"".join([entries[i].vector or b"" for i in have]), np.uint8).reshape(len(have), width)
+        scales = raw[:, :4].copy().view("<f4")[:, 0]
+        out[have] = (raw[:, 4:].view(np.int8).astype(np.float32) @ unit) * scales
+    return out
+
+
+def in_order(pool: Pool, ranking: Any, min_score: float | None) -> Iterator[Any]:
+    """The candidates that may be answers, best first, made only as far as they are looked at."""
+    from ...recall.rank import Scored
+
+    for place in ranking.order:
+        score = float(ranking.score[place])
+        if min_score is not None and score < min_score:
+            return
+        if place < pool.allowed:
+            yield Scored(_seen(pool.entries[place]), score, place)
+
+
+def _seen(entry: Entry) -> Any:
+    """A stored entry as ranking sees it."""
+    return _seen_type()(
+        kind="chunk" if entry.kind == "document" else entry.kind,
+        id=entry.id,
+        namespace=entry.ns,
+        thread=entry.parent,
+        seq=entry.seq,
+        role=entry.role or "user",
+        speaker=entry.speaker or "",
+        created_at=to_micros(entry.created_at),
+        confidence=entry.confidence,
+        uses=entry.uses,
+        trust=TRUST.get(entry.trust, 0.8),
+        source=entry.source,
+        metadata={"trust": entry.trust, "superseded": entry.metadata.get(SUPERSEDED)},
+        terms=entry.terms,
+        context_terms=entry.context_terms,
+        signals=entry.signals,
+    )
+
+
+@cache
+def _seen_type() -> Any:
+    from ...recall.entry import Entry as Seen
+
+    return Seen

@@ -1,0 +1,150 @@
+"""The part of a long text that answers a question: whole sentences or lines that follow each other.
+
+Code and tables are cut between lines, never inside one; a row keeps the head of its table, a passage the heading it
+stands under. Pure: the same text, terms and room give the same passage.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from recollect.recall.analyze import tokens
+
+CUT = "…"
+"""Stands where something was left out."""
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
+_ROW = re.compile(r"\s*\|.*\|\s*$")
+_RULE = re.compile(r"\s*\|[\s:|-]+\|\s*$")
+_SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|$)", re.DOTALL)
+_LONGEST = 400
+"""A sentence longer than this is cut at its commas, or at a space."""
+
+
+class _Piece(msgspec.Struct, frozen=True):
+    text: str
+    start: int
+    stop: int
+    heading: int = -1
+    """Which piece is the heading it stands under."""
+    table: int = -1
+    """Which piece is the first row of its table."""
+
+
+def passage(text: str, terms: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> str:
+    """The text where it fits; else its best passage in at most `max_tokens`, or nothing where none fits."""
+    if count(text) <= max_tokens:
+        return text
+    pieces = _pieces(text)
+    if not pieces:
+        return ""
+    worth = _worth(pieces, terms)
+    costs = [count(piece.text) + 1 for piece in pieces]
+    room = max_tokens - 2 * count(CUT) - 1
+    order = sorted(range(len(pieces)), key=lambda place: (-worth[place], place))
+    for place in order[:8]:
+        first, last = _grown(place, worth, costs, room)
+        while last >= first:
+            made = _written(text, pieces, first, last, max_tokens, count)
+            if made:
+                return made
+            first, last = (first + 1, last) if place > first and worth[first] <= worth[last] else (first, last - 1)
+    return _letters(pieces[order[0]].text, room, count)
+
+
+def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
+    """The run around a piece that fits, taking the better neighbour each time, what follows on equal terms."""
+    first = last = place
+    spent = costs[place]
+    while True:
+        after = worth[last + 1] if last + 1 < len(costs) and spent + costs[last + 1] <= room else -1.0
+        before = worth[first - 1] if first > 0 and spent + costs[first - 1] <= room else -1.0
+        if after < 0 and before < 0:
+            return first, last
+        if after >= before:
+            last += 1
+            spent += costs[last]
+        else:
+            first -= 1
+            spent += costs[first]
+
+
+def _written(
+    text: str, pieces: Sequence[_Piece], first: int, last: int, max_tokens: int, count: Callable[[str], int]
+) -> str:
+    """A run with its heading and the head of its table, where they fit; nothing where the run alone does not."""
+    body = text[pieces[first].start : pieces[last].stop].strip("\n")
+    opened = first > 0 and not body.startswith(CUT)
+    closed = last + 1 < len(pieces)
+    bare = f"{CUT + ' ' if opened else ''}{body}{' ' + CUT if closed else ''}"
+    lead = [p for p in (pieces[first].heading, pieces[first].table) if 0 <= p < first]
+    heads: list[str] = []
+    for head in lead:
+        heads.append(pieces[head].text.strip("\n"))
+        rule = head + 1
+        if rule < first and _RULE.match(pieces[rule].text):
+            heads.append(pieces[rule].text.strip("\n"))
+    if heads:
+        full = "\n".join([*heads, CUT, f"{body}{' ' + CUT if closed else ''}"])
+        if count(full) <= max_tokens:
+            return full
+    return bare if count(bare) <= max_tokens else ""
+
+
+def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
+    """The head of a piece that has no border to be cut at."""
+    if room < 1:
+        return ""
+    size = min(len(text), 4 * room)
+    while size > 0 and count(text[:size] + " " + CUT) > room:
+        size = size * 3 // 4
+    return f"{text[:size].rstrip()} {CUT}" if size >= 8 else ""
+
+
+def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
+    """How much of the question each piece has, rare terms counting more; earlier ones win where nothing tells."""
+    wanted = set(terms)
+    has = [wanted.intersection(tokens(piece.text)) for piece in pieces]
+    spread = {term: sum(term in found for found in has) for term in wanted}
+    weight = {term: math.log(1 + len(pieces) / n) for term, n in spread.items() if n}
+    return [sum(weight[term] for term in found) for found in has]
+
+
+def _pieces(text: str) -> list[_Piece]:
+    """Sentences of prose, lines of code and tables, each with where it stands."""
+    out: list[_Piece] = []
+    at, fenced = 0, False
+    heading = table = -1
+    for line in text.splitlines(keepends=True):
+        start, at = at, at + len(line)
+        row = bool(_ROW.match(line))
+        table = (table if table >= 0 else len(out)) if row else -1
+        if _FENCE.match(line):
+            fenced = not fenced
+        if not line.strip():
+            continue
+        if not fenced and _HEADING.match(line):
+            heading = len(out)
+        for begin, end in [(0, len(line))] if fenced or row else _sentences(line):
+            out.append(_Piece(line[begin:end], start + begin, start + end, heading, table))
+    return out
+
+
+def _sentences(line: str) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    for match in _SENTENCE.finditer(line):
+        if not match[0].strip():
+            continue
+        begin, end = match.span()
+        while end - begin > _LONGEST:
+            cut = max(line.rfind(", ", begin, begin + _LONGEST), begin)
+            cut = cut if cut > begin + _LONGEST // 4 else line.rfind(" ", begin, begin + _LONGEST)
+            cut = cut + 1 if cut > begin else begin + _LONGEST
+            spans.append((begin, cut))
+            begin = cut
+        spans.append((begin, end))
+    return spans
