@@ -16,7 +16,6 @@ from recollect.errors import Conflict, RecollectError, StoreUnavailable, Unknown
 from recollect.messages import Message
 from recollect.records import CachedEntity, Record, StateEntry, Thread, WorkingDocument
 from recollect.runtime import BlockingRuntime, Runtime, run_blocking
-from recollect.stores import hotcopies
 from recollect.stores.base import (
     Change,
     Claims,
@@ -30,12 +29,12 @@ from recollect.stores.base import (
     Scrubs,
     Store,
 )
-from recollect.stores.hotplans import WINDOW
 from recollect.stores.memory import MemoryStore
 from recollect.stores.redis import RedisStore
 from recollect.stores.redis.keys import base_of
 from recollect.stores.sqlite import SqliteStore
-from recollect.stores.tiered import TieredStore
+from recollect.stores.tiered import TieredStore, hotcopies
+from recollect.stores.tiered.hotplans import WINDOW
 from recollect.testing.plugin import Run
 from recollect.testing.samples import NOW, SECOND, WHEN, append, entry, fact, later, thread
 

@@ -181,14 +181,14 @@ class PostgresStore:
 
     async def scrub(self, org: str | None = None) -> None:
         """Rewrite the tables without their dead rows, and let go of the log that held them."""
-        from .care import scrub
+        from .health import scrub
 
         await scrub(self._session)
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """The tables of an org and the server's files that still hold any of these bytes."""
         from ..looking import rows_holding
-        from .care import look_into_files
+        from .health import look_into_files
 
         # Long values are compressed in the files: only as rows can they be read.
         rows = [f"rows of {name}" for name in await rows_holding(self, org, needles)]
@@ -196,7 +196,7 @@ class PostgresStore:
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """The server, its settings, the schema, the fence, sizes and problems."""
-        from .care import diagnose
+        from .health import diagnose
 
         return await diagnose(self._session, deep, self.orgs)
 

@@ -20,7 +20,7 @@ from redis.exceptions import (
 from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, UsageError
 from ...runtime import Runtime
-from . import faults
+from . import errors
 from .clients import Link, Lost, NotSent, link, settings_of
 from .scripts import Script
 
@@ -114,9 +114,9 @@ class Client:
         except ResponseError as refusal:
             return refusal
         except NotSent as error:
-            raise faults.not_sent(error, self.name(address)) from error.cause
+            raise errors.not_sent(error, self.name(address)) from error.cause
         except Lost as error:
-            raise faults.lost(error, self.name(address), write=False) from error.cause
+            raise errors.lost(error, self.name(address), write=False) from error.cause
 
     async def command(self, key: bytes, *command: Any, write: bool = False) -> Any:
         """The reply of the server that owns `key`; a read that broke off is asked once more."""
@@ -133,14 +133,14 @@ class Client:
             except MovedError as error:
                 address, asking, hops = self._moved(error, address), False, hops + 1
                 if hops > _HOPS:
-                    raise faults.refused(error, self.name(address)) from error
+                    raise errors.refused(error, self.name(address)) from error
             except (AskError, TryAgainError, ClusterDownError) as error:
                 if isinstance(error, AskError) and command[0] == b"GET" and not asking:
                     address, asking = (error.host, error.port), True
                     continue
                 # A script needs all of its slot: it waits until the slot has moved, and never runs on half of it.
                 if time.monotonic() > deadline:
-                    raise faults.refused(error, self.name(address)) from error
+                    raise errors.refused(error, self.name(address)) from error
                 await self._runtime.sleep(pause(1, first=0.1, longest=0.1))
                 if not isinstance(error, TryAgainError):
                     await self._refresh()
@@ -148,7 +148,7 @@ class Client:
             except NoScriptError as error:
                 raise _NoScript(error) from error
             except ResponseError as error:
-                raise faults.refused(error, self.name(address)) from error
+                raise errors.refused(error, self.name(address)) from error
             except NotSent as error:
                 if self.cluster and not refreshed:
                     # The slot may have a new owner.
@@ -157,10 +157,10 @@ class Client:
                     if self.owner(key) != address:
                         address, asking = self.owner(key), False
                         continue
-                raise faults.not_sent(error, self.name(address)) from error.cause
+                raise errors.not_sent(error, self.name(address)) from error.cause
             except Lost as error:
                 if repeated or error.timeout:
-                    raise faults.lost(error, self.name(address), write=write) from error.cause
+                    raise errors.lost(error, self.name(address), write=write) from error.cause
                 repeated = True
 
     async def _asked(self, address: Address, command: Sequence[Any]) -> Any:
@@ -188,7 +188,7 @@ class Client:
             except (NotSent, Lost) as error:
                 sent = isinstance(error, Lost)
                 shown = NotSent(error.cause) if sent else error
-                first = first or faults.not_sent(shown, self.name(address))  # type: ignore[arg-type]
+                first = first or errors.not_sent(shown, self.name(address))  # type: ignore[arg-type]
                 continue
             slots = _slots_of(reply, address)
             if slots:
@@ -259,4 +259,4 @@ def _slots_of(reply: Any, asked: Address) -> dict[int, Address]:
 def _not_a_cluster(error: ResponseError, where: str) -> StoreError:
     if "cluster support disabled" in str(error):
         return StoreError(f"Redis at {where} is not part of a cluster; write the URL as redis://…", address=where)
-    return faults.refused(error, where)
+    return errors.refused(error, where)

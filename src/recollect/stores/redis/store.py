@@ -18,7 +18,7 @@ from ...runtime import Runtime
 from ..base import Absence, Append, Change, R, Scan
 from ..codec import codec, kinds
 from ..migrations import refuse_newer
-from . import batches, checks, upkeep
+from . import batches, checks, health
 from .keys import AFTER_ALL, ORGS_KEY, SCHEMA_KEY, base_of, bounds, encode_key, stamp
 from .routing import Client
 from .rows import Layout, layout
@@ -218,7 +218,7 @@ class RedisStore:
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """What the servers are, what they promise, and with `deep` whether every row is what was written."""
-        report = await upkeep.diagnose(self._client, self._durability)
+        report = await health.diagnose(self._client, self._durability)
         if deep:
             await self._verify(report)
         return report
@@ -348,7 +348,7 @@ class RedisStore:
         rows: dict[str, int] = {}
         for org in await self.orgs():
             for kind in kinds():
-                good, bad = await upkeep.count_rows(self._client, self._base(org), layout(kind))
+                good, bad = await health.count_rows(self._client, self._base(org), layout(kind))
                 rows[kind.table.name] = rows.get(kind.table.name, 0) + good + bad
                 if bad:
                     report["problems"].append(f"{bad} damaged rows in {kind.table.name}")

@@ -110,20 +110,20 @@ class SqliteStore:
 
     async def scrub(self, org: str | None = None) -> None:
         """Remove deleted bytes from the file and its WAL."""
-        from .care import scrub
+        from .health import scrub
 
         await self._runtime.call(scrub, self._connections)
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """The files that still hold any of these bytes: the database, its log and what is beside them."""
-        from .care import holding
+        from .health import holding
 
         files = self._connections.files()
         return Absence(await self._runtime.call(holding, files, needles), [file.name for file in files])
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """SQLite's version, the file, its schema, settings, size and health."""
-        from .care import diagnose
+        from .health import diagnose
 
         return await self._runtime.call(diagnose, self._connections, self._reader, self.durability, deep)
 

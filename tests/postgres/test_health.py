@@ -73,9 +73,9 @@ def test_damage_is_counted_in_every_table_of_evidence(database: str, store: Post
 def test_a_long_table_is_looked_through_to_its_end(
     database: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect.stores.postgres import care
+    from recollect.stores.postgres import health
 
-    monkeypatch.setattr(care, "_PAGE", 2)
+    monkeypatch.setattr(health, "_PAGE", 2)
     facts = [Put(fact("o", f"k{n}", value)) for n in range(5) for value in (1, 2)]
     run_blocking(store.apply([Put(thread("o")), append("o", *map(str, range(7))), *facts], now=NOW))
     with psycopg.connect(database, autocommit=True) as connection:

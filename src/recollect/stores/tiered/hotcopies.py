@@ -15,10 +15,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from ..errors import Conflict, StoreError, UsageError
-from ..ports import to_datetime
-from ..records import Key, StateEntry
-from .base import Change, DeleteRange, Expect, Load, Put, Scan, Store
+from ...errors import Conflict, StoreError, UsageError
+from ...ports import to_datetime
+from ...records import Key, StateEntry
+from ..base import Change, DeleteRange, Expect, Load, Put, Scan, Store
 
 T = TypeVar("T")
 FIRST_PAUSE = 0.1

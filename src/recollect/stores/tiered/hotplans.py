@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from ..messages import Message
-from ..ports import to_micros
-from ..records import CachedEntity, Key, Record, StateEntry, Thread, WorkingDocument
-from .base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
-from .codec import cells_of, codec, decoded, row_of
+from ...messages import Message
+from ...ports import to_micros
+from ...records import CachedEntity, Key, Record, StateEntry, Thread, WorkingDocument
+from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
+from ..codec import cells_of, codec, decoded, row_of
 from .hotcopies import Copy, HotSide
 
 ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import RecollectError, StoreError, UnknownOutcome, Unsupported
-from ..ids import new_id
-from ..messages import Message
-from ..ports import to_datetime
-from ..records import Job, Key, Mark, StateEntry
-from .base import (
+from ...errors import RecollectError, StoreError, UnknownOutcome, Unsupported
+from ...ids import new_id
+from ...messages import Message
+from ...ports import to_datetime
+from ...records import Job, Key, Mark, StateEntry
+from ..base import (
     Absence,
     Appended,
     Change,

@@ -1,0 +1,5 @@
+"""A hot store in front of a durable one."""
+
+from .store import TieredStore
+
+__all__ = ["TieredStore"]
