@@ -108,7 +108,11 @@ def _half_year(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | N
 
 
 def _weekday(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    if match.string[: match.start()].lower().endswith(("easter ", "good ", "black ", "ash ", "cyber ", "palm ")):
+    if (
+        match.string[max(0, match.start() - 8) : match.start()]
+        .lower()
+        .endswith(("easter ", "good ", "black ", "ash ", "cyber ", "palm "))
+    ):
         return None
     word = (match[1] or "").lower().strip()
     ahead = (WEEKDAYS[match[2].lower()] - now.weekday()) % 7
