@@ -124,11 +124,11 @@ async def test_a_users_recall_looks_through_what_is_shared_and_its_own_and_past_
     memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = ["agent:planner", "global", "workflow:nightly"]
-    for ns in [*shared, "user:ada", "user:bob", "user:zoe", "user:ada2"]:
+    for ns in [*shared, "workflow:secret", "user:ada", "user:bob", "user:zoe", "user:ada2"]:
         await memory.facts.set(ns, "harbour", f"the harbour of {ns}")
     await memory.recall("warm")  # indexes all of it
     await memory.facts.set("user:bob", "late", "the harbour at night")  # waits to be indexed
-    ada = memory.scope(user="ada")
+    ada = memory.scope(user="ada", read=["agent:*", "workflow:nightly"])
     store = ada._core.store
     read: list[str] = []
     scan = store.scan

@@ -155,7 +155,7 @@ async def test_an_export_is_private_and_complete_or_not_there(
 
 
 async def test_a_users_handle_cannot_take_the_whole_org(ada: Core, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="one user"):
+    with pytest.raises(UsageError, match="whole org"):
         await Portable(ada).export(tmp_path / "a.jsonl")
 
 
