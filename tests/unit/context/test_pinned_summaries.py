@@ -1,0 +1,42 @@
+"""What is pinned goes before a summary, and what was never read is counted without the system prompt."""
+
+from __future__ import annotations
+
+from recollect.context import SlidingWindow, Summarize, compress
+
+
+def test_a_summary_gives_way_to_what_is_pinned() -> None:
+    pinned = [{"role": "user", "content": f"PINNED-{i} " + "word " * 20, "pinned": True} for i in range(7)]
+    loose = [{"role": "assistant", "content": f"answer {i} " + "talk " * 30} for i in range(7)]
+    thread = [message for pair in zip(pinned, loose, strict=True) for message in pair] + [
+        {"role": "user", "content": "And now?"}
+    ]
+    smallest = next(
+        budget
+        for budget in range(150, 900)
+        if not _fails(lambda b=budget: compress(thread, budget=b, policy=SlidingWindow()))
+    )
+    made = compress(thread, budget=smallest, policy=Summarize())
+    assert all(f"PINNED-{i} " in made.text() for i in range(7))
+    assert made.tokens <= smallest
+
+
+def test_the_system_prompt_is_not_among_what_was_never_read() -> None:
+    thread = [{"role": "system", "content": "Be brief."}]
+    thread += [{"role": "user", "content": f"turn {i} " + "word " * 20} for i in range(60)]
+    made = compress(thread, budget=200)
+    assert made.account.unread is not None
+    first, _, _ = made.account.unread
+    assert first == 1
+    kept, dropped = len(made.account.kept) + 1, len(made.account.dropped) + made.account.unread[2]
+    assert kept + dropped == 60
+
+
+def _fails(call: object) -> bool:
+    from recollect.errors import BudgetError
+
+    try:
+        call()  # type: ignore[operator]
+    except BudgetError:
+        return True
+    return False
