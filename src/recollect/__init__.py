@@ -21,7 +21,7 @@ _HOMES = {
         "Fact", "Thread", "Summary", "Learning", "Document", "Chunk", "StateEntry", "AuditEvent", "Task",
         "Job",
     ),
-    "engine.threads": ("MessageReceipt",),
+    "engine.receipts": ("MessageReceipt",),
     "engine.assembling": ("Recall",),
     "engine.inject": ("Remember",),
     "engine.records": ("OpaqueRecord", "RecordPut"),
@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from .engine.processors import TtlGarbageCollector as TtlGarbageCollector
     from .engine.processors import VectorIndexer as VectorIndexer
     from .engine.profile import UserProfile as UserProfile
+    from .engine.receipts import MessageReceipt as MessageReceipt
     from .engine.records import OpaqueRecord as OpaqueRecord
     from .engine.records import RecordPut as RecordPut
     from .engine.session import AsyncSession as AsyncSession
@@ -129,7 +130,6 @@ if TYPE_CHECKING:
     from .engine.session import Turn as Turn
     from .engine.tasks.run import AsyncTaskRun as AsyncTaskRun
     from .engine.tasks.tasks import Checkpoint as Checkpoint
-    from .engine.threads import MessageReceipt as MessageReceipt
     from .engine.working import Action as Action
     from .engine.working import Page as Page
     from .engine.working import PlanStep as PlanStep

@@ -29,11 +29,12 @@ from .engine.processors import ProcessorSpec, Report, run_all
 from .engine.processors import Progress as ProcessProgress
 from .engine.profile import Profile
 from .engine.recall.recalling import Recalling, Spaces
+from .engine.receipts import MessageReceipt
 from .engine.records import Records
 from .engine.session import AsyncSession, Ended, Turn
 from .engine.state import State
 from .engine.tasks.tasks import Tasks
-from .engine.threads import MessageReceipt, Threads
+from .engine.threads import Threads
 from .engine.working import Working, WorkingMemory
 from .filters import Where
 from .opening import Durability, Extract, Opening, Url

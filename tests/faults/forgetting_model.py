@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from recollect.engine.carried import ATTACHED
 from recollect.engine.core import Core, Shared
 from recollect.engine.derive import Deriver
 from recollect.engine.documents import Documents
@@ -28,7 +29,7 @@ from recollect.engine.inject import Injection, Made, Remember
 from recollect.engine.learnings import Learnings
 from recollect.engine.recall.indexing import Indexer
 from recollect.engine.state import State
-from recollect.engine.threads import ATTACHED, Threads
+from recollect.engine.threads import Threads
 from recollect.engine.working import WorkingMemory
 from recollect.errors import RecollectError
 from recollect.extract.extracted import Extracted

@@ -43,9 +43,11 @@ class Facts:
             self._engine.set(ns, key, value, ttl=ttl, confidence=confidence, source=source, expect=expect)
         )
 
-    def set_many(self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> list[Fact]:
-        """Write several values together, all or none."""
-        return run_blocking(self._engine.set_many(ns, items))
+    def set_many(
+        self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]], *, ttl: Ttl | None = None
+    ) -> list[Fact]:
+        """Write several values together, all or none; `ttl` is for each of them."""
+        return run_blocking(self._engine.set_many(ns, items, ttl=ttl))
 
     def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
         """The value now, or the one that held at a moment; None where there is none."""
@@ -55,9 +57,20 @@ class Facts:
         """The values under several keys in one read, in their order; None where there is none."""
         return run_blocking(self._engine.get_many(ns, keys))
 
-    def delete(self, ns: Ns, key: str) -> bool:
-        """Take a fact back; its history stays. Whether there was one."""
-        return run_blocking(self._engine.delete(ns, key))
+    def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
+        """Let a fact live for `ttl` from now (None: for good), without a new version; None where there is none."""
+        return run_blocking(self._engine.touch(ns, key, ttl))
+
+    def delete(self, ns: Ns, key: str, *, expect: int | None = None, history: bool = True) -> bool:
+        """Take a fact back; whether there was one. With `expect`, only that version.
+
+        Its history stays, so that `history` and `as_of` still know it; with `history=False` all versions go.
+        """
+        return run_blocking(self._engine.delete(ns, key, expect=expect, history=history))
+
+    def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
+        """Take back all facts whose key starts with `prefix`; how many there were. See `delete`."""
+        return run_blocking(self._engine.delete_range(ns, prefix, history=history))
 
     def reject(self, ns: Ns, key: str, *, reason: str | None = None) -> Fact:
         """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation."""

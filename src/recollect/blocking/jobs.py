@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ..engine.outbox import LEASE, Backlog
 from ..engine.outbox import Jobs as EngineJobs
-from ..engine.threads import MessageReceipt
+from ..engine.receipts import MessageReceipt
 from ..records import Job
 from ..runtime import run_blocking
 

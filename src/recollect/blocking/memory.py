@@ -21,8 +21,8 @@ from ..engine.portable import Progress, Transfer
 from ..engine.processors import ProcessorSpec, Report
 from ..engine.processors import Progress as ProcessProgress
 from ..engine.recall.recalling import Spaces
+from ..engine.receipts import MessageReceipt
 from ..engine.session import Ended, Turn
-from ..engine.threads import MessageReceipt
 from ..engine.working import Working
 from ..filters import Where
 from ..memory import AsyncBatch, AsyncMemory

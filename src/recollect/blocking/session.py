@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 from ..engine.assembling import Recall
 from ..engine.recall.recalling import Spaces
+from ..engine.receipts import MessageReceipt
 from ..engine.session import AsyncSession, Ended, SessionState
-from ..engine.threads import MessageReceipt
 from ..messages import Given
 from ..runtime import run_blocking
 from ..values import Json

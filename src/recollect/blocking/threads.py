@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
-from ..engine.threads import MessageReceipt, Place
+import msgspec
+
+from ..engine.receipts import MessageReceipt
+from ..engine.threads import Place
 from ..engine.threads import Threads as EngineThreads
+from ..filters import Where
 from ..messages import Given, Message
 from ..ports import Ttl
 from ..records import Summary, Thread
@@ -32,9 +37,10 @@ class Threads:
         id: str | None = None,
         metadata: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
+        new: bool = False,
     ) -> Thread:
-        """A new thread; one that exists under this id and namespace is given back as it is."""
-        return run_blocking(self._engine.create(ns, title, id=id, metadata=metadata, ttl=ttl))
+        """A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`."""
+        return run_blocking(self._engine.create(ns, title, id=id, metadata=metadata, ttl=ttl, new=new))
 
     def get(self, id: str) -> Thread | None:
         """The thread, without its messages; None where there is none."""
@@ -44,9 +50,15 @@ class Threads:
         """Several threads in one read, in the order of their ids given; None where there is none."""
         return run_blocking(self._engine.get_many(ids))
 
-    def append(self, id: str, *messages: Given, key: str | None = None) -> builtins.list[MessageReceipt]:
-        """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so."""
-        return run_blocking(self._engine.append(id, *messages, key=key))
+    def append(
+        self, id: str, *messages: Given, key: str | None = None, create: Ns | None = None, expect: int | None = None
+    ) -> builtins.list[MessageReceipt]:
+        """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so.
+
+        With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
+        thread's `length`: the number of the last message that was appended, 0 for a new one.
+        """
+        return run_blocking(self._engine.append(id, *messages, key=key, create=create, expect=expect))
 
     def messages(
         self,
@@ -68,6 +80,54 @@ class Threads:
         """One message by its id."""
         return run_blocking(self._engine.message(id))
 
+    def update(
+        self,
+        id: str,
+        *,
+        title: str | msgspec.UnsetType | None = msgspec.UNSET,
+        metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
+        expect: int | None = None,
+    ) -> Thread:
+        """Give a thread another title or other metadata than it has; with `expect`, only over that version."""
+        return run_blocking(self._engine.update(id, title=title, metadata=metadata, expect=expect))
+
+    def pop(self, id: str) -> Message | None:
+        """Take the newest message out of the log and give it back, or None; what was derived from it stays."""
+        return run_blocking(self._engine.pop(id))
+
+    def replace(
+        self, id: str, messages: Sequence[Given], *, expect: int | None = None
+    ) -> builtins.list[MessageReceipt]:
+        """Put other messages in the place of all there are, in one step; the new ones have new numbers.
+
+        With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
+        Summaries go; what else was derived stays.
+        """
+        return run_blocking(self._engine.replace(id, messages, expect=expect))
+
+    def redact(self, message: str | Message) -> Message:
+        """Take all that was said out of one message, by its id, and leave its place and its tool call ids.
+
+        What was derived from it goes as well, as with `forget`.
+        """
+        return run_blocking(self._engine.redact(message))
+
+    def fork(
+        self,
+        id: str,
+        at: Place | None = None,
+        *,
+        new_id: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
+        ttl: Ttl | None = None,
+    ) -> Thread:
+        """A new thread in the same namespace with the messages up to and with `at`, under the same numbers.
+
+        Its metadata is that of the old one unless given, and says where it comes from under `forked_from`.
+        """
+        return run_blocking(self._engine.fork(id, at, new_id=new_id, title=title, metadata=metadata, ttl=ttl))
+
     def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         """Take messages out of the log for good, by id or all before a place; how many went.
 
@@ -84,7 +144,18 @@ class Threads:
         return run_blocking(self._engine.summaries(id))
 
     def list(
-        self, ns: Ns, *, limit: int | None = None, after: str | None = None, reverse: bool = False
+        self,
+        ns: Ns,
+        *,
+        where: Where | None = None,
+        by: Literal["id", "updated_at", "created_at"] = "id",
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
     ) -> list[Thread]:
-        """Threads of a namespace in the order of their ids, which for ids given by us is the order of making."""
-        return run_blocking(self._engine.list(ns, limit=limit, after=after, reverse=reverse))
+        """Threads of a namespace in the order of their ids, which for ids given by us is the order of making.
+
+        `where` filters by title, metadata and the other fields; `after` is the last thread of the page before. `by` a
+        time all threads of the namespace are read and sorted: an index of it would be written with every append.
+        """
+        return run_blocking(self._engine.list(ns, where=where, by=by, limit=limit, after=after, reverse=reverse))

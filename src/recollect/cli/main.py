@@ -21,6 +21,7 @@ _COMMANDS = {
     "learnings": ("people", "What was learned of a user: list, add, delete."),
     "profile": ("people", "Everything known of one user: profile show USER."),
     "state": ("state", "Small key-values and counters: get, set, delete, increment."),
+    "records": ("records", "What integrations keep, under ordered keys: list, get, put, delete."),
     "tasks": ("tasks", "Resumable tasks: list, show, delete."),
     "documents": ("documents", "Long-form knowledge: add, list, delete."),
     "recall": ("finding", "Find what matters for a query, with reasons."),

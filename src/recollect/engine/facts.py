@@ -13,9 +13,9 @@ import msgspec
 from ..errors import Conflict, InvalidValue, NotFound, UsageError
 from ..filters import Where, parse_filter
 from ..ports import Ttl, When, as_datetime, to_datetime, to_micros
-from ..records import Entry, Fact, FactVersion, Job, Link, Tombstone
+from ..records import Entry, Fact, FactVersion, Job, Key, Link, Tombstone
 from ..scope import Ns
-from ..stores.base import Change, Delete, Expect, Load, Put, Scan
+from ..stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ..values import Json, check_name, check_text, encode_json, fingerprint_json
 from .audit import audit
 from .core import RETRIES, Core
@@ -74,13 +74,15 @@ class Facts:
         results = await self._core.apply(*expects, *self._changes(fact), *guards)
         return _as_stored(fact, results[len(expects)])
 
-    async def set_many(self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> list[Fact]:
-        """Write several values together, all or none."""
+    async def set_many(
+        self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]], *, ttl: Ttl | None = None
+    ) -> list[Fact]:
+        """Write several values together, all or none; `ttl` is for each of them."""
         core = self._core
         space = core.scope.writable(ns)
         given: Any = items.items() if isinstance(items, Mapping) else items
         pairs: list[tuple[str, Any]] = [*given]
-        facts = [self._new(space, key, value, None, 1.0, None) for key, value in pairs]
+        facts = [self._new(space, key, value, ttl, 1.0, None) for key, value in pairs]
         if core.scope.actor != "user":
             facts = [fact for fact in facts if await self._refused(fact) is None]
         groups = [self._changes(fact) for fact in facts]
@@ -120,9 +122,63 @@ class Facts:
             **page(limit, after, reverse),
         )
 
-    async def delete(self, ns: Ns, key: str) -> bool:
-        """Take a fact back; its history stays. Whether there was one."""
-        return await self._end(ns, key, "deleted", None) is not None
+    async def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
+        """Let a fact live for `ttl` from now (None: for good), without a new version; None where there is none."""
+        core, space = self._core, self._core.scope.writable(ns)
+        check_name(key, "fact key")
+
+        async def attempt() -> Fact | None:
+            old = await core.get(Fact, space, key)
+            if old is None:
+                return None
+            now = core.now()
+            kept = msgspec.structs.replace(old, expires_at=core.expiry(ttl, now))
+            # Loading writes the row as it is: no version, no history. Its index entry takes the new end from the job.
+            job = index_job(old.org, space, f"fact:{key}", to_datetime(now))
+            await core.apply(Expect(Fact, old.row_key, old.version), Load(kept), Put(job))
+            return kept
+
+        done: Fact | None = await core.retry(attempt)
+        return done
+
+    async def delete(self, ns: Ns, key: str, *, expect: int | None = None, history: bool = True) -> bool:
+        """Take a fact back; whether there was one. With `expect`, only that version.
+
+        Its history stays, so that `history` and `as_of` still know it; with `history=False` all versions go.
+        """
+        if expect is not None:
+            version_of(expect)
+        if history:
+            return await self._end(ns, key, "deleted", None, expect) is not None
+        core, space = self._core, self._core.scope.writable(ns)
+        row = (core.org, space, check_name(key, "fact key"))
+        changes: builtins.list[Change] = [] if expect is None else [Expect(Fact, row, expect)]
+        done = await core.apply(*changes, *_without_trace(row), audit(core, "delete", "fact", f"{space}/{key}"))
+        return bool(done[len(changes)])
+
+    async def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
+        """Take back all facts whose key starts with `prefix`; how many there were. See `delete`."""
+        core, space = self._core, self._core.scope.writable(ns)
+        total, after = 0, None
+        while facts := await self.list(ns, prefix=prefix, limit=PAGE, after=after):
+            after = facts[-1].key
+            if history:
+                total += sum([await self.delete(ns, fact.key) for fact in facts])
+                continue
+            gone = [change for fact in facts for change in _without_trace(fact.row_key)]
+            await core.apply(*gone, audit(core, "delete", "facts", space, detail={"facts": len(facts)}))
+            total += len(facts)
+        if not history:
+            await self._forget_versions(space, prefix)
+        return total
+
+    async def _forget_versions(self, ns: str, prefix: str) -> None:
+        """Remove what is left of facts that were deleted earlier."""
+        while past := await self._core.scan(FactVersion, ns, starts=prefix or None, limit=PAGE):
+            keys = dict.fromkeys((self._core.org, ns, version.key) for version in past)
+            await self._core.apply(*(DeleteRange(FactVersion, key) for key in keys))
+            if self._core.batch is not None:
+                return
 
     async def reject(self, ns: Ns, key: str, *, reason: str | None = None) -> Fact:
         """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation."""
@@ -226,7 +282,7 @@ class Facts:
         past = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=1)
         return past[0] if past else msgspec.structs.replace(fact, status="rejected")
 
-    async def _end(self, ns: Ns, key: str, status: str, reason: str | None) -> Fact | None:
+    async def _end(self, ns: Ns, key: str, status: str, reason: str | None, expect: int | None = None) -> Fact | None:
         core = self._core
         space = core.scope.writable(ns)
         check_name(key, "fact key")
@@ -234,6 +290,10 @@ class Facts:
 
         async def attempt() -> Fact | None:
             old = await core.get(Fact, space, key)
+            version = 0 if old is None else old.version
+            if expect is not None and version != expect:
+                text = f"fact {key!r} has version {version}, expected {expect}; read it again"
+                raise Conflict(text, expected=expect, actual=version, final=True)
             if old is None:
                 return None
             ended, changes = self._ending(old, status, reason)
@@ -299,6 +359,17 @@ class Facts:
     def _fingerprint(fact: Fact, source: str | None) -> str:
         parts = [fact.ns, fact.key, fact.value, source]
         return hashlib.blake2b(fingerprint_json(parts), digest_size=16).hexdigest()
+
+
+def _without_trace(row: Key) -> builtins.list[Change]:
+    """Removes a fact, every version of it and what makes it findable."""
+    org, ns, key = map(str, row)
+    return [
+        Delete(Fact, row),
+        DeleteRange(FactVersion, row),
+        Delete(Entry, (org, ns, "fact", "", f"{ns}/{key}")),
+        Delete(Job, (org, "index", ns, f"fact:{key}")),
+    ]
 
 
 def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:

@@ -19,11 +19,12 @@ from ..runtime import run_blocking
 from ..scope import Ns
 from ..values import Json
 from .assembling import Assembling, Recall, _spec
+from .carried import DERIVED
 from .core import Core
 from .facts import Facts
 from .recall.recalling import Recalling, Spaces
 from .state import State
-from .threads import DERIVED, Threads
+from .threads import Threads
 
 if TYPE_CHECKING:
     from ..context.context import Context

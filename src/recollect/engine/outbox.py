@@ -26,7 +26,7 @@ from ..stores.base import Change, Expect, Put
 from .core import Core, Shared
 from .derive import REREAD, Deriver, permanent
 from .recall.indexing import Indexer
-from .threads import MessageReceipt, receipt_states
+from .receipts import MessageReceipt, receipt_states
 
 QUEUES = ("index", "derive", REREAD)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}

@@ -192,8 +192,8 @@ class Records:
         form, data = _encoded(put.data)
         long = len(data) > PIECE_BYTES
         metadata = dict(put.meta or {})
-        if metadata:
-            encode_json(metadata, "meta")
+        if metadata and (long or core.batch is not None):
+            encode_json(metadata, "meta")  # before anything is uploaded or collected; else the store's codec checks it
         row = StoredRecord(
             org=core.org, ns=ns, key=_whole_key(put.key), data=None if long else data, form=form, size=len(data),
             metadata=metadata, created_at=at, updated_at=at, expires_at=core.expiry(put.ttl, now),
@@ -243,14 +243,16 @@ class Records:
                 changes += _without_older(row)
         done = await self._core.apply(*changes)
         return [
-            await self._put_answer(row, done[place], put.data)
+            await self._put_answer(row, done[place], _as_kept(put.key), put.data)
             for put, row, place in zip(puts, rows, places, strict=True)
         ]
 
-    async def _put_answer(self, row: StoredRecord, stored: Any, data: Any) -> OpaqueRecord:
+    async def _put_answer(self, row: StoredRecord, stored: Any, key: RecordKey, data: Any) -> OpaqueRecord:
         if stored is not None:
-            made = _replace(row, version=stored.version, created_at=stored.created_at or row.created_at)
-            return _record(made, data)
+            return OpaqueRecord(
+                ns=row.ns, key=key, data=data, meta=row.metadata, size=row.size, version=stored.version,
+                created_at=stored.created_at or row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,
+            )  # fmt: skip
         if row.upload is not None:
             await self._core.apply(DeleteRange(RecordPiece, (*row.row_key, row.upload)))
         found = await self._core.get(StoredRecord, row.ns, row.key)
@@ -369,6 +371,11 @@ def _record(row: StoredRecord, data: Any) -> OpaqueRecord:
         ns=row.ns, key=decode_record_key(row.key), data=data, meta=row.metadata, size=row.size, version=row.version,
         created_at=row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,
     )  # fmt: skip
+
+
+def _as_kept(key: Sequence[str | int | float]) -> RecordKey:
+    """A key as it comes back: whole numbers are integers."""
+    return tuple([int(part) if type(part) is float and part.is_integer() else part for part in key])
 
 
 def _whole_key(key: Sequence[str | int | float]) -> str:

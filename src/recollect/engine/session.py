@@ -24,8 +24,9 @@ from .folding import Folding
 from .outbox import Outbox
 from .recall.recalling import Spaces
 from .recall.retrievals import CachedAssembling
+from .receipts import MessageReceipt
 from .state import State
-from .threads import MessageReceipt, Threads
+from .threads import Threads
 
 if TYPE_CHECKING:
     from ..context.context import Context

@@ -10,18 +10,29 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import Conflict, NotFound, UsageError
-from ..filters import Test
+from ..filters import Test, Where, parse_filter
 from ..ids import new_id
-from ..messages import ROLES, Given, Message, as_message, message_id
+from ..messages import Given, Message, as_message, message_id
 from ..ports import Ttl, to_datetime
-from ..records import Entry, Job, Link, Mark, Receipt, Summary, Thread
+from ..records import Entry, Job, Mark, Receipt, Summary, Thread
 from ..scope import Ns
 from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Put
 from ..values import Json, check_metadata, check_name, check_text
 from .audit import audit
+from .carried import bare, carried
 from .core import Core
 from .facts import checked_limit, index_job, page
 from .forgetting.guard import epochs, guard, owned, raised
+from .receipts import MessageReceipt, receipt_states
+from .thread_edits import (
+    ThreadEdits,
+    another_length,
+    another_version,
+    checked_roles,
+    done_before,
+    sorted_threads,
+    taken,
+)
 
 Place = int | str | Message
 """A place in a thread: a message, its id, or its sequence number."""
@@ -31,28 +42,7 @@ QUEUES = ("index", "derive", "reread", "fold", "archive")
 BATCH = 1000
 JOB_AGE = timedelta(seconds=1)
 """How old the outbox row that an append ensures may be."""
-ATTACHED = "recollect.context"
-"""Where a message carries what was recalled for it; see `recollect.context.Context.attach`."""
-DERIVED = "recollect.sources"
-"""Where a message that a task wrote names what it was made of."""
-FORGOTTEN = "[what this was made of has been forgotten]"
 _replace = msgspec.structs.replace
-
-
-class MessageReceipt(msgspec.Struct, frozen=True):
-    """What became of an appended message: stored, findable, and what is derived from it."""
-
-    message: Message
-    durable: bool
-    indexed: bool
-    derived: Literal["none", "pending", "done", "failed", "unread"]
-    """`unread`: it is in a language that no patterns are known for, so nothing was taken from it."""
-    replayed: bool = False
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.__struct_fields__:
-            raise KeyError(name)
-        return getattr(self, name)
 
 
 class Threads:
@@ -69,13 +59,25 @@ class Threads:
         id: str | None = None,
         metadata: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
+        new: bool = False,
     ) -> Thread:
-        """A new thread; one that exists under this id and namespace is given back as it is."""
+        """A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`."""
+        core = self._core
+        thread = self._new(ns, title, id, metadata, ttl)
+        if id is not None and core.batch is None:
+            return await self._made(thread, new)
+        if id is not None:
+            core.watch_thread(id, thread.ns)
+        expected = [Expect(Thread, thread.row_key, 0)] if new else []
+        stored = (await core.apply(*expected, Put(thread, absent=True), *self._outliving(thread)))[len(expected)]
+        return msgspec.structs.replace(thread, version=stored.version)
+
+    def _new(self, ns: Ns, title: str | None, id: str | None, metadata: Any, ttl: Any) -> Thread:
         core, now = self._core, self._core.now()
         at = to_datetime(now)
         if title is not None:
             check_text(title, "title", limit=10_000)
-        thread = Thread(
+        return Thread(
             org=core.org,
             id=new_id() if id is None else check_name(id, "thread id"),
             ns=core.scope.writable(ns),
@@ -85,12 +87,6 @@ class Threads:
             updated_at=at,
             expires_at=core.expiry(ttl, now),
         )
-        if id is not None and core.batch is None:
-            return await self._made(thread)
-        if id is not None:
-            core.watch_thread(id, thread.ns)
-        stored = (await core.apply(Put(thread, absent=True), *self._outliving(thread)))[0]
-        return msgspec.structs.replace(thread, version=stored.version)
 
     async def get(self, id: str) -> Thread | None:
         """The thread, without its messages; None where there is none."""
@@ -104,17 +100,63 @@ class Threads:
         return [thread if thread is not None and may_read(thread.ns) else None for thread in found]
 
     async def list(
-        self, ns: Ns, *, limit: int | None = None, after: str | None = None, reverse: bool = False
+        self,
+        ns: Ns,
+        *,
+        where: Where | None = None,
+        by: Literal["id", "updated_at", "created_at"] = "id",
+        limit: int | None = None,
+        after: str | None = None,
+        reverse: bool = False,
     ) -> list[Thread]:
-        """Threads of a namespace in the order of their ids, which for ids given by us is the order of making."""
-        return await self._core.scan(
-            Thread, self._core.scope.readable(ns), index="by_ns", **page(limit, after, reverse)
-        )
+        """Threads of a namespace in the order of their ids, which for ids given by us is the order of making.
 
-    async def append(self, id: str, *messages: Given, key: str | None = None) -> builtins.list[MessageReceipt]:
-        """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so."""
+        `where` filters by title, metadata and the other fields; `after` is the last thread of the page before. `by` a
+        time all threads of the namespace are read and sorted: an index of it would be written with every append.
+        """
+        space, limit, wanted = self._core.scope.readable(ns), checked_limit(limit), parse_filter(where)
+        if by != "id":
+            found = await self._core.scan(Thread, space, index="by_ns", where=wanted)
+            return sorted_threads(found, by, after=after, reverse=reverse, limit=limit)
+        return await self._core.scan(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
+
+    async def append(
+        self,
+        id: str,
+        *messages: Given,
+        key: str | None = None,
+        create: Ns | None = None,
+        expect: int | None = None,
+    ) -> builtins.list[MessageReceipt]:
+        """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so.
+
+        With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
+        thread's `length`: the number of the last message that was appended, 0 for a new one.
+        """
+        if create is not None:
+            await self._ensure(id, create)
         if not messages:
             return []
+        try:
+            return await self._append(id, messages, key, expect)
+        except NotFound:
+            if create is None:
+                raise
+            # Another process deleted a thread that this one knew.
+            await self.create(create, id=id)
+            return await self._append(id, messages, key, expect)
+
+    async def _ensure(self, id: str, ns: Ns) -> None:
+        core = self._core
+        known = core.shared.threads.get((core.org, id))
+        if known is None or core.scope.user is not None:
+            await self.create(ns, id=id)
+        elif known != core.scope.writable(ns):
+            raise Conflict(f"thread {id!r} exists in another namespace; choose another id")
+
+    async def _append(
+        self, id: str, messages: tuple[Given, ...], key: str | None, expect: int | None
+    ) -> builtins.list[MessageReceipt]:
         core = self._core
         shared = core.shared
         # A thread this process knows needs no look; see `_namespace` for the others.
@@ -128,21 +170,16 @@ class Threads:
         pinned = carrying = False
         for message in stamped:
             pinned = pinned or message.pinned
-            carrying = carrying or (bool(message.metadata) and bool(_carried(message, at)))
+            carrying = carrying or (bool(message.metadata) and bool(carried(message, at)))
         if carrying:
-            stamped, done = await core.retry(lambda: self._append_derived(id, ns, stamped, at, key, pinned))
+            stamped, done = await core.retry(lambda: self._append_derived(id, ns, stamped, at, key, pinned, expect))
         else:
             changes: builtins.list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
-            done = await self._appended(id, stamped, changes, pinned)
+            done = await self._appended(id, stamped, changes, pinned, expect)
         if done.replayed:
             return await self._replay(id, done)
         shared.wrote()
-        derived: Literal["none", "pending"] = "pending" if shared.derives else "none"
-        durable, expires_at = core.batch is None, done.expires_at
-        return [
-            MessageReceipt(_replace(message, seq=seq, expires_at=expires_at), durable, False, derived)
-            for seq, message in enumerate(stamped, done.first)
-        ]
+        return self._receipts(stamped, done)
 
     async def messages(
         self,
@@ -163,7 +200,7 @@ class Threads:
             before=None if before is None else (self._place(id, before),),
             reverse=backwards,
             limit=checked_limit(limit),
-            where=None if roles is None else Test(("role",), "$in", _roles(roles)),
+            where=None if roles is None else Test(("role",), "$in", checked_roles(roles)),
         )
         if not found:
             await self._existing_or_fail(id)
@@ -183,6 +220,95 @@ class Threads:
         thread, seq = message_id(id)
         await self._check_visible(thread)
         return await self._core.get(Message, thread, seq)
+
+    async def update(
+        self,
+        id: str,
+        *,
+        title: str | msgspec.UnsetType | None = msgspec.UNSET,
+        metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
+        expect: int | None = None,
+    ) -> Thread:
+        """Give a thread another title or other metadata than it has; with `expect`, only over that version."""
+        if isinstance(title, str):
+            check_text(title, "title", limit=10_000)
+        given = None if metadata is msgspec.UNSET else check_metadata(metadata)
+
+        async def attempt() -> Thread:
+            thread = await self._to_change(id)
+            if expect is not None and thread.version != expect:
+                raise another_version(id, expect, thread.version)
+            changed = _replace(thread, updated_at=self._core.at())
+            if title is not msgspec.UNSET:
+                changed = _replace(changed, title=title)
+            if given is not None:
+                changed = _replace(changed, metadata=given)
+            results = await self._core.apply(
+                Expect(Thread, thread.row_key, thread.version), Put(changed), audit(self._core, "update", "thread", id)
+            )
+            return _replace(changed, version=results[1].version)
+
+        done: Thread = await self._core.retry(attempt)
+        return done
+
+    async def pop(self, id: str) -> Message | None:
+        """Take the newest message out of the log and give it back, or None; what was derived from it stays."""
+
+        async def attempt() -> Message | None:
+            return await ThreadEdits(self._core).pop(await self._to_change(id))
+
+        popped: Message | None = await self._core.retry(attempt)
+        return popped
+
+    async def replace(
+        self, id: str, messages: Sequence[Given], *, expect: int | None = None
+    ) -> builtins.list[MessageReceipt]:
+        """Put other messages in the place of all there are, in one step; the new ones have new numbers.
+
+        With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
+        Summaries go; what else was derived stays.
+        """
+        at = self._core.at()
+        stamped = tuple(self._stamped(id, given, at) for given in messages)
+
+        async def attempt() -> Appended:
+            thread = await self._to_change(id)
+            if expect is not None and thread.version != expect:
+                raise another_version(id, expect, thread.version)
+            return await ThreadEdits(self._core).replace(thread, stamped, self._jobs(id, thread.ns, at))
+
+        done: Appended = await self._core.retry(attempt)
+        self._core.shared.wrote()
+        return self._receipts(stamped, done)
+
+    async def redact(self, message: str | Message) -> Message:
+        """Take all that was said out of one message, by its id, and leave its place and its tool call ids.
+
+        What was derived from it goes as well, as with `forget`.
+        """
+        id, seq = message_id(message.id if isinstance(message, Message) else message)
+        return await ThreadEdits(self._core).redact(await self._to_change(id), seq)
+
+    async def fork(
+        self,
+        id: str,
+        at: Place | None = None,
+        *,
+        new_id: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, Json] | None = None,
+        ttl: Ttl | None = None,
+    ) -> Thread:
+        """A new thread in the same namespace with the messages up to and with `at`, under the same numbers.
+
+        Its metadata is that of the old one unless given, and says where it comes from under `forked_from`.
+        """
+        source = await self._existing_or_fail(id)
+        last = source.length if at is None else self._place(id, at)
+        kept = source.metadata if metadata is None else metadata
+        about = {**kept, "forked_from": f"{id}#{min(last, source.length)}"}
+        made = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
+        return await ThreadEdits(self._core).fork(source, last, made)
 
     async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
         """Take messages out of the log for good, by id or all before a place; how many went.
@@ -262,6 +388,14 @@ class Threads:
 
     # -- parts
 
+    def _receipts(self, stamped: Sequence[Message], done: Appended) -> builtins.list[MessageReceipt]:
+        derived: Literal["none", "pending"] = "pending" if self._core.shared.derives else "none"
+        durable, expires_at = self._core.batch is None, done.expires_at
+        return [
+            MessageReceipt(_replace(message, seq=seq, expires_at=expires_at), durable, False, derived)
+            for seq, message in enumerate(stamped, done.first)
+        ]
+
     def _stamped(self, thread: str, given: Given, at: Any) -> Message:
         message = as_message(given)
         core = self._core
@@ -285,42 +419,65 @@ class Threads:
         return found
 
     async def _appended(
-        self, id: str, messages: tuple[Message, ...], changes: builtins.list[Change], pinned: bool
+        self,
+        id: str,
+        messages: tuple[Message, ...],
+        changes: builtins.list[Change],
+        pinned: bool,
+        expect: int | None,
     ) -> Appended:
-        if pinned:
-            done: Appended = await self._core.retry(lambda: self._append_pinned(id, messages, changes))
+        if pinned or expect is not None:
+            done: Appended = await self._core.retry(lambda: self._append_expecting(id, messages, changes, expect))
             return done
         first: Appended = (await self._core.apply(*changes))[0]
         return first
 
     async def _append_derived(
-        self, id: str, ns: str, messages: tuple[Message, ...], at: Any, key: str | None, pinned: bool
+        self,
+        id: str,
+        ns: str,
+        messages: tuple[Message, ...],
+        at: Any,
+        key: str | None,
+        pinned: bool,
+        expect: int | None,
     ) -> tuple[tuple[Message, ...], Appended]:
         """Messages that carry what was recalled from elsewhere, with the links that forgetting finds it by; without
         what was forgotten meanwhile."""
         core = self._core
-        links = [link for message in messages for link in _carried(message, at)]
+        links = [link for message in messages for link in carried(message, at)]
         held = await guard(core, [link.source for link in links])
         if held.forgotten:
-            messages, links = tuple(_bare(message) for message in messages), []
+            messages, links = tuple(bare(message) for message in messages), []
         changes: builtins.list[Change] = [Append(core.org, id, messages, at, key), *self._jobs(id, ns, at)]
         changes += [*(Put(link, absent=True) for link in links), *held.changes]
-        return messages, await self._appended(id, messages, changes, pinned)
+        return messages, await self._appended(id, messages, changes, pinned, expect)
 
-    async def _append_pinned(self, id: str, messages: tuple[Message, ...], changes: builtins.list[Change]) -> Appended:
-        """Where pinned messages are is kept beside the thread, so that no context has to look for them."""
+    async def _append_expecting(
+        self, id: str, messages: tuple[Message, ...], changes: builtins.list[Change], expect: int | None
+    ) -> Appended:
+        """Append to a thread that is as it was read: its length is known, and so are the new messages' places."""
         core = self._core
-        thread, mark = await core.get(Thread, id), await core.get(Mark, "pinned", id)
+        thread = await core.get(Thread, id)
         length = thread.length if thread else 0
-        places = [length + i for i, message in enumerate(messages, 1) if message.pinned]
-        kept = Mark(
-            org=core.org, name="pinned", item=id, detail=[*(mark.detail if mark else ()), *places], updated_at=core.at()
-        )
-        expects: builtins.list[Change] = [Expect(Mark, kept.row_key, mark.version if mark else 0)]
+        if expect is not None and length != expect:
+            replayed = await done_before(core, changes[0])
+            if replayed is not None:
+                return replayed
+            raise another_length(id, expect, length)
+        before: builtins.list[Change] = []
+        after: builtins.list[Change] = []
         if thread is not None:
-            expects.append(Expect(Thread, thread.row_key, thread.version))
-        results = await core.apply(*expects, *changes, Put(kept))
-        done: Appended = results[len(expects)]
+            before.append(Expect(Thread, thread.row_key, thread.version))
+        places = [length + i for i, message in enumerate(messages, 1) if message.pinned]
+        if places:
+            # Where pinned messages are is kept beside the thread, so that no context has to look for them.
+            mark = await core.get(Mark, "pinned", id)
+            detail = [*(mark.detail if mark else ()), *places]
+            kept = Mark(org=core.org, name="pinned", item=id, detail=detail, updated_at=core.at())
+            before.append(Expect(Mark, kept.row_key, mark.version if mark else 0))
+            after.append(Put(kept))
+        done: Appended = (await core.apply(*before, *changes, *after))[len(before)]
         return done
 
     async def _namespace(self, id: str, *, write: bool = False) -> str:
@@ -353,6 +510,10 @@ class Threads:
         if self._core.scope.user is not None:
             await self._namespace(id)
 
+    async def _to_change(self, id: str) -> Thread:
+        await self._namespace(id, write=True)
+        return await self._existing_or_fail(id)
+
     async def _existing_or_fail(self, id: str) -> Thread:
         thread = await self.get(id)
         if thread is None:
@@ -363,7 +524,7 @@ class Threads:
         """What is left of a thread that will expire: whose it was, for when they are forgotten."""
         return [owned(self._core, thread.ns, "thread", thread.id)] if thread.expires_at is not None else []
 
-    async def _made(self, asked: Thread) -> Thread:
+    async def _made(self, asked: Thread, new: bool = False) -> Thread:
         """A thread under an id its maker chose, clear of all that an expired one of that id may have left."""
         core, org, id = self._core, self._core.org, asked.id
         core.shared.threads.pop((org, id), None)
@@ -379,7 +540,9 @@ class Threads:
                 Put(asked),
                 *self._outliving(asked),
             )
-        except Conflict:
+        except Conflict as conflict:
+            if new:
+                raise taken(id) from conflict
             return await self._existing(asked)
         return msgspec.structs.replace(asked, version=1)
 
@@ -428,59 +591,8 @@ class Threads:
         return max(min(given, 2**62), -1)
 
 
-async def receipt_states(core: Core, thread: str) -> Any:
-    """A function from sequence number to (indexed, derived), from the marks of the workers."""
-    item = f"thread:{thread}"
-    index, derive = await core.get_many(Mark, [("index", item), ("derive", item)])
-    detail: Mapping[str, Any] = (derive.detail if derive is not None else None) or {}
-    failed, stuck, again = frozenset(detail.get("failed", ())), detail.get("stuck"), detail.get("again")
-    unread = frozenset(detail.get("unread", ()))
-
-    def state(seq: int) -> tuple[bool, Literal["none", "pending", "done", "failed", "unread"]]:
-        indexed = index is not None and index.position >= seq
-        if not core.shared.derives and derive is None:
-            return indexed, "none"
-        if derive is not None and derive.position >= seq:
-            if seq in failed:
-                return indexed, "pending" if again else "failed"
-            return indexed, "unread" if seq in unread else "done"
-        return indexed, "failed" if stuck else "pending"
-
-    return state
-
-
 def _receipt(message: Message, state: tuple[bool, Any]) -> MessageReceipt:
     return MessageReceipt(message, True, state[0], state[1], replayed=True)
-
-
-def _carried(message: Message, at: Any) -> builtins.list[Link]:
-    """Links from what a message was made of, or carries a copy of, to its thread, so that forgetting finds it."""
-    carried = message.metadata.get(ATTACHED)
-    sources = {"context": carried.get("sources", ()) if isinstance(carried, dict) else ()}
-    sources["message"] = message.metadata.get(DERIVED, ())
-    return [
-        Link(org=message.org, source=source, kind=kind, target=message.thread, created_at=at)
-        for kind, named in sources.items()
-        for source in (named if isinstance(named, list | tuple) else ())
-        if isinstance(source, str) and source
-    ]
-
-
-def _bare(message: Message) -> Message:
-    """A message without the copy that it carried; one that was made of it says only that it was forgotten."""
-    left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
-    if DERIVED not in message.metadata:
-        return _replace(message, metadata=left)
-    return _replace(message, metadata=left, content=FORGOTTEN, extra={})
-
-
-def _roles(roles: Sequence[str]) -> builtins.list[str]:
-    if isinstance(roles, str):
-        roles = [roles]
-    unknown = [role for role in roles if role not in ROLES]
-    if unknown:
-        raise UsageError(f"roles are {', '.join(ROLES)}")
-    return list(roles)
 
 
 def _no_thread(id: str) -> NotFound:

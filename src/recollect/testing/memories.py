@@ -26,12 +26,13 @@ from .suite.nouns import NounTests
 from .suite.records import RecordTests
 from .suite.scopes import ScopeTests
 from .suite.state import StateTests
+from .suite.thread_edits import ThreadEditTests
 from .suite.threads import ThreadTests
 
 OpenMemory = Callable[..., Any]
 
 
-class MemoryConformance(FactTests, ThreadTests, StateTests, RecordTests, NounTests, ScopeTests):
+class MemoryConformance(FactTests, ThreadTests, ThreadEditTests, StateTests, RecordTests, NounTests, ScopeTests):
     """Every promise of the public surface; a subclass gives `url`."""
 
     @pytest.fixture

@@ -43,11 +43,12 @@ from ...records import (
     WorkingDocument,
 )
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
+from ..carried import ATTACHED, DERIVED
 from ..core import Core, R
 from ..documents import removal
 from ..facts import Facts, index_job
 from ..recall.indexing import statistics
-from ..threads import ATTACHED, DERIVED, QUEUES
+from ..threads import QUEUES
 from .guard import OWNED, epochs, fingerprint, owned, owner_of, owners, raised
 from .needles import Needles
 
@@ -59,7 +60,6 @@ LOCKED: dict[str, type[Record]] = {"fact": Fact, "learning": Learning}
 MARKS = ("index", "derive")
 """The marks of workers on a thread."""
 FEW = 16
-"""Rows that may be large, read only to know what must be gone."""
 
 
 class Eraser:
@@ -126,13 +126,13 @@ class Eraser:
                 await self._apply(*(Delete(Link, link.row_key) for link in held))
         return self._done("thread", id, complete)
 
-    async def message(self, thread: str, seq: int) -> bool:
+    async def message(self, thread: str, seq: int, *, instead: Message | None = None) -> bool:
         """One message, what was derived from it, and the summaries that cover it; its neighbours are indexed again."""
         id = f"{thread}#{seq}"
         seen = await self._once("message", id)
         if seen is not None:
             return seen
-        covering: list[Summary] = await self._core.retry(partial(self._message_rows, thread, seq))
+        covering: list[Summary] = await self._core.retry(partial(self._message_rows, thread, seq, instead))
         complete = await self._follow(await self._scan(Link, id))
         for row in covering:
             complete &= await self._follow(await self._scan(Link, row.id))
@@ -141,7 +141,7 @@ class Eraser:
         await self._trail(id, None)
         return self._done("message", id, complete)
 
-    async def _message_rows(self, thread: str, seq: int) -> list[Summary]:
+    async def _message_rows(self, thread: str, seq: int, instead: Message | None) -> list[Summary]:
         """Remove the message and the summaries that cover it, which are given back; unless the thread goes meanwhile:
         what is written for its neighbours would outlive it."""
         id, guards = f"{thread}#{seq}", await epochs(self._core, thread)
@@ -156,7 +156,8 @@ class Eraser:
             changes += [*raised(self._core, held.ns), *await self._rewound(held, seq), self._unfolded(held.ns, thread)]
             changes += [Delete(Entry, (self._org, held.ns, "message", thread, place)) for place in near]
         changes += [change for row in covering for change in self._summary_rows(row)]
-        await self._apply(*changes, Delete(Message, (self._org, thread, seq)))
+        gone = Delete(Message, (self._org, thread, seq)) if instead is None else Load(instead)
+        await self._apply(*changes, gone)
         return covering
 
     async def fact(self, ns: str, key: str) -> bool:
@@ -443,8 +444,8 @@ class Eraser:
         """What is left under the namespace itself, of kinds that nothing points to."""
         jobs = [job for job in await self._scan(Job, where=same("ns", ns)) if job.queue != "forget"]
         self.needles.remember(await self._scan(StateEntry, ns, limit=PAGE))
-        self.needles.remember(await self._scan(StoredRecord, ns, limit=FEW))
-        self.needles.remember(await self._scan(RecordPiece, ns, limit=FEW))
+        for kind in (StoredRecord, RecordPiece):
+            self.needles.remember(await self._scan(kind, ns, limit=FEW))
         self.needles.remember(await self._scan(WorkingDocument, user, limit=PAGE))
         await self._apply(
             *raised(self._core, ns),

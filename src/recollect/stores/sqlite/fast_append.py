@@ -1,10 +1,11 @@
-"""The two units of work that come most often, each as one statement: a message appended, a step of a task saved.
+"""The units of work that come most often, each as one statement: a message appended, a step saved, a new record put.
 
-Both are an insert into a temporary view whose trigger writes the two rows under guards. A statement by itself is a
-transaction that holds the write lock from its start, so that there is nothing to begin, to read first or to commit.
-What a caller takes for granted (how long the thread is, the task's version, that the job is there) is a guard: it is
-looked at inside the statement, whatever other processes did. Where one fails the statement does, nothing is written,
-and the changes go the general way, which also says what is wrong.
+A new record is a plain insert, refused where its key is taken. The others are an insert into a temporary view whose
+trigger writes two rows under guards. A statement by itself is a transaction that holds the write lock from its start,
+so that there is nothing to begin, to read first or to commit. What a caller takes for granted (how long the thread is,
+the task's version, that the job is there) is a guard: it is looked at inside the statement, whatever other processes
+did. Where one fails the statement does, nothing is written, and the changes go the general way, which also says what is
+wrong.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...messages import Message
 from ...ports import to_micros
-from ...records import CheckpointStep, Job, Task
-from ..base import Append, Appended, Change, Expect, Load, Put
+from ...records import CheckpointStep, Job, RecordPiece, StoredRecord, Task
+from ..base import Append, Appended, Change, DeleteRange, Expect, Load, Put, Stored
 from ..codec import codec
-from .statements import column_names
+from .statements import column_names, statements
 
 if TYPE_CHECKING:
     from .connection import Connections
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 KNOWN_THREADS = 10_000
 _MESSAGE, _TASK, _STEP = codec(Message), codec(Task), codec(CheckpointStep)
 _ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.place[name] for name in ("org", "thread", "seq", "expires_at"))
+_RECORD, _VERSION = codec(StoredRecord), codec(StoredRecord).place["version"]
+_PUT_NEW = statements(StoredRecord).insert
 _TASK_FIXED = ("org", "task_id", "ns", "expires_at")
 """Columns in a key or an index: a save that changes one goes the general way, so that no index is written."""
 
@@ -83,9 +86,19 @@ class FastAppend:
         first = changes[0] if changes else None
         if type(first) is Append:
             return self._append(first, changes)
+        if type(first) is Put and type(first.record) is StoredRecord and len(changes) == 2 and not first.absent:
+            return self._put_new(first.record, changes[1])
         if type(first) is Expect and first.kind is Task and len(changes) == 3:
             return self._save(first, changes)
         return None
+
+    def _put_new(self, record: StoredRecord, pieces: Change) -> list[Any] | None:
+        """A record under a key that has none: then there are no pieces to remove either."""
+        if type(pieces) is not DeleteRange or pieces != DeleteRange(RecordPiece, record.row_key):
+            return None
+        cells = list(_RECORD.encode(record))
+        cells[_VERSION] = 1
+        return [Stored(1, record.created_at), 0] if self._write(_PUT_NEW, (*cells, _RECORD.sum(cells))) else None
 
     def _append(self, change: Append, changes: Sequence[Change]) -> list[Any] | None:
         key = (change.org, change.thread)

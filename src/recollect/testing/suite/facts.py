@@ -202,3 +202,56 @@ class FactTests:
         ):
             with pytest.raises(UsageError):
                 await call
+
+    async def test_many_facts_share_a_ttl(self, memory: Any, clock: FakeClock) -> None:
+        await memory.facts.set_many("global", {"a": 1, "b": 2}, ttl=10)
+        clock.advance(10)
+        assert await memory.facts.list("global") == []
+
+    async def test_a_touched_fact_lives_on_without_a_new_version(self, memory: Any, clock: FakeClock) -> None:
+        await memory.facts.set("global", "pet", "a zebra called Stripes", ttl=10)
+        assert len(await memory.recall("zebra stripes")) == 1
+        clock.advance(9)
+        touched = await memory.facts.touch("global", "pet", 10)
+        assert touched.version == 1
+        clock.advance(9)
+        assert [hit.text for hit in await memory.recall("zebra stripes")] == ["pet: a zebra called Stripes"]
+        assert (await memory.facts.get("global", "pet")).version == 1
+        assert len(await memory.facts.history("global", "pet")) == 1
+        assert (await memory.facts.touch("global", "pet", None)).expires_at is None
+        clock.advance(10**6)
+        assert await memory.facts.get("global", "pet") is not None
+        assert await memory.facts.touch("global", "none", 10) is None
+
+    async def test_a_fact_is_deleted_only_as_expected(self, memory: Any) -> None:
+        await memory.facts.set("global", "k", 1)
+        for history in (True, False):
+            with pytest.raises(Conflict) as refused:
+                await memory.facts.delete("global", "k", expect=2, history=history)
+            assert (refused.value.expected, refused.value.actual) == (2, 1)
+            with pytest.raises(Conflict):
+                await memory.facts.delete("global", "none", expect=1, history=history)
+        assert await memory.facts.delete("global", "k", expect=1) is True
+        assert await memory.facts.delete("global", "k", expect=0) is False
+
+    async def test_a_fact_is_deleted_with_its_history(self, memory: Any) -> None:
+        for value in ("the zebra ran", "the zebra slept"):
+            await memory.facts.set("global", "k", value)
+        assert len(await memory.recall("zebra")) == 1
+        assert await memory.facts.delete("global", "k", history=False) is True
+        assert await memory.facts.history("global", "k") == []
+        assert await memory.recall("zebra") == []
+        assert await memory.facts.delete("global", "k", history=False) is False
+
+    async def test_facts_are_deleted_by_prefix(self, memory: Any) -> None:
+        for key in ("a.1", "a.2", "ab", "b"):
+            await memory.facts.set_many("global", {key: 1})
+            await memory.facts.set_many("global", {key: 2})
+        assert await memory.facts.delete_range("global", "a.") == 2
+        assert len(await memory.facts.history("global", "a.1")) == 3
+        assert await memory.facts.delete_range("global", "a", history=False) == 1
+        for key in ("a.1", "a.2", "ab"):
+            assert await memory.facts.history("global", key) == []
+        assert [fact.key for fact in await memory.facts.list("global")] == ["b"]
+        assert await memory.facts.delete_range("global", history=False) == 1
+        assert await memory.facts.history("global", "b") == []

@@ -22,7 +22,7 @@ ARGUMENTS: dict[str, Any] = {
     "task_id": "job-ada",
     "checkpoint": {"task_id": "job-ada", "step": 9, "state": "stolen"}, "query": "bicycle", "input": "bicycle",
     "thread": "t-ada",
-    "data": b"stolen",
+    "data": b"stolen", "messages": ["stolen"], "ttl": 1,
     "older_than": 1, "ids": ["t-ada#1"],
     "keys": ["secret"], "users": ["ada"], "sessions": [None], "task_ids": ["job-ada"],
     "item": "t-ada#1", "action": "steal", "receipts": [], "message": "t-ada#1",

@@ -1,0 +1,202 @@
+"""Changes to a thread beyond appending: popping, replacing, redacting, forking.
+
+Each reads the thread, then commits under an `Expect` of the version it read. Every append raises that version, so that
+what was read is what is changed, whoever else writes; where someone came between, it is read again. Sequence numbers
+are never given twice: `length` is the last one given, and stays when messages go.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import Conflict, NotFound, UsageError
+from ..messages import ROLES, Message
+from ..records import Entry, Mark, Receipt, Summary, Thread
+from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
+from .audit import audit
+from .core import Core
+from .facts import index_job
+from .forgetting.guard import raised
+
+COPIED = 500
+"""Messages that a fork copies in one commit."""
+REDACTED = "[redacted]"
+_replace = msgspec.structs.replace
+
+
+class ThreadEdits:
+    """What `Threads` does to messages that are there already."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def pop(self, thread: Thread) -> Message | None:
+        """Take the newest message out of the log."""
+        core = self._core
+        newest = await core.scan(Message, thread.id, reverse=True, limit=1)
+        if not newest:
+            return None
+        message = newest[0]
+        await core.apply(
+            Expect(Thread, thread.row_key, thread.version),
+            *_removal(thread, message),
+            Put(self._shrunk(thread, [message])),
+            *raised(core, thread.id),
+            audit(core, "pop", "thread", thread.id, detail={"messages": 1}),
+        )
+        return message
+
+    async def replace(self, thread: Thread, messages: Sequence[Message], jobs: Sequence[Change]) -> Appended:
+        """Put other messages in the place of all there are; the new ones have new numbers."""
+        core, org, id = self._core, thread.org, thread.id
+        found = await core.scan(Message, id)
+        results = await core.apply(
+            Expect(Thread, thread.row_key, thread.version),
+            DeleteRange(Message, (org, id)),
+            DeleteRange(Summary, (org, id)),
+            DeleteRange(Entry, (org, thread.ns, "message", id)),
+            DeleteRange(Entry, (org, thread.ns, "summary", id)),
+            Delete(Mark, (org, "pinned", id)),
+            Put(self._shrunk(thread, found)),
+            *raised(core, id),
+            audit(core, "replace", "thread", id, detail={"messages": len(found), "by": len(messages)}),
+            Append(org, id, tuple(messages), core.at()),
+            *jobs,
+        )
+        return next(result for result in results if isinstance(result, Appended))
+
+    async def redact(self, thread: Thread, seq: int) -> Message:
+        """Take the content out of a message and leave its place; what was derived from it goes."""
+        from .forgetting.erase import Eraser
+
+        message = await self._core.get(Message, thread.id, seq)
+        if message is None:
+            raise NotFound(f"no message {seq} in thread {thread.id!r}", thread=thread.id)
+        count, name = self._core.shared.counting
+        bare = _redacted(message)
+        bare = _replace(bare, tokens=count(bare), counter=name)
+        await Eraser(self._core).message(thread.id, seq, instead=bare)
+        await self._core.apply(audit(self._core, "redact", "message", message.id))
+        return bare
+
+    async def fork(self, source: Thread, last: int, made: Thread) -> Thread:
+        """Copy the messages up to a number into a new thread; its row comes last, so that nobody sees half of it."""
+        core, after, tokens, length = self._core, 0, 0, 0
+        if await core.get(Thread, made.id) is not None:
+            raise taken(made.id)
+        await core.apply(DeleteRange(Message, (made.org, made.id)), DeleteRange(Receipt, (made.org, made.id)))
+        while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED):
+            copies = [_replace(message, thread=made.id, expires_at=made.expires_at) for message in page]
+            await core.apply(*map(Load, copies))
+            after, length = page[-1].seq, page[-1].seq
+            tokens += sum(message.tokens or 0 for message in page)
+        made = _replace(made, length=length, tokens=tokens)
+        try:
+            await core.apply(Expect(Thread, made.row_key, 0), Put(made), *await self._marks(source, made))
+        except Conflict as conflict:
+            raise taken(made.id) from conflict
+        return _replace(made, version=1)
+
+    async def _marks(self, source: Thread, made: Thread) -> builtins.list[Change]:
+        """The copies are indexed like new messages, and nothing is derived a second time from those that were read."""
+        core, item = self._core, f"thread:{made.id}"
+        derived, pinned = await core.get_many(Mark, [("derive", f"thread:{source.id}"), ("pinned", source.id)])
+        changes: builtins.list[Change] = [Put(index_job(made.org, made.ns, item, made.created_at))]
+        if derived is not None:
+            position = min(derived.position, made.length)
+            changes.append(Put(_replace(derived, item=item, position=position, detail=None, version=0)))
+        if pinned is not None:
+            places = [place for place in pinned.detail or () if place <= made.length]
+            changes.append(Put(_replace(pinned, item=made.id, detail=places, version=0)))
+        return changes
+
+    def _shrunk(self, thread: Thread, gone: Sequence[Message]) -> Thread:
+        tokens = sum(message.tokens or 0 for message in gone)
+        return _replace(thread, tokens=max(0, thread.tokens - tokens), updated_at=self._core.at())
+
+
+async def done_before(core: Core, change: Change) -> Appended | None:
+    """What an append with this idempotency key did earlier: a thread that grew by it is as expected."""
+    if not isinstance(change, Append) or change.key is None:
+        return None
+    receipt = await core.get(Receipt, change.thread, change.key)
+    return None if receipt is None else Appended(receipt.first, receipt.count, replayed=True)
+
+
+def sorted_threads(
+    threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
+) -> builtins.list[Thread]:
+    """Threads in the order of a time, the next page after the thread with an id."""
+    if by not in ("updated_at", "created_at"):
+        raise UsageError("threads are listed by id, updated_at or created_at")
+    ranked = sorted(threads, key=lambda thread: (getattr(thread, by), thread.id), reverse=reverse)
+    if after is not None:
+        places = [place for place, thread in enumerate(ranked) if thread.id == after]
+        if not places:
+            raise NotFound(f"no thread {after!r} in this list to go on after", thread=after)
+        ranked = ranked[places[0] + 1 :]
+    return ranked if limit is None else ranked[:limit]
+
+
+def checked_roles(roles: Sequence[str]) -> builtins.list[str]:
+    """The roles that messages are filtered by."""
+    if isinstance(roles, str):
+        roles = [roles]
+    unknown = [role for role in roles if role not in ROLES]
+    if unknown:
+        raise UsageError(f"roles are {', '.join(ROLES)}")
+    return list(roles)
+
+
+def _removal(thread: Thread, message: Message) -> builtins.list[Change]:
+    entry = (thread.org, thread.ns, "message", thread.id, message.id)
+    return [Delete(Message, message.row_key), Delete(Entry, entry)]
+
+
+def _redacted(message: Message) -> Message:
+    """A message with its ids, so that an exchange stays whole, and without anything that was said."""
+    content, extra = message.content, message.extra
+    kept = {name: extra[name] for name in ("tool_call_id",) if name in extra}
+    if isinstance(extra.get("tool_calls"), list):
+        kept["tool_calls"] = [_bare_call(call) for call in extra["tool_calls"]]
+    if isinstance(content, list) and message.shape == "anthropic":
+        content = [_bare_block(block) for block in content]
+    elif content:
+        content = REDACTED
+    return _replace(message, content=content, extra=kept, metadata={}, name=None)
+
+
+def _bare_call(call: Any) -> dict[str, Any]:
+    kind = "custom" if "custom" in call else "function"
+    inner = {"name": call[kind].get("name", ""), "input" if kind == "custom" else "arguments": "{}"}
+    return {"id": call.get("id", ""), "type": kind, kind: inner}
+
+
+def _bare_block(block: Any) -> dict[str, Any]:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "tool_use":
+        return {"type": kind, "id": block.get("id", ""), "name": block.get("name", ""), "input": {}}
+    if kind == "tool_result":
+        return {"type": kind, "tool_use_id": block.get("tool_use_id", ""), "content": REDACTED}
+    return {"type": "text", "text": REDACTED}
+
+
+def taken(id: str) -> Conflict:
+    """The error for an id that a new thread cannot have."""
+    return Conflict(f"thread {id!r} exists already; choose another id", final=True)
+
+
+def another_length(id: str, expected: int, actual: int) -> Conflict:
+    """The error for a thread that grew, or did not."""
+    text = f"thread {id!r} has length {actual}, expected {expected}; read it again"
+    return Conflict(text, expected=expected, actual=actual, final=True)
+
+
+def another_version(id: str, expected: int, actual: int) -> Conflict:
+    """The error for a thread that was changed."""
+    text = f"thread {id!r} has version {actual}, expected {expected}; read it again"
+    return Conflict(text, expected=expected, actual=actual, final=True)
