@@ -187,6 +187,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "context", "context", ("heavy", True)),
         ("POST", "forget", "forget", ("role", "forget")),
         ("GET", "why", "why"),
+        ("GET", "namespaces", "namespaces"),
         ("POST", "process", "process", ("role", "operator")),
         ("GET", "stats", "stats", ("role", "operator")),
         ("GET", "doctor", "doctor", ("role", "operator")),
@@ -280,7 +281,7 @@ def _public_names() -> Mapping[str, Any]:
     return {
         **vars(typing), **public, "builtins": builtins, "Any": Any, "datetime": datetime, "Json": Any, "W": Working,
         "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "Sequence": Sequence, "Iterable": Iterable,
-        "Mapping": Mapping, "Layout": Literal["standard", "cached"],
+        "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str,
     }  # fmt: skip
 
 
