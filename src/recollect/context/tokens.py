@@ -17,6 +17,8 @@ DEFAULT_COUNTER = "o200k_base"
 ENCODINGS = ("o200k_base", "cl100k_base")
 CHARACTERS_PER_TOKEN = 4
 _MEMO_ENTRIES = 1 << 16
+_LOOK_AFTER = 1_000_000
+"""Characters counted between two looks at the tokenizer's cache: it cannot gain more words than that."""
 _CACHED_WORDS = 1 << 14
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
 
@@ -142,20 +144,31 @@ class Encoding(Counter):
     def __init__(self, name: str) -> None:
         super().__init__(name, self._exact)
         self._tokenizer: Any = None
+        self._uncounted = 0
+        """Characters counted since the tokenizer's cache was last looked at."""
 
     @property
     def cached_words(self) -> int:
         """How many words the tokenizer remembers, those that are not one token."""
         return 0 if self._tokenizer is None else int(self._tokenizer.cache_len)
 
+    def _look_at_cache(self) -> None:
+        """In a long-lived process the tokenizer's cache would come to hold most rare words ever said.
+
+        Asking for its length walks it, which takes longer than counting a message: so not with every message.
+        """
+        self._uncounted = 0
+        if self._tokenizer.cache_len > _CACHED_WORDS:
+            self._tokenizer.clear_cache()
+
     def _exact(self, text: str) -> int:
         if self._tokenizer is None:
             import splintr
 
             self._tokenizer = splintr.Tokenizer.from_pretrained(self._name)
-        elif self._tokenizer.cache_len > _CACHED_WORDS:
-            # In a long-lived process the tokenizer's cache would come to hold most rare words ever said.
-            self._tokenizer.clear_cache()
+        self._uncounted += len(text)
+        if self._uncounted > _LOOK_AFTER:
+            self._look_at_cache()
         try:
             return len(self._tokenizer.encode_ordinary(text))
         except UnicodeEncodeError:

@@ -55,6 +55,7 @@ def test_counts_of_many_texts_are_those_of_another_tokenizer(column: int, encodi
 
 def test_the_tokenizer_does_not_keep_every_word_ever_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.context.tokens._CACHED_WORDS", 10)
+    monkeypatch.setattr("recollect.context.tokens._LOOK_AFTER", 1)
     counter = Encoding("o200k_base")
     counts = [counter.count(f"zqxw{number}vkjh is no word") for number in range(50)]
     assert counts == [open_counter().count(f"zqxw{number}vkjh is no word") for number in range(50)]
