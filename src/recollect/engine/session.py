@@ -114,7 +114,7 @@ class AsyncSession:
         self._thread = thread
         self._budget = checked_budget(budget)
         self._policy = policy
-        self._layout = layout
+        self._layout: Layout = layout
         self._system = system
         self._compact = (compact_at, compact_to)
         self._should_persist = should_persist or worth_keeping

@@ -154,7 +154,8 @@ def _units(parts: list[str]) -> Iterator[tuple[str, list[list[str]], str]]:
 
 
 def _choices(parts: list[str], at: int) -> tuple[list[list[str]], int]:
-    depth, out = 1, [[]]  # type: tuple[int, list[list[str]]]
+    depth = 1
+    out: list[list[str]] = [[]]
     while at < len(parts):
         part = parts[at]
         depth += {"(": 1, ")": -1}.get(part, 0)

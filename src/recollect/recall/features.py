@@ -333,7 +333,7 @@ def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
         "own": user * (1.0 - said["asks"]),
         "own_first": said["first"] * user * (1.0 - said["asks"]),
         "fact": np.array([k in DERIVED for k in table.kind], np.float64),
-        "superseded": table.superseded * (0.0 if query.past else -1.0),
+        "superseded": np.where(table.superseded, 0.0 if query.past else -1.0, 0.0),
     }
 
 

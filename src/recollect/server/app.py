@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,7 @@ def make_app(memory: AsyncMemory, options: Options | None = None) -> Starlette:
     server = Server(memory, options)
 
     @asynccontextmanager
-    async def running(app: Starlette) -> Any:
+    async def running(app: Starlette) -> AsyncIterator[None]:
         async with memory:
             yield
             server.draining = True
