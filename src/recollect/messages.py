@@ -16,7 +16,7 @@ from .errors import InvalidValue, UsageError
 from .ports import as_datetime
 from .records import Record, Table
 from .shapes import mended
-from .values import check_name
+from .values import check_metadata, check_name
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 INSTRUCTIONS = ("system", "developer")
@@ -180,6 +180,9 @@ def as_message(given: Given) -> Message:
         fields["content"] = None
     if fields.get("metadata") is None:
         fields.pop("metadata", None)
+    elif isinstance(fields["metadata"], dict):
+        # A `Message` may carry ours, as `Context.attach` makes it; a dict may come from anywhere.
+        check_metadata(fields["metadata"], "message metadata")
     if isinstance(fields.get("created_at"), str):
         fields["created_at"] = as_datetime(fields["created_at"], "created_at")
     # bool(…) would hide a wrong type that _check reports.

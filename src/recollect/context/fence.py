@@ -31,6 +31,8 @@ _INVISIBLE = re.compile(
 )
 """Characters that show nothing: zero widths, direction marks, fillers, variation selectors, tags. They can carry
 hidden text past a reader, or stand inside a look-alike of a tag."""
+_TAGS = re.compile(r"</?(?:item|from|source)\b[^<>\n]{0,2000}>")
+"""The tags that stand inside a fence of recalled memory."""
 _LINES = re.compile(r"[\r\n\u2028\u2029\x85]+")
 
 
@@ -49,6 +51,16 @@ def attribute(text: str) -> str:
 def fence(tag: str, note: str, body: str) -> str:
     """A labelled block; the body must be clean."""
     return f"<{tag}>\n{note}\n{body}\n</{tag}>"
+
+
+def fenced_memory(text: str) -> str:
+    """Text of recalled memory as it was sent, in its fence; what is not in one, or could leave it, is fenced anew."""
+    start, end = fence("recalled_memory", MEMORY_NOTE, "|").split("|")
+    inside = text[len(start) : -len(end)]
+    whole = text.startswith(start) and text.endswith(end)
+    if whole and _OPENERS.sub("", _TAGS.sub("", inside)) == _TAGS.sub("", inside):
+        return text
+    return f"{start}{clean(text)}{end}"
 
 
 def render_summary(text: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from ..messages import INSTRUCTIONS, Message, ToolCall, as_message
 from ..shapes import mended
 from ..wire import SYSTEM_NOTE
+from .fence import fenced_memory
 from .measure import count_message, stored_tokens
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
 
@@ -270,8 +271,9 @@ def _block_substance(block: Any) -> bool:
 def attached_message(message: Message) -> Message:
     """What was recalled for a stored input, as a message of its own."""
     kept = message.metadata[ATTACHED]
-    tokens, counter = kept.get("tokens"), kept.get("counter")
-    return Message(role="user", content=kept["text"], tokens=tokens, counter=counter, metadata={SYNTHETIC: True})
+    text = kept.get("text") if isinstance(kept, Mapping) else None
+    # Neither the text nor its count is believed: an imported row may hold anything.
+    return Message(role="user", content=fenced_memory(str(text or "")), metadata={SYNTHETIC: True})
 
 
 def synthetic_result(call_id: str) -> Message:

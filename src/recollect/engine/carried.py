@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
+from ..context.units import ATTACHED
 from ..messages import Message
 from ..records import Link
 
-ATTACHED = "recollect.context"
-"""Where a message carries what was recalled for it; see `recollect.context.Context.attach`."""
 DERIVED = "recollect.sources"
 """Where a message that a task wrote names what it was made of."""
 FORGOTTEN = "[what this was made of has been forgotten]"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.context.fence import fenced_memory
 from recollect.context.tokens import open_counter
 from recollect.context.units import ATTACHED, NO_RESULT, Grouper, group, units
 from recollect.context.validate import anthropic_problems, openai_problems, view_problems
@@ -112,13 +113,14 @@ def test_the_retired_function_call_is_a_tool_exchange() -> None:
     assert sizes([old, {"role": "function", "name": "f", "content": "ok"}]) == [2]
 
 
+RECALLED = fenced_memory("Ada likes tea.")
+
+
 def test_what_was_recalled_for_a_turn_stands_before_it_in_the_cached_layout() -> None:
-    message = Message(
-        role="user", content="hi", metadata={ATTACHED: {"text": "<recalled>", "tokens": 9, "counter": None}}
-    )
+    message = Message(role="user", content="hi", metadata={ATTACHED: {"text": RECALLED, "tokens": 9, "counter": None}})
     (unit,) = Grouper(COUNTER, attached=True).push(message, 0)
-    assert [one.text for one in unit.messages] == ["<recalled>", "hi"]
-    assert unit.tokens == 9 + 5
+    assert [one.text for one in unit.messages] == [RECALLED, "hi"]
+    assert unit.tokens == 4 + COUNTER.count(RECALLED) + 5  # the count beside it is not believed
     (unit,) = Grouper(COUNTER).push(message, 0)
     assert [one.text for one in unit.messages] == ["hi"]
 

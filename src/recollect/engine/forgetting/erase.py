@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ...context.units import ATTACHED
 from ...filters import same
 from ...kinds import KINDS, Kind, namespaced, owned_by
 from ...messages import Message
@@ -43,7 +44,7 @@ from ...records import (
     WorkingDocument,
 )
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
-from ..carried import ATTACHED, DERIVED
+from ..carried import DERIVED
 from ..core import Core, R
 from ..documents import removal
 from ..facts import Facts, index_job

@@ -176,6 +176,9 @@ class ScopeTests:
             await memory.threads.create("global", metadata=forged)
         with pytest.raises(InvalidValue):
             await memory.documents.add("global", "x", metadata=forged)
+        await memory.threads.create("global", id="forged")
+        with pytest.raises(InvalidValue):
+            await memory.threads.append("forged", {"role": "user", "content": "x", "metadata": forged})
 
     async def test_a_user_handle_does_not_see_that_a_foreign_thread_exists(self, memory: Any) -> None:
         await memory.threads.create("user:ada", id="t-ada")
