@@ -15,16 +15,16 @@ CANARY = "zebra-canary-12345 lives in the vault"
 def memory() -> Memory:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NothingLasts)
-        return Memory(user="ada", worker=False, embedder=None)
+        return Memory(worker=False, embedder=None)
 
 
 def test_forgetting_a_fact_takes_its_copy_out_of_the_turn_it_rode_with(memory: Memory) -> None:
-    memory.facts.set("user:ada", "secret", CANARY)
-    with memory.session() as talk:
+    memory.facts.set("global", "secret", CANARY)  # a user's own facts are in the profile, not beside a turn
+    with memory.scope(user="ada").session() as talk:
         talk.context("where is the zebra canary?")
         talk.add("where is the zebra canary?", "no idea")
         before = memory.threads.messages(talk.thread)
-        memory.forget(fact=("user:ada", "secret"))
+        memory.forget(fact=("global", "secret"))
         after = memory.threads.messages(talk.thread)
     assert CANARY in str(before[0].metadata)
     assert CANARY not in str(after[0].metadata)
