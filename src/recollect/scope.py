@@ -109,7 +109,9 @@ class Scope(msgspec.Struct, frozen=True):
             return held
         wanted = grants(asked)
         for grant in wanted:
-            if not may(grant):
+            # One's own namespace may look like a pattern (`user:a*`) and is none: a pattern needs a wider one.
+            whole = grant.endswith("*") and self.user is not None
+            if not (any(_covers(one, grant) for one in held) if whole else may(grant)):
                 raise Forbidden(f"a handle cannot grant more than it has: {grant!r} is not among its own grants")
         return wanted
 
@@ -140,8 +142,13 @@ class Scope(msgspec.Struct, frozen=True):
         return self.user is None or ns == f"user:{self.user}" or any(_covers(one, ns) for one in self.write)
 
     def spaces(self) -> tuple[str, ...]:
-        """What a user's handle reads: namespaces, and beginnings of namespaces that end in `*`."""
-        return tuple(dict.fromkeys((self.own(), "global", *self.write, *self.read)))
+        """The namespaces a user's handle reads by name; a user called `a*` is one, not all that begin with `a`."""
+        named = [grant for grant in (*self.write, *self.read) if not grant.endswith("*")]
+        return tuple(dict.fromkeys((self.own(), "global", *named)))
+
+    def beginnings(self) -> tuple[str, ...]:
+        """What the namespaces begin with that were granted to a user's handle all together."""
+        return tuple(dict.fromkeys(grant[:-1] for grant in (*self.write, *self.read) if grant.endswith("*")))
 
     def whole_org(self, what: str) -> None:
         """Refuse to a user's handle what works on the things of others too."""

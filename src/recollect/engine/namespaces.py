@@ -34,12 +34,11 @@ async def namespaces(
     # A user's handle reads a few: they are looked for one by one, past all other users.
     found: set[str] = set()
     for space in core.scope.spaces():
-        if space.endswith("*"):
-            inner = max(begins, space[:-1], key=len)
-            if begins.startswith(space[:-1]) or space[:-1].startswith(begins):
-                found |= set(await _taken(_in_order(core, inner, None, False), None))
-        elif space.startswith(begins) and await _holds(core, space):
+        if space.startswith(begins) and await _holds(core, space):
             found.add(space)
+    for start in core.scope.beginnings():
+        if begins.startswith(start) or start.startswith(begins):
+            found |= set(await _taken(_in_order(core, max(begins, start, key=len), None, False), None))
     listed = sorted(found, reverse=reverse)
     if after is not None:
         listed = [ns for ns in listed if (ns < after if reverse else ns > after)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from recollect import Memory
 from recollect.engine.core import Core
 from recollect.engine.documents import Documents
 from recollect.engine.facts import Facts
@@ -193,3 +194,32 @@ async def test_messages_can_be_deleted_in_a_batch(core: Core, by: str) -> None:
     assert await Threads(batch).delete_messages(thread, **options) == 1
     await core.commit(batch)
     assert [message.seq for message in await Threads(core).messages(thread)] == [2]
+
+
+def test_forgetting_a_user_touches_no_other_whose_name_resembles_it(tmp_path: Any) -> None:
+    """`user:a/a` may be the namespace of user `a/a`, or a fact or document called `a` of user `a`."""
+    names = ["a", "a/a", "a#", "a#1", "a/", "a:a", "a%", " a", "A"]
+    with Memory(tmp_path / "m.db", worker=False, embedder=None, extract=None) as memory:
+
+        def fill(user: str) -> None:
+            memory.facts.set(f"user:{user}", "a", f"of {user}")
+            memory.documents.add(f"user:{user}", f"A text of {user}.", id="a")
+            memory.records.put(f"user:{user}", ("a",), user)
+            memory.threads.create(f"user:{user}", id=f"talk-{user}")
+            memory.threads.append(f"talk-{user}", f"hello of {user}")
+            memory.learnings.add(f"likes tea of {user}", user=user)
+
+        def seen(user: str) -> Any:
+            ns = f"user:{user}"
+            learned = [one.content for one in memory.learnings.list(user=user)]
+            said = [message.text for one in memory.threads.list(ns) for message in memory.threads.recent(one.id)]
+            return memory.facts.list(ns), memory.documents.list(ns), memory.records.scan(ns), said, learned
+
+        for name in names:
+            fill(name)
+        for name in names:
+            before = {other: seen(other) for other in names if other != name}
+            memory.forget(user=name)
+            assert {other: seen(other) for other in before} == before
+            assert not any(seen(name))
+            fill(name)

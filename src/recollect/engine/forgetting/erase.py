@@ -50,8 +50,9 @@ from ..documents import removal
 from ..facts import Facts, index_job
 from ..recall.indexing import statistics
 from ..threads import QUEUES
-from .guard import OWNED, epochs, fingerprint, owned, owner_of, owners, raised
+from .guard import OWNED, epochs, fingerprint, owned, owners, raised
 from .needles import Needles
+from .reach import in_reach
 
 PAGE = 200
 SWEEPS = ("embed", "dedup")
@@ -100,8 +101,9 @@ class Eraser:
             await self._apply(Delete(CachedEntity, entity.row_key))
         await self._namespace(ns, user)
         # What is gone already left links: from the namespace to its threads and documents, from its facts to others.
-        complete &= await self._follow(await self._scan(Link, ns))
-        under = [link for link in await self._scan(Link, starts=f"{ns}/") if await self._under(link.source, ns)]
+        complete &= await self._follow(await self._held_by(ns))
+        begin = [link for link in await self._scan(Link, starts=f"{ns}/") if link.kind not in OWNED]
+        under = [link for link in begin if await self._under(link.source, ns)]
         complete &= await self._follow(under)
         await self._unlinked(ns)
         return complete
@@ -117,7 +119,7 @@ class Eraser:
         else:
             ns = thread.ns if thread is not None else ns
             await self._thread_rows(id, ns, thread)
-        links = [*await self._scan(Link, id), *_of(id, await self._scan(Link, starts=f"{id}#"))]
+        links = [*await self._derived(id), *_of(id, await self._scan(Link, starts=f"{id}#"))]
         complete = await self._follow([link for link in links if before is None or link.created_at < before])
         if before is None:
             await self._trail(id, f"{id}#")
@@ -134,9 +136,9 @@ class Eraser:
         if seen is not None:
             return seen
         covering: list[Summary] = await self._core.retry(partial(self._message_rows, thread, seq, instead))
-        complete = await self._follow(await self._scan(Link, id))
+        complete = await self._follow(await self._derived(id))
         for row in covering:
-            complete &= await self._follow(await self._scan(Link, row.id))
+            complete &= await self._follow(await self._derived(row.id))
             if complete:
                 await self._unlink(row.id)
         await self._trail(id, None)
@@ -181,7 +183,7 @@ class Eraser:
         )
         others = [link for link in await owners(self._core, "document", id) if link.source != ns]
         names = [f"{ns}/{id}", *([] if others else [id])]
-        links = [link for name in names for link in await self._scan(Link, name)]
+        links = [link for name in names for link in await self._derived(name)]
         links += [] if others else _of(id, await self._scan(Link, starts=f"{id}#"))
         complete = await self._follow(links)
         for source in known:
@@ -197,7 +199,7 @@ class Eraser:
         mine = self._core.scope.user is None or await in_reach(self._core, source, known=True)
         if mine:  # else it may be a source of other users too, who go on deriving from it
             await self._apply(*raised(self._core, source), Put(self._tombstone("source", source)))
-        complete = await self._follow(await self._scan(Link, source))
+        complete = await self._follow(await self._derived(source))
         for document in await self._scan(Document, where=same("source", source)):
             if may_write(document.ns):
                 complete &= await self.document(document.ns, document.id, document)
@@ -230,6 +232,13 @@ class Eraser:
         await self._core.apply(Expect(Mark, scope.row_key, scope.version), nothing, Put(fresh))
 
     # -- what links lead to
+
+    async def _derived(self, source: str) -> list[Link]:
+        # `user:a/a` may be a document of user `a` and the namespace of user `a/a`: what that owns is not derived.
+        return [link for link in await self._scan(Link, source) if link.kind not in OWNED]
+
+    async def _held_by(self, ns: str) -> list[Link]:
+        return [link for link in await self._scan(Link, ns) if link.kind in OWNED or "/" not in ns]
 
     async def _follow(self, links: Sequence[Link]) -> bool:
         """Remove what links lead to, each link last; whether all of it could be removed."""
@@ -301,7 +310,7 @@ class Eraser:
 
     async def _linked_summary(self, link: Link) -> bool:
         removed: bool = await self._core.retry(partial(self._summary, link.target))
-        return removed and await self._follow(await self._scan(Link, link.target))
+        return removed and await self._follow(await self._derived(link.target))
 
     async def _summary(self, id: str) -> bool:
         """Remove a summary, where it is there; False where it is out of reach."""
@@ -384,7 +393,7 @@ class Eraser:
             *([DeleteRange(past, (self._org, ns, key))] if past else []),
             Delete(kind.record, (self._org, ns, key)),
         )
-        complete = await self._follow(await self._scan(Link, id))
+        complete = await self._follow(await self._derived(id))
         await self._trail(id, None)
         if complete:
             await self._core.retry(partial(self._unlink_row, kind, ns, key))
@@ -570,31 +579,3 @@ def _kind(name: str) -> Kind:
 def _of(thing: str, links: Sequence[Link]) -> list[Link]:
     """Links from parts of a thing (`thing#part`), not from parts of one whose name only begins so."""
     return [link for link in links if link.source.rpartition("#")[0] == thing]
-
-
-async def thread_row(core: Core, id: str) -> Thread | None:
-    """A thread that this scope may touch, even one that has expired."""
-    found = await core.store.get(Thread, (core.org, id), now=0)
-    return found if found is not None and core.scope.may_write(found.ns) else None
-
-
-async def thread_reach(core: Core, id: str) -> bool:
-    """Whether this scope may forget a thread: it is there, or was in a namespace that the scope may touch."""
-    if await core.store.get(Thread, (core.org, id), now=0) is not None:
-        return await thread_row(core, id) is not None
-    return any(core.scope.may_write(link.source) for link in await owners(core, "thread", id))
-
-
-async def in_reach(core: Core, source: str, *, known: bool = False) -> bool:
-    """Whether this scope may forget a source: not one that belongs to a namespace out of its reach.
-
-    With `known`, a source that belongs to nobody (the name of an import, say) does not count as its own.
-    """
-    if core.scope.user is None:
-        return True
-    spaces = {ns for ns, _ in namespaced(source)}
-    for name in dict.fromkeys((source, owner_of(source))):
-        thread = await core.store.get(Thread, (core.org, name), now=0)
-        spaces |= {thread.ns} if thread is not None else set()
-        spaces |= {link.source for kind in OWNED for link in await owners(core, kind, name)}
-    return all(core.scope.may_write(ns) for ns in spaces) and bool(spaces or not known)

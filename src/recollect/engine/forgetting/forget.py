@@ -19,8 +19,9 @@ from ...stores.base import Absence, Delete, Put, Scrubs, Verifies
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
-from .erase import Eraser, in_reach, thread_reach, thread_row
+from .erase import Eraser
 from .guard import fingerprint, forgotten
+from .reach import in_reach, thread_reach, thread_row
 
 _log = logging.getLogger("recollect")
 QUEUE = "forget"

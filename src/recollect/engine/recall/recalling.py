@@ -97,12 +97,10 @@ class Recalling:
             marks = await self._core.scan(Mark, "scope")
             waiting = await self._core.scan(Job, "index")
             return sorted({mark.item for mark in marks} | {job.ns for job in waiting})
-        found = {space for space in scope.spaces() if not space.endswith("*")}
-        for space in scope.spaces():
-            if space.endswith("*"):
-                begins = {"starts": space[:-1]}
-                found |= {mark.item for mark in await self._core.scan(Mark, "scope", **begins)}
-                found |= {job.ns for job in await self._core.scan(Job, "index", **begins)}
+        found = set(scope.spaces())
+        for begins in scope.beginnings():
+            found |= {mark.item for mark in await self._core.scan(Mark, "scope", starts=begins)}
+            found |= {job.ns for job in await self._core.scan(Job, "index", starts=begins)}
         return sorted(found)
 
     async def _marks(self, spaces: Sequence[str]) -> list[Mark | None]:

@@ -1,0 +1,36 @@
+"""What a handle may forget: only what belongs to a namespace that it may write."""
+
+from __future__ import annotations
+
+from ...kinds import namespaced
+from ...records import Thread
+from ..core import Core
+from .guard import OWNED, owner_of, owners
+
+
+async def thread_row(core: Core, id: str) -> Thread | None:
+    """A thread that this scope may touch, even one that has expired."""
+    found = await core.store.get(Thread, (core.org, id), now=0)
+    return found if found is not None and core.scope.may_write(found.ns) else None
+
+
+async def thread_reach(core: Core, id: str) -> bool:
+    """Whether this scope may forget a thread: it is there, or was in a namespace that the scope may touch."""
+    if await core.store.get(Thread, (core.org, id), now=0) is not None:
+        return await thread_row(core, id) is not None
+    return any(core.scope.may_write(link.source) for link in await owners(core, "thread", id))
+
+
+async def in_reach(core: Core, source: str, *, known: bool = False) -> bool:
+    """Whether this scope may forget a source: not one that belongs to a namespace out of its reach.
+
+    With `known`, a source that belongs to nobody (the name of an import, say) does not count as its own.
+    """
+    if core.scope.user is None:
+        return True
+    spaces = {ns for ns, _ in namespaced(source)}
+    for name in dict.fromkeys((source, owner_of(source))):
+        thread = await core.store.get(Thread, (core.org, name), now=0)
+        spaces |= {thread.ns} if thread is not None else set()
+        spaces |= {link.source for kind in OWNED for link in await owners(core, kind, name)}
+    return all(core.scope.may_write(ns) for ns in spaces) and bool(spaces or not known)
