@@ -113,7 +113,7 @@ class Read(msgspec.Struct, frozen=True):
 class _Reader(Deriver):
     """Derives a fact from each message, with no language in it."""
 
-    async def _read(self, message: Message, known: Any) -> list[Any]:
+    async def _read(self, message: Message, known: Any, *, by_rules: bool = False) -> list[Any]:
         return [Extracted(kind="fact", key=f"said{message.seq}", value=message.text, confidence=0.9, text=message.text)]
 
 
