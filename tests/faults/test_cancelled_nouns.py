@@ -33,10 +33,12 @@ async def _cancelled(work: Coroutine[Any, Any, Any], ticks: int) -> bool:
     return isinstance(outcome, asyncio.CancelledError)
 
 
-def _at_every_place(path: Path, work: Work, check: Callable[[AsyncMemory, int], Awaitable[None]]) -> None:
+def _at_every_place(
+    path: Path, work: Work, check: Callable[[AsyncMemory, int], Awaitable[None]], user: str | None = None
+) -> None:
     async def main() -> int:
         cancelled = 0
-        async with AsyncMemory(path, embedder=None, counter="estimate", user="ada", durability="normal") as memory:
+        async with AsyncMemory(path, embedder=None, counter="estimate", user=user, durability="normal") as memory:
             for place in range(PLACES):
                 cancelled += await _cancelled(work(memory, place), place % 20)
                 # Twice the longest wait of a busy machine, and far below any lease.
@@ -54,7 +56,7 @@ def test_working_memory_stays_writable(tmp_path: Path) -> None:
         doc = await memory.working.template(Counted).update(b=place)
         assert doc.a <= place and doc.b == place
 
-    _at_every_place(tmp_path / "memory.db", work, check)
+    _at_every_place(tmp_path / "memory.db", work, check, user="ada")
 
 
 @pytest.mark.parametrize("loader", ["sync", "async"])

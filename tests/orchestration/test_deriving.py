@@ -104,7 +104,7 @@ async def test_a_learning_said_twice_is_kept_once_and_surer(memory: Any, run: Ru
 
 
 async def test_passing_messages_leave_nothing(memory: Any, run: Run) -> None:
-    await tell(memory, {"role": "user", "content": "I live in Lisbon.", "metadata": {"recollect.passing": True}})
+    await tell(memory, Message(role="user", content="I live in Lisbon.", metadata={"recollect.passing": True}))
     assert await fact(memory) is None
 
 

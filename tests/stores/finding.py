@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from recollect import Namespace
 from recollect.errors import Forbidden, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ def recall(step: Step, asked: list[str] | None, words: str) -> None:
     if asked is not None and not all(step.sees(ns) for ns in asked):
         step.expect(Forbidden, lambda: step.me.recall(words, namespaces=asked))
         return
-    hits = step.me.recall(words, namespaces=asked, top_k=20)
+    # By name: as text, what ends in `*` means all that begin so.
+    exactly = None if asked is None else [Namespace.parse(ns) for ns in asked]
+    hits = step.me.recall(words, namespaces=exactly, top_k=20)
     there = work.findable(step.org) if hits else {}
     for hit in hits:
         marks = work.marks(hit.text)

@@ -160,7 +160,8 @@ def _count_file(block: Mapping[str, Any], counter: Counter) -> int:
     refusal = block.get("refusal")
     if isinstance(refusal, str):
         return counter.count(refusal)
-    return counter.count(compact_json(block))
+    # A cache marker is no text the model reads.
+    return counter.count(compact_json({name: value for name, value in block.items() if name != "cache_control"}))
 
 
 def image_tokens(block: Mapping[str, Any]) -> int:

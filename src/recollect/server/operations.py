@@ -246,8 +246,8 @@ def _parameter(operation: Operation, declared: inspect.Parameter) -> Parameter:
     if declared.name == "expect":
         place = "header"
     default = None if declared.default is inspect.Parameter.empty else declared.default
-    if (operation.name, declared.name) == ("context", "recall"):
-        # A switch, namespaces, items or a Recall: JSON of several shapes, which the engine tells apart.
+    if operation.name == "context" and declared.name in ("recall", "profile"):
+        # A switch, namespaces, items or lines: JSON of several shapes, which the engine tells apart.
         return Parameter(declared.name, Any, required, default, place)
     return Parameter(declared.name, _evaluated(declared.annotation, _wire_names()), required, default, place, kind)
 

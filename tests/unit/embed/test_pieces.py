@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.embed.pieces import Pieces
-from recollect.embed.wordllama import _FOLDER, WordLlamaEmbedder
+from recollect.embed.wordllama import _FOLDER, WordLlamaEmbedder, _words_of
 
 ROOT = Path(__file__).parents[3]
 TEXTS = [
@@ -66,7 +66,8 @@ def test_vectors_are_those_of_the_published_weights() -> None:
     weights = reference()[1]
     made = WordLlamaEmbedder().embed(TEXTS)
     for text, vector in zip(TEXTS, made, strict=True):
-        full = weights[expected(text)].sum(axis=0)
+        # What no word is as long as is cut short before it is embedded.
+        full = weights[expected(_words_of(text))].sum(axis=0)
         assert vector @ full / np.linalg.norm(full) > 0.9998
 
 

@@ -12,7 +12,7 @@ import msgspec
 from ...errors import CorruptRecord, StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
 from ...messages import Message
-from ...records import AuditEvent, Entry, FactVersion, Job, Key, Mark, Record, Tombstone
+from ...records import AuditEvent, Entry, FactVersion, Job, Key, Link, Mark, Record, Tombstone
 from ...runtime import Runtime
 from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, Scan, live
 from ..codec import Row, codec, kinds
@@ -291,11 +291,16 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
     """Whether a batch only takes away: what it writes is a trace or a tombstone of that."""
     traces = [change.record for change in changes if isinstance(change, Put | Load)]
     taken = [change for change in changes if isinstance(change, Delete | DeleteRange)]
+    gone = {(change.kind, change.key) for change in taken if isinstance(change, Delete)}
     others = len(changes) - len(traces) - len(taken) - sum(isinstance(change, Expect) for change in changes)
     return (
         bool(taken)
         and not others
-        and all(isinstance(trace, AuditEvent | FactVersion | Tombstone | Mark | Job) for trace in traces)
+        and all(
+            isinstance(trace, AuditEvent | FactVersion | Job | Link | Mark | Tombstone)
+            or (type(trace), trace.row_key) in gone
+            for trace in traces
+        )
     )
 
 
