@@ -51,7 +51,7 @@ def _furnish(whole: Memory) -> None:
 def _arguments(name: str, ns: str) -> dict[str, Any]:
     """What one passes to get at the things of a namespace."""
     known: dict[str, Any] = {
-        "ttl": 60, "at": 1, "prefix": "secret",
+        "ttl": 60, "at": 1, "prefix": "secret", "message": f"t-{name}#1",
         "ns": ns, "key": "secret", "value": "new", "items": {"secret": "new"}, "keys": ["secret"], "id": f"t-{name}",
         "ids": [f"t-{name}#1"], "title": "x", "type": "order", "content": "likes tea", "doc": {"scratchpad": "new"},
         "text": "new text", "task_id": f"job-{name}", "task_ids": [f"job-{name}"], "users": [name], "sessions": [None],

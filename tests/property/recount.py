@@ -72,4 +72,4 @@ def _part(part: dict[str, Any], count: Count) -> int:
         return 1500
     if kind == "file":
         return 1500
-    return count(_json(part))
+    return count(_json({name: value for name, value in part.items() if name != "cache_control"}))
