@@ -144,12 +144,15 @@ def forget_message(step: Step) -> None:
     """One message."""
     step.aim_at_thread()
     held = step.thread()
-    place = 1 if held is None else step.work.dice.randint(1, held.last + 1)
-    told = NotFound if held is None else int(place in held.texts)
-    if held is None and step.ended():
+    if held is None:
+        if not step.ended():
+            with suppress(NotFound):
+                assert not step.me.forget(message=f"{step.name}#1").counts.get("messages", 0), step.who()
         return
+    place = step.work.dice.randint(1, held.last + 1)
+    told = int(place in held.texts)
     step.expect(told, lambda: step.me.forget(message=f"{step.name}#{place}").counts.get("messages", 0))
-    if held is not None and place in held.texts:
+    if place in held.texts:
         recall_gone(step, held.ns, [held.texts.pop(place)])
 
 
