@@ -83,10 +83,10 @@ class Client:
     ) -> tuple[int, Answer]:
         more = {"params": dict(query), "content": body, "headers": dict(headers)}
         if self._blocking is not None:
-            reply = self._blocking.request(method, path, **more)  # type: ignore[arg-type]
+            reply = self._blocking.request(method, path, **more)  # type: ignore[arg-type]  # one dict for all options
         else:
             assert self._awaited is not None
-            reply = await self._awaited.request(method, path, **more)  # type: ignore[arg-type]
+            reply = await self._awaited.request(method, path, **more)  # type: ignore[arg-type]  # one dict for all options
         return reply.status_code, Answer(reply.content, reply.headers)
 
     def _lost(self, method: str, kind: type[RecollectError], what: str) -> RecollectError:

@@ -131,7 +131,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 def _checked(parameter: Parameter, sent: Any) -> Any:
     """Refuse here what the server would refuse by its type, in the words of the engine."""
-    kind = list[parameter.type] if parameter.kind == "many" else parameter.type  # type: ignore[name-defined]
+    kind = list[parameter.type] if parameter.kind == "many" else parameter.type  # type: ignore[name-defined]  # run time
     try:
         if parameter.kind != "fields":
             msgspec.convert(sent, kind)
