@@ -5,10 +5,15 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: run quick test lint check soak bench bench-peers clean
+.PHONY: run serve quick test lint check soak bench bench-peers clean
 
 run: $(VENV)/.run
 	$(BIN)/recollect demo
+
+# The server and the inspector over a demo file; prints a one-time link.
+serve: $(VENV)/.serve
+	test -e build/demo.db || { mkdir -p build; $(BIN)/recollect demo --keep build/demo.db --remember > /dev/null; }
+	$(BIN)/recollect --url build/demo.db serve --link
 
 # Under a minute on two cores, with no server started: linters, types, unit tests and the docs of the core.
 quick: $(VENV)/.test
@@ -52,6 +57,10 @@ $(VENV)/.pip:
 $(VENV)/.run: $(VENV)/.pip pyproject.toml
 	$(PIP) install -e .
 	$(BIN)/python -m compileall -q src
+	touch $@
+
+$(VENV)/.serve: $(VENV)/.run pyproject.toml
+	$(PIP) install -e '.[server]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.pip pyproject.toml scripts/install-system

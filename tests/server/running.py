@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from recollect import AsyncMemory
 from recollect.server.app import Options, make_app
 from recollect.server.auth import Keys
 from recollect.server.limits import Rate
+from recollect.server.parts import MakePart
 
 FAST = Rate(1e9, 1e9)
 
@@ -22,21 +23,21 @@ FAST = Rate(1e9, 1e9)
 class Running:
     """A server in a thread, and a way to make keys for it."""
 
-    def __init__(self, url: Any, options: Options | None = None) -> None:
+    def __init__(self, url: Any, options: Options | None = None, parts: Iterable[MakePart] = ()) -> None:
         self.clock: Callable[[], datetime] | None = None
         settings: dict[str, Any] = {"embedder": None, "counter": "estimate", "extract": None, "worker": False}
         memory = AsyncMemory(url, all_orgs=True, clock=lambda: self.clock() if self.clock else _now(), **settings)
-        self.app = make_app(memory, options or Options(usual=FAST, heavy=FAST, bad_keys=FAST))
+        self.app = make_app(memory, options or Options(usual=FAST, heavy=FAST, bad_keys=FAST), parts)
         self._server = uvicorn.Server(uvicorn.Config(self.app, port=0, log_level="warning", lifespan="on"))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ready = threading.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     def _run(self) -> None:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(self._server.serve())
         while not self._server.started and not task.done():  # noqa: ASYNC110  # uvicorn has no event for it
             await asyncio.sleep(0.01)
@@ -52,8 +53,8 @@ class Running:
         """A new key, made by the server's own loop."""
         roles = options.pop("roles", ("reader", "writer", "forget", "operator"))
         keys: Keys = self.app.state.server.keys
-        assert self._loop is not None
-        made = asyncio.run_coroutine_threadsafe(keys.create(roles=roles, **options), self._loop).result(30)
+        assert self.loop is not None
+        made = asyncio.run_coroutine_threadsafe(keys.create(roles=roles, **options), self.loop).result(30)
         return made.key
 
     def start(self) -> None:
@@ -72,9 +73,9 @@ def _now() -> datetime:
 
 
 @contextmanager
-def running(url: Any, options: Options | None = None) -> Iterator[Running]:
+def running(url: Any, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Iterator[Running]:
     """A server over a store, stopped at the end."""
-    made = Running(url, options)
+    made = Running(url, options, parts)
     made.start()
     try:
         yield made

@@ -44,8 +44,9 @@ with Memory(sys.argv[1], worker=False) as memory, memory.tasks.run("import-crm",
 
 @click.command()
 @click.option("--keep", type=click.Path(dir_okay=False), help="Keep the file here, to look around in afterwards.")
+@click.option("--remember", is_flag=True, help="Leave out the last step, which forgets Ada.")
 @session_of
-def demo(session: Session, keep: str | None) -> None:
+def demo(session: Session, keep: str | None, remember: bool) -> None:
     """A guided first look: sessions, facts, a correction, folding, a killed task, forgetting."""
     with tempfile.TemporaryDirectory() as folder:
         path = keep or os.path.join(folder, "demo.db")
@@ -53,7 +54,8 @@ def demo(session: Session, keep: str | None) -> None:
         _second(path)
         _folded(path)
         _killed(path)
-        _forgotten(path)
+        if not remember:
+            _forgotten(path)
     click.echo("\nThat was all: one SQLite file, no server, no key. Next: the README, and `recollect --help`.")
 
 

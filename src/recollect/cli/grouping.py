@@ -17,7 +17,7 @@ class Suggesting(click.Group):
         """The command, or an error that says which was probably meant."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            meant = nearest(name, self.list_commands(ctx)) or self.elsewhere(ctx, name)
+            meant = self.elsewhere(ctx, name) or nearest(name, self.list_commands(ctx))
             hint = f"; did you mean {' or '.join(repr(one) for one in meant)}?" if meant else ""
             raise click.UsageError(f"No such command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)

@@ -38,7 +38,8 @@ _COMMANDS = {
     "doctor": ("health", "What stands under this memory, and what is wrong with it."),
     "migrate": ("health", "Bring the store's schema up to date."),
     "analyze": ("analyze", "How other frameworks manage memory, from their source."),
-    "serve": ("serve", "Serve the memory over HTTP."),
+    "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
+    "open": ("serve", "Look at a memory in the browser: open FILE."),
     "keys": ("keys", "Keys of the server: create, list, rotate, revoke."),
     "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
     "chat": ("chat", "Talk to a model, or to an echo, with memory: /why, /forget, /context."),
@@ -57,7 +58,8 @@ class Commands(Suggesting):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"recollect.cli.{_COMMANDS[cmd_name][0]}")
-        found = getattr(module, "command" if cmd_name == "analyze" else cmd_name.replace("import", "import_"))
+        named = {"analyze": "command", "import": "import_", "open": "open_"}
+        found = getattr(module, named.get(cmd_name, cmd_name))
         return found if isinstance(found, click.Command) else None
 
     def elsewhere(self, ctx: click.Context, name: str) -> list[str]:

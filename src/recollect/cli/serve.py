@@ -1,14 +1,20 @@
-"""`recollect serve`: the HTTP API over any store."""
+"""`recollect serve` and `recollect open`: the HTTP API and the inspector over any store."""
 
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
+import socket
+import threading
+import webbrowser
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import UsageError
 from .session import Session, session_of
+
+if TYPE_CHECKING:
+    from ..server.app import Options
 
 NEEDS = 'the server needs packages that are not installed; run: pip install "recollect[server]"'
 
@@ -20,37 +26,87 @@ NEEDS = 'the server needs packages that are not installed; run: pip install "rec
 @click.option("--root-path", default="", help="The path it is mounted under, behind a proxy.")
 @click.option("--trusted-proxy", default="", help="Addresses of proxies whose X-Forwarded-* headers are believed.")
 @click.option("--worker/--no-worker", default=True, help="Index and derive in this process.")
+@click.option("--link", is_flag=True, help="Print a one-time link to the inspector, also where there are keys.")
 @session_of
 def serve(
-    session: Session, host: str, port: int, names: tuple[str, ...], root_path: str, trusted_proxy: str, worker: bool
-) -> None:
+    session: Session, host: str, port: int, names: tuple[str, ...], root_path: str, trusted_proxy: str, worker: bool,
+    link: bool,
+) -> None:  # fmt: skip
     """Serve the memory over HTTP, on this machine unless told otherwise.
 
-    Another address than loopback needs keys: make one first with `recollect keys create`.
+    Another address than loopback needs keys: make one first with `recollect keys create`. On loopback, while there is
+    no key, a one-time link to the inspector is printed.
     """
-    try:
-        import uvicorn
-
-        from ..server.app import Options, make_app
-    except ModuleNotFoundError as missing:
-        raise UsageError(NEEDS) from missing
-    from ..memory import AsyncMemory
+    _installed()
+    from ..server.app import Options
 
     keyed = _has_keys(session)
-    if not keyed and not _is_loopback(host):
+    if not keyed and not is_loopback(host):
         raise UsageError(f"{host} is not loopback, and there is no key; make one: recollect keys create --role admin")
+    at = f"http://{host}:{port}{root_path}"
+    click.echo(f"recollect: {at}", err=True)
+    if link or not keyed:
+        click.echo(f"recollect: one-time link, good for ten minutes: {at}/login?code={_code(session)}", err=True)
+    options = Options(hosts=(*Options().hosts, host, *names), root_path=root_path)
+    _run(session, options, host=host, port=port, worker=worker, trusted_proxy=trusted_proxy)
+
+
+@click.command("open")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False), required=False)
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="The port; any free one unless given.")
+@click.option("--browser/--no-browser", default=True, help="Start the browser; otherwise only print the link.")
+@session_of
+def open_(session: Session, file: str | None, port: int, browser: bool) -> None:
+    """Look at a memory in the browser.
+
+    Serves FILE (or --url) on this machine until stopped, and opens a one-time link to the inspector.
+    """
+    _installed()
+    from ..server.app import Options
+
+    shown = session if file is None else Session(file, session.hot, session.org, session.user, session.as_json)
+    port = port or _free_port()
+    link = f"http://127.0.0.1:{port}/login?code={_code(shown)}"
+    click.echo(link)
+    if browser:
+        timer = threading.Timer(1.0, webbrowser.open, [link])
+        timer.daemon = True
+        timer.start()
+    _run(shown, Options(), host="127.0.0.1", port=port, worker=True, trusted_proxy="")
+
+
+def _installed() -> None:
+    try:
+        import starlette
+        import uvicorn  # noqa: F401  # only whether it is there
+    except ModuleNotFoundError as missing:
+        raise UsageError(NEEDS) from missing
+    assert starlette
+
+
+def _run(session: Session, options: Options, *, host: str, port: int, worker: bool, trusted_proxy: str) -> None:
+    import uvicorn
+
+    from ..memory import AsyncMemory
+    from ..server.app import make_app
+
     memory = AsyncMemory(session.url, hot=session.hot, all_orgs=True, worker=worker)
-    hosts = (*Options().hosts, host, *names)
-    options = Options(hosts=hosts, open_to=None if keyed else _anyone(session.org), root_path=root_path)
-    click.echo(f"recollect: http://{host}:{port}  ({'keys' if keyed else 'no keys: open to this machine'})", err=True)
     uvicorn.run(
-        make_app(memory, options), host=host, port=port, root_path=root_path, log_level="warning", access_log=False,
-        timeout_graceful_shutdown=30, server_header=False, forwarded_allow_ips=trusted_proxy or None,
-        proxy_headers=bool(trusted_proxy),
+        make_app(memory, options), host=host, port=port, root_path=options.root_path, log_level="warning",
+        access_log=False, timeout_graceful_shutdown=30, server_header=False,
+        forwarded_allow_ips=trusted_proxy or None, proxy_headers=bool(trusted_proxy),
     )  # fmt: skip
 
 
-def _is_loopback(host: str) -> bool:
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own."""
     if host == "localhost":
         return True
     try:
@@ -59,19 +115,24 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _anyone(org: str) -> Any:
-    """Who asks on loopback while there is no key: the operator of this machine."""
-    from datetime import UTC, datetime
+def _code(session: Session) -> str:
+    """The code of a one-time link, kept in the store: the server swaps it for a cookie."""
+    from ..server.browser import local_operator
 
-    from ..server.auth import ApiKey
-
-    roles: Any = ("reader", "writer", "forget", "operator")
-    return ApiKey(id="local", digest=b"", org=org, roles=roles, created_at=datetime.now(UTC))
+    made: str = _kept(session, lambda keys, sessions: sessions.link(local_operator(session.org)))
+    return made
 
 
 def _has_keys(session: Session) -> bool:
+    return bool(_kept(session, lambda keys, sessions: keys.any()))
+
+
+def _kept(session: Session, work: Any) -> Any:
+    """Something done with the keys and sessions that the store holds."""
     from ..runtime import run_blocking
     from ..server.auth import Keys
+    from ..server.browser import Sessions
 
     with session.memory(create=True, all_orgs=True) as memory:
-        return run_blocking(Keys(memory._engine).any())
+        keys = Keys(memory._engine)
+        return run_blocking(work(keys, Sessions(memory._engine, keys)))

@@ -50,6 +50,10 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     expires_at: datetime | None = None
 
+    def expired(self, now: datetime) -> bool:
+        """Whether the key has ended."""
+        return self.expires_at is not None and self.expires_at <= now
+
     def check(self, role: Role) -> None:
         """Refuse what the key may not do; an admin may do all."""
         if role not in self.roles and "admin" not in self.roles:
@@ -136,13 +140,18 @@ class Keys:
         id, _, secret = rest.partition("_")
         if scheme.lower() != "bearer" or prefix != "rk" or not secret or not id.isalnum() or len(id) > 64:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
-        key = await self._known(id)
+        key = await self.known(id)
         matches = hmac.compare_digest(key.digest if key else b"\0" * 32, _digest(secret))
-        if key is None or not matches or (key.expires_at is not None and key.expires_at <= datetime.now(UTC)):
+        if key is None or not matches:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
         return key
 
-    async def _known(self, id: str) -> ApiKey | None:
+    async def known(self, id: str) -> ApiKey | None:
+        """The key with this id, where there is one that has not expired; a change elsewhere is seen in 30 seconds."""
+        found = await self._found(id)
+        return None if found is None or found.expired(datetime.now(UTC)) else found
+
+    async def _found(self, id: str) -> ApiKey | None:
         now = time.monotonic()
         cached = self._cache.get(id)
         if cached is not None and cached[0] > now:

@@ -1,0 +1,67 @@
+"""Answers that every route may give: JSON, and problems for errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from ..errors import Forbidden, RecollectError, UsageError
+from ..problems import Problem, problem_of
+from .auth import Unauthorized
+from .calls import Malformed
+
+JSON = "application/json"
+
+
+class Limited(RecollectError):
+    """Too many requests of one key."""
+
+    retryable = True
+
+
+class Unsuited(UsageError):
+    """A body of another type."""
+
+
+_OURS = {Unauthorized: 401, Forbidden: 403, Limited: 429, Malformed: 400, Unsuited: 415}
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(msgspec.json.encode(value), status, media_type=JSON, headers=dict(headers or {}))
+
+
+def problem_response(error: RecollectError, request_id: str, scope: Mapping[str, Any]) -> Response:
+    """An error as problem+json, with the headers that go with its status."""
+    problem = problem_of(error, request_id=request_id)
+    status = next((_OURS[kind] for kind in type(error).__mro__ if kind in _OURS), problem.status)
+    if status == 409 and any(name in (b"if-match", b"if-none-match") for name, _ in scope["headers"]):
+        status = 412
+    headers: dict[str, str] = {}
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if status in (429, 503):
+        headers["retry-after"] = str(max(1, round(getattr(error, "retry_after", 1))))
+    return send_problem(msgspec.structs.replace(problem, status=status), headers)
+
+
+def send_problem(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """A problem with its own status."""
+    body = msgspec.json.encode(problem)
+    return Response(body, problem.status, media_type="application/problem+json", headers=dict(headers or {}))
+
+
+def forbidden(detail: str) -> Response:
+    """A request that is refused whoever sends it."""
+    return send_problem(Problem(type="urn:recollect:forbidden", title="Forbidden", status=403, detail=detail))
+
+
+def not_found(request_id: str = "") -> Response:
+    """No such path."""
+    detail = "there is nothing at this path"
+    return send_problem(
+        Problem(type="urn:recollect:not-found", title="NotFound", status=404, detail=detail, request_id=request_id)
+    )

@@ -1,0 +1,214 @@
+"""People in a browser: a one-time link or a key is swapped for a cookie, which scripts on the page cannot read.
+
+The cookie is 256 random bits, kept as their SHA-256 for twelve hours. What it may do is what its key may do at that
+moment, so revoking the key ends it too. A session from a one-time link belongs to whoever made the link: the operator
+of this machine.
+
+Other sites must not act through a browser that is logged in. The cookie is SameSite=Strict; a write by cookie must
+also carry our own Origin and the header `X-Recollect: 1`, which no form and no foreign page can send.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from ..errors import Conflict, Forbidden, UsageError
+from .answers import json_response
+from .auth import CACHED_SECONDS, KEPT, KEYS_ORG, ApiKey, Keys, Unauthorized
+from .operations import ROLES, Role
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+    from .app import Server
+
+SESSION_SECONDS = 12 * 3600
+LINK_SECONDS = 10 * 60
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def local_operator(org: str, roles: tuple[Role, ...] = ROLES) -> ApiKey:
+    """Who a one-time link stands for: whoever can start a server on this store may do everything in it."""
+    return ApiKey(id="local", digest=b"", org=org, roles=roles, created_at=datetime.now(UTC))
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored of a cookie: the key it was swapped for, or the operator whose link it came from."""
+
+    key: str | None = None
+    operator: ApiKey | None = None
+
+
+class Sessions:
+    """Makes one-time links, and swaps them and keys for sessions. Rows are shared by all workers of a store."""
+
+    def __init__(self, memory: AsyncMemory, keys: Keys) -> None:
+        self._records = memory.scope(org=KEYS_ORG).records
+        self._keys = keys
+        self._cache: dict[str, tuple[float, Session]] = {}
+
+    async def link(self, operator: ApiKey) -> str:
+        """A code that can be swapped once, within ten minutes, for a session of this operator."""
+        code = secrets.token_urlsafe(32)
+        await self._put("code", code, Session(operator=operator), LINK_SECONDS)
+        return code
+
+    async def redeem(self, code: str) -> str:
+        """The secret of a new session for a code; the second to come gets nothing."""
+        place = ("code", _name(code))
+        row = await self._records.get("global", place)
+        try:
+            taken = row is not None and await self._records.delete("global", place, expect=row.version)
+        except Conflict:
+            taken = False
+        if row is None or not taken:
+            raise Unauthorized("this link was used or has expired; ask for a new one where the server runs")
+        return await self._begin(msgspec.convert(row.data, Session))
+
+    async def begin(self, key: ApiKey) -> str:
+        """The secret of a new session for a key."""
+        return await self._begin(Session(key=key.id))
+
+    async def check(self, secret: str) -> ApiKey:
+        """Who a cookie stands for; its key must still be there and not have expired."""
+        session = await self._known(_name(secret))
+        key = session.operator if session is not None else None
+        if session is not None and session.key is not None:
+            key = await self._keys.known(session.key)
+        if key is None:
+            raise Unauthorized("this login has ended; log in again")
+        return key
+
+    async def end(self, secret: str) -> None:
+        """Log out."""
+        self._cache.pop(_name(secret), None)
+        await self._records.delete("global", ("session", _name(secret)))
+
+    async def _begin(self, session: Session) -> str:
+        secret = secrets.token_urlsafe(32)
+        await self._put("session", secret, session, SESSION_SECONDS)
+        return secret
+
+    async def _put(self, kind: str, secret: str, session: Session, ttl: int) -> None:
+        await self._records.put("global", (kind, _name(secret)), msgspec.to_builtins(session), ttl=ttl)
+
+    async def _known(self, name: str) -> Session | None:
+        cached = self._cache.get(name)
+        if cached is not None and cached[0] > time.monotonic():
+            return cached[1]
+        row = await self._records.get("global", ("session", name))
+        if row is None:
+            self._cache.pop(name, None)
+            return None
+        if len(self._cache) >= KEPT:
+            self._cache.clear()
+        found = msgspec.convert(row.data, Session)
+        self._cache[name] = (time.monotonic() + CACHED_SECONDS, found)
+        return found
+
+
+def _name(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+# What a browser sends
+
+
+def cookie_name(scope: Any) -> str:
+    """Cookies know no ports, so two servers on one machine must not share a name."""
+    server = scope.get("server") or ("", None)
+    return f"recollect_{server[1] or 0}"
+
+
+def cookie_of(request: Request) -> str | None:
+    """The session's secret, where the request carries one."""
+    return request.cookies.get(cookie_name(request.scope))
+
+
+def check_same_site(request: Request) -> None:
+    """Refuse a write that our own page did not send."""
+    if request.method in ("GET", "HEAD"):
+        return
+    if request.headers.get("origin") is None or request.headers.get("x-recollect") != "1":
+        raise Forbidden("a write by cookie needs our own Origin and the header X-Recollect: 1")
+
+
+def host_name(request: Request) -> str:
+    """The host a request was sent to, without its port."""
+    host = request.headers.get("host", "")
+    name, found, port = host.rpartition(":")
+    return name if found and port.isdecimal() else host
+
+
+# Routes
+
+
+class Login(msgspec.Struct, forbid_unknown_fields=True):
+    """What the login form sends."""
+
+    key: str
+
+
+def browser_routes(server: Server) -> list[Route]:
+    """Logging in and out: /login?code=… from a link, POST /login with a key, POST /logout."""
+
+    async def by_link(request: Request) -> Response:
+        home = f"{request.scope.get('root_path', '')}/"
+        code = request.query_params.get("code", "")
+        if not code:
+            return RedirectResponse(home, 303)
+        try:
+            secret = await server.sessions.redeem(code)
+        except Unauthorized as used:
+            # Who followed the link twice has a cookie already; the page tells the others how to log in.
+            if cookie_of(request) is not None:
+                return RedirectResponse(home, 303)
+            server.count_bad(request, used)
+            return RedirectResponse(f"{home}?{quote('login')}=expired", 303)
+        return _with_cookie(request, RedirectResponse(home, 303), secret)
+
+    async def by_key(request: Request) -> Response:
+        if request.headers.get("x-recollect") != "1":
+            raise Forbidden("logging in needs the header X-Recollect: 1")
+        try:
+            given = msgspec.json.decode(await request.body(), type=Login)
+        except msgspec.DecodeError as wrong:
+            raise UsageError(f"not a login: {wrong}") from None
+        key = await server.key_of(request, f"Bearer {given.key}")
+        return _with_cookie(request, json_response({"id": key.id, "org": key.org}), await server.sessions.begin(key))
+
+    async def out(request: Request) -> Response:
+        check_same_site(request)
+        secret = cookie_of(request)
+        if secret is not None:
+            await server.sessions.end(secret)
+        answer = json_response({"result": True})
+        answer.delete_cookie(cookie_name(request.scope), path=_path(request))
+        return answer
+
+    return [
+        Route("/login", by_link, methods=["GET"], name="login.link"),
+        Route("/login", by_key, methods=["POST"], name="login.key"),
+        Route("/logout", out, methods=["POST"], name="logout"),
+    ]
+
+
+def _path(request: Request) -> str:
+    return request.scope.get("root_path") or "/"
+
+
+def _with_cookie(request: Request, answer: Response, secret: str) -> Response:
+    answer.set_cookie(
+        cookie_name(request.scope), secret, max_age=SESSION_SECONDS, path=_path(request), httponly=True,
+        samesite="strict", secure=host_name(request) not in LOOPBACK,
+    )  # fmt: skip
+    return answer
