@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from datasets import Conversation, Dataset, Question, Turn, load
 
 from recollect import Memory
-from recollect.embed.minilm import MiniLMEmbedder
+from recollect.embed.minilm import minilm
 from recollect.embed.wordllama import WordLlamaEmbedder
 from recollect.recall.analyze import query_terms, token_string
 from recollect.recall.lexical import LexicalIndex
@@ -177,7 +177,7 @@ def main() -> None:
     spec = None if a.embedder == "none" else a.embedder
     rivals: dict[str, Callable[[], Retriever]] = {"bm25": Bm25}
     if a.embedder in ("default", "minilm"):
-        plain = WordLlamaEmbedder() if a.embedder == "default" else MiniLMEmbedder()
+        plain = WordLlamaEmbedder() if a.embedder == "default" else minilm()
         rivals["embedding"] = lambda: Plain(plain)
     with opened(a.store, spec) as memory:
         rivals["recollect"] = lambda: Recollect(memory)

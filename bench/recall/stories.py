@@ -58,16 +58,17 @@ def told(story: dict[str, Any], between: list[list[dict[str, Any]]]) -> Judged:
     now = [START]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        memory = Memory("memory://", user="ada", clock=lambda: now[0], worker=False)
-    with memory:
+        org = Memory("memory://", clock=lambda: now[0], worker=False)
+    with org:
+        memory = org.scope(user="ada")
         for document in story.get("documents") or ():
             memory.documents.add("user:ada", document["text"], title=document.get("title"))
         for place, session in enumerate(story["sessions"]):
-            _said(memory, session)
+            _said(org, session)
             now[0] += timedelta(days=1)
             if place == 0:
                 for exchange in between:
-                    _said(memory, exchange)
+                    _said(org, exchange)
                 now[0] += timedelta(days=1)
         context = memory.context(story["question"], budget=story["budget"])
         request = "\n".join(str(message["content"]) for message in context.messages()[:-1])
@@ -77,7 +78,6 @@ def told(story: dict[str, Any], between: list[list[dict[str, Any]]]) -> Judged:
 def _said(memory: Memory, session: list[dict[str, Any]]) -> None:
     thread = memory.threads.create("user:ada").id
     memory.threads.append(thread, *session)
-    memory.recall("anything", top_k=1)
     memory.process(FactExtractor)
 
 

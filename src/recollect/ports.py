@@ -168,6 +168,9 @@ class Model(Protocol):
 EmbedderSpec = str | Embedder | Callable[[Sequence[str]], Any] | None
 """What `embedder=` takes: a name, an object, a function from texts to vectors, or None (recall is lexical)."""
 
+RerankerSpec = str | Reranker | Callable[[str, Sequence[str]], Any] | None
+"""What `reranker=` takes: a name, an object, a function from a question and texts to numbers, or None (no reranker)."""
+
 ModelSpec = str | Model | Callable[[str], Any] | None
 """What `model=` takes: `provider:id`, an object with `complete`, a function from text to text, or None (rules)."""
 

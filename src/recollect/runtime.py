@@ -46,6 +46,10 @@ class Runtime(Protocol):
 
     async def sleep(self, seconds: float) -> None: ...
 
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What a coroutine gives, or TimeoutError; a blocking function that is late goes on in its thread, unheard."""
+        ...
+
     async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]: ...
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
@@ -94,6 +98,25 @@ class BlockingRuntime:
 
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251  # this runtime has no loop to stall
+
+    async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        done: list[T | BaseException] = []
+
+        def run() -> None:
+            try:
+                done.append(run_blocking(work()))
+            except BaseException as problem:
+                done.append(problem)
+
+        # A thread of its own, since nothing else can stop waiting for a function that blocks.
+        thread = threading.Thread(target=run, name="recollect-limited", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if not done:
+            raise TimeoutError
+        if isinstance(done[0], BaseException):
+            raise done[0]
+        return done[0]
 
     async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         waiting = list(coros)

@@ -27,7 +27,7 @@ from ..engine.working import Working
 from ..filters import Where
 from ..memory import AsyncBatch, AsyncMemory
 from ..opening import Durability, Extract, Opening, Url
-from ..ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, Reranker, When
+from ..ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
 from ..recall.hit import Hit
 from ..runtime import run_blocking
 from ..scope import Actor, Kind, Ns
@@ -84,7 +84,7 @@ class Memory(Listens):
         actor: Actor = "user",
         durability: Durability = "full",
         embedder: EmbedderSpec = "default",
-        reranker: str | Reranker | None = None,
+        reranker: RerankerSpec = None,
         model: ModelSpec = None,
         counter: CounterSpec = None,
         clock: Clock | None = None,
@@ -209,8 +209,13 @@ class Memory(Listens):
         where: Where | None = None,
         min_score: float | None = None,
         vector: Sequence[float] | None = None,
+        expand: bool = False,
+        hops: int = 1,
     ) -> list[Hit]:
-        """The hits that matter most for a query, best first; what was written before the call is found."""
+        """The hits that matter most for a query, best first; what was written before the call is found.
+
+        `expand` looks up other wordings that the memory's model gives, `hops` over 1 what it says is still missing.
+        """
         return run_blocking(
             self._engine.recall(
                 query,
@@ -224,6 +229,8 @@ class Memory(Listens):
                 where=where,
                 min_score=min_score,
                 vector=vector,
+                expand=expand,
+                hops=hops,
             )
         )
 

@@ -13,7 +13,9 @@ from recollect.errors import ModelError, UsageError
 
 Vectors = NDArray[np.float32]
 Offload = Callable[..., Awaitable[Any]]
-_SPECS = '"default", "minilm", "openai:MODEL[@base_url]", "voyage:MODEL", an object or a callable'
+_SPECS = (
+    '"default", "minilm", "onnx:FOLDER_OR_NAME", "openai:MODEL[@base_url]", "voyage:MODEL", an object or a callable'
+)
 
 
 class OpenEmbedder:
@@ -23,7 +25,13 @@ class OpenEmbedder:
     """
 
     def __init__(
-        self, name: str, dimensions: int, call: Callable[[Sequence[str]], Any], *, is_async: bool = False
+        self,
+        name: str,
+        dimensions: int,
+        call: Callable[[Sequence[str]], Any],
+        *,
+        ask: Callable[[Sequence[str]], Any] | None = None,
+        is_async: bool = False,
     ) -> None:
         self.name = name
         self.dimensions = dimensions
@@ -31,15 +39,18 @@ class OpenEmbedder:
         self.static = False
         """Only averages word vectors, so questions are given to it without stop words."""
         self._call = call
+        self._ask = ask or call
+        """What embeds questions, where they are embedded in another way than what is remembered."""
 
-    async def embed(self, texts: Sequence[str], *, offload: Offload | None = None) -> Vectors:
+    async def embed(self, texts: Sequence[str], *, query: bool = False, offload: Offload | None = None) -> Vectors:
         """One unit vector per text, as rows of float32; `offload` (a runtime's) keeps slow work off a loop."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
+        call = self._ask if query else self._call
         if offload is None or self.is_async:
-            made = self._call(list(texts))
+            made = call(list(texts))
         else:
-            made = await offload(self._call, list(texts))
+            made = await offload(call, list(texts))
         return self._checked(await made if inspect.isawaitable(made) else made, len(texts))
 
     def embed_now(self, texts: Sequence[str]) -> Vectors:
@@ -79,6 +90,15 @@ def open_embedder(spec: Any = "default", *, blocking: bool) -> OpenEmbedder | No
     raise UsageError(f"an embedder is {_SPECS}; got {type(spec).__name__}")
 
 
+def reopened(name: str) -> OpenEmbedder | None:
+    """The embedder that made vectors stored under a name, where the name is enough to open it again."""
+    spec = {"wordllama-l2-supercat-256": "default", "all-minilm-l6-v2": "minilm"}.get(name, name)
+    try:
+        return _named(spec)
+    except UsageError:
+        return None
+
+
 def _named(spec: str) -> OpenEmbedder:
     provider, _, rest = spec.partition(":")
     if spec in ("default", "wordllama"):
@@ -89,10 +109,15 @@ def _named(spec: str) -> OpenEmbedder:
         opened.static = words.static
         return opened
     if spec == "minilm":
-        from recollect.embed.minilm import MiniLMEmbedder
+        from recollect.embed.minilm import minilm
 
-        sentences = MiniLMEmbedder()
-        return OpenEmbedder(sentences.name, sentences.dimensions, sentences.embed)
+        english = minilm()
+        return OpenEmbedder(english.name, english.dimensions, english.embed)
+    if provider == "onnx" and rest:
+        from recollect.embed.sentences import SentenceEncoder
+
+        encoder = SentenceEncoder(rest)
+        return OpenEmbedder(encoder.name, 0, encoder.embed, ask=encoder.embed_query)
     if provider == "openai" and rest:
         from recollect.embed.openai import openai_embedder
 
@@ -111,8 +136,9 @@ def _plugged(spec: Any, call: Callable[..., Any], blocking: bool) -> OpenEmbedde
     is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
     if blocking and is_async:
         raise UsageError(f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory")
-    guarded = _refuse_awaitables(name, call) if blocking else call
-    return OpenEmbedder(name, int(getattr(spec, "dimensions", 0) or 0), guarded, is_async=is_async)
+    ask = getattr(spec, "embed_query", call)
+    call, ask = (_refuse_awaitables(name, one) if blocking else one for one in (call, ask))
+    return OpenEmbedder(name, int(getattr(spec, "dimensions", 0) or 0), call, ask=ask, is_async=is_async)
 
 
 def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequence[str]], Any]:

@@ -61,6 +61,8 @@ class Shared:
         self._counting: tuple[Callable[[Any], int], str | None] | None = None
         self._model: Any = None
         self._embedder: Any = None
+        self._reranker: Any = None
+        self._earlier: Any = None
         self._clock = clock
         self._opened = False
         self._open_lock = runtime.lock()
@@ -103,6 +105,25 @@ class Shared:
 
             self._embedder = Embedding(spec, self.runtime)
         return self._embedder
+
+    @property
+    def earlier(self) -> Any:
+        """Embedders of before, by the names beside the vectors they made."""
+        if self._earlier is None:
+            from .recall.embedding import Earlier
+
+            self._earlier = Earlier(self.runtime)
+        return self._earlier
+
+    @property
+    def reranker(self) -> Any:
+        """What puts the best of a ranking into a better order, made on first use; None where none was asked for."""
+        spec = self.parts.get("reranker")
+        if self._reranker is None and spec is not None:
+            from .recall.reranking import Reranking
+
+            self._reranker = Reranking(spec, self.runtime, self.model if spec == "model" else None)
+        return self._reranker
 
     @property
     def model(self) -> Any:

@@ -146,8 +146,8 @@ class Health:
             others = [entry.embedder for entry in oldest + newest if entry.embedder not in (None, embedder.name)]
             if others:
                 problems.append(
-                    f"vectors of {mark.item} were made by {others[0]}, not {embedder.name}: recall finds them by words "
-                    "only; run `recollect process vectors`"
+                    f"vectors of {mark.item} were made by {others[0]}, not {embedder.name}: recall compares them by "
+                    "that one where its name says how to open it, else by words; run `recollect process vectors`"
                 )
                 break
         return str(embedder.name)

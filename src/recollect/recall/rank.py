@@ -39,6 +39,8 @@ class Scored(msgspec.Struct, frozen=True):
     score: float
     place: int
     reasons: tuple[Reason, ...] = ()
+    pool: int = 0
+    """Which question found it, where several were asked."""
 
 
 class Ranking(msgspec.Struct, frozen=True):

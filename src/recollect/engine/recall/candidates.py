@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ...errors import ModelError
 from ...filters import Filter, matches, parse_filter
 from ...kinds import FINDABLE
 from ...ports import to_datetime, to_micros
@@ -73,6 +74,8 @@ class Scoped(msgspec.Struct):
     stamp: int = 0
     embedder: str | None = None
     vectors: Any = None
+    earlier: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Vectors that other embedders made, by their names, until they are replaced; only names where a store searches."""
     lexical: Any = None
     counts: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     sample: Any = None
@@ -80,8 +83,9 @@ class Scoped(msgspec.Struct):
     def drop(self, key: Key) -> None:
         """Forget an entry that is no longer there; the key begins with the namespace."""
         short = slim(*key[1:])
-        if self.vectors is not None:
-            self.vectors.remove([short])
+        for vectors in (self.vectors, *self.earlier.values()):
+            if vectors is not None:
+                vectors.remove([short])
         if self.lexical is not None:
             self.lexical.remove(short)
 
@@ -93,6 +97,8 @@ class Found(msgspec.Struct):
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     spread: list[tuple[int, float, float]] = msgspec.field(default_factory=list)
     """Of each namespace with vectors: how many, the mean and the deviation of their cosines."""
+    earlier: dict[str, tuple[Any, list[tuple[int, float, float]]]] = msgspec.field(default_factory=dict)
+    """The same of embedders of before, each with the question's vector by it."""
     full: bool = False
     """Whether an arm gave as many as it was asked for, so that there may be more."""
 
@@ -105,8 +111,10 @@ class Found(msgspec.Struct):
 class Candidates:
     """Looks for candidates of one question, namespace by namespace."""
 
-    def __init__(self, core: Core, query: Any, vector: Any, asked: Asked) -> None:
+    def __init__(self, core: Core, query: Any, vector: Any, asked: Asked, *, beside: bool = True) -> None:
         self._core = core
+        self._beside = beside
+        """Whether vectors of embedders of before are searched too: not by a vector that the caller gave."""
         self._query = query
         self._vector = vector
         self._asked = asked
@@ -186,21 +194,60 @@ class Candidates:
     async def _by_meaning(self, scoped: Scoped, mark: Mark, count: int, found: Found) -> tuple[list[Key], list[Key]]:
         """Keys of entries near the question, nearest first, and of entries from the times that it names."""
         core, vector, kinds = self._core, self._vector, self._asked.searched
+        before = await self._by_earlier(scoped, count, found) if scoped.earlier else []
         if scoped.vectors is not None and vector is not None and len(scoped.vectors):
             nearest, dated = await core.runtime.call(_nearest, scoped.vectors, vector, count, self._asked, self._query)
             found.spread.append((len(scoped.vectors), nearest.mean, nearest.std))
-            return [whole(key) for key in nearest.keys], [whole(key) for key in dated]
+            return [whole(key) for key in nearest.keys] + before, [whole(key) for key in dated]
         if self._query.dates:
             await self._at_dates(scoped.ns, mark, found)
         if vector is None or scoped.embedder is None or scoped.vectors is not None:
-            return [], []
+            return before, []
         searching: Any = core.store
         near = await searching.search_vector(
             scoped.org, scoped.ns, scoped.embedder, vector.tolist(), limit=count, now=core.now(), kinds=kinds
         )
         found.add(entry for entry, _ in near)
         found.spread.append(await core.runtime.call(_sampled, scoped.sample, vector))
-        return [(entry.kind, entry.parent, entry.id) for entry, _ in near], []
+        return [(entry.kind, entry.parent, entry.id) for entry, _ in near] + before, []
+
+    async def _by_earlier(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
+        """Keys of entries near the question by embedders of before, whose vectors are not replaced yet."""
+        keys: list[Key] = []
+        for name, vectors in scoped.earlier.items():
+            vector = await self._earlier(name, found)
+            if vector is None:
+                continue
+            if isinstance(vectors, list):
+                searching: Any = self._core.store
+                near = await searching.search_vector(
+                    scoped.org, scoped.ns, name, vector.tolist(), limit=count, now=self._core.now(),
+                    kinds=self._asked.searched,
+                )  # fmt: skip
+                found.add(entry for entry, _ in near)
+                keys += [(entry.kind, entry.parent, entry.id) for entry, _ in near]
+                found.earlier[name][1].append(await self._core.runtime.call(_sampled, vectors, vector))
+            elif len(vectors):
+                nearest, dated = await self._core.runtime.call(
+                    _nearest, vectors, vector, count, self._asked, self._query
+                )
+                found.earlier[name][1].append((len(vectors), nearest.mean, nearest.std))
+                keys += [whole(key) for key in [*nearest.keys, *dated]]
+        return keys
+
+    async def _earlier(self, name: str, found: Found) -> Any:
+        """The question's vector by an embedder of before; None where it cannot be had."""
+        if not self._beside:
+            return None
+        if name not in found.earlier:
+            embedder = self._core.shared.earlier.get(name)
+            try:
+                vector = None if embedder is None else await embedder.ask(self._query)
+            except ModelError as problem:
+                self._core.shared.note("embedder", problem)
+                vector = None
+            found.earlier[name] = (vector, [])
+        return found.earlier[name][0]
 
     async def _at_dates(self, ns: str, mark: Mark, found: Found) -> None:
         """What was said at the times that the question names, where no vectors in RAM tell; small namespaces only."""
@@ -244,6 +291,8 @@ class Candidates:
             if scoped.embedder is not None:
                 some = await core.scan(Entry, scoped.ns, index="by_stamp", limit=SAMPLE)
                 scoped.sample = [entry.vector for entry in some if entry.embedder == scoped.embedder]
+                # Re-embedding gives an entry a new stamp, so what is left of another embedder has the oldest.
+                scoped.earlier = _by_embedder(some, scoped.embedder)
             scoped.stamp = mark.position
             return
         if scoped.vectors is not None and not len(scoped.vectors):
@@ -318,6 +367,35 @@ def _take_in(scoped: Scoped, page: Sequence[Entry]) -> None:
     )
     bare = [slim(entry.kind, entry.parent, entry.id) for entry in page if entry.vector is None]
     scoped.vectors.remove(bare)
+    _take_in_earlier(scoped, page)
+
+
+def _take_in_earlier(scoped: Scoped, page: Sequence[Entry]) -> None:
+    """Keep vectors of embedders of before in indexes of their own, until their entries come with another one."""
+    from ...recall.vectors import VectorIndex
+
+    for vectors in scoped.earlier.values():
+        vectors.remove([slim(entry.kind, entry.parent, entry.id) for entry in page])
+    if all(entry.embedder in (None, scoped.embedder) for entry in page):
+        return
+    for name, data in _by_embedder(page, scoped.embedder).items():
+        others = [entry for entry in page if entry.embedder == name and entry.vector is not None]
+        vectors = scoped.earlier.setdefault(name, VectorIndex(len(data[0]) - 4))
+        vectors.add_encoded(
+            [slim(entry.kind, entry.parent, entry.id) for entry in others],
+            data,
+            times=[to_micros(entry.created_at) for entry in others],
+            groups=[KINDS.index(entry.kind) for entry in others],
+        )
+
+
+def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, list[bytes]]:
+    """Encoded vectors of other embedders than the present one, by the embedder's name."""
+    out: dict[str, list[bytes]] = {}
+    for entry in entries:
+        if entry.vector is not None and entry.embedder is not None and entry.embedder != present:
+            out.setdefault(entry.embedder, []).append(entry.vector)
+    return out
 
 
 def _sampled(sample: Any, vector: Any) -> tuple[int, float, float]:

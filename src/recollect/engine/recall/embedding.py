@@ -36,11 +36,36 @@ class Embedding:
         """Whether it only averages word vectors, so that a question is better given without its stop words."""
         return bool(getattr(self._inner, "static", False))
 
-    async def embed(self, texts: Sequence[str]) -> Any:
-        """One unit vector per text; any failure is a ModelError."""
+    async def ask(self, query: Any) -> Any:
+        """The unit vector of an analysed question."""
+        return (await self.embed([query.content_text if self.static else query.embed_text], query=True))[0]
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        """One unit vector per text (a question where `query` says so); any failure is a ModelError."""
         try:
-            return await self._inner.embed(texts, offload=self._offload)
+            return await self._inner.embed(texts, query=query, offload=self._offload)
         except RecollectError:
             raise
         except Exception as cause:
             raise ModelError(f"the embedder {self.name!r} failed: {type(cause).__name__}") from cause
+
+
+class Earlier:
+    """The embedders that made what is stored, opened again by their names while their vectors are being replaced.
+
+    Until `VectorIndexer` is through, a namespace holds vectors of two embedders. A question is then embedded by both,
+    and each finds its own. One whose name does not say how to open it (a function) is None: words find its entries.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._known: dict[str, Embedding | None] = {}
+
+    def get(self, name: str) -> Embedding | None:
+        """The embedder of a stored name."""
+        from ...embed.opening import reopened
+
+        if name not in self._known:
+            found = reopened(name)
+            self._known[name] = None if found is None else Embedding(found, self._runtime)
+        return self._known[name]

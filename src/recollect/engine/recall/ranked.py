@@ -28,6 +28,8 @@ class Pool(msgspec.Struct):
     stats: Any
     counts: dict[str, int]
     similarity: Any = None
+    embedder: str | None = None
+    """The embedder that the question's vector is of."""
 
     def features(self) -> Any:
         """Every feature by name."""
@@ -44,22 +46,27 @@ class Pool(msgspec.Struct):
     def cosine(self, place: int) -> float | None:
         """The plain cosine of a candidate to the question; None where there are no vectors to compare."""
         entry, similarity = self.entries[place], self.similarity
-        return None if similarity is None or entry.vector is None else float(similarity.cosine[place])
+        mine = similarity is not None and entry.vector is not None and entry.embedder == self.embedder
+        return float(similarity.cosine[place]) if mine else None
 
 
 def make_pool(
     query: Any,
-    vector: Any,
+    vector: tuple[str, Any] | None,
     entries: Sequence[Entry],
     leads: Sequence[Entry],
     scopes: Sequence[tuple[str, Mark]],
     found: Found,
     contextual: bool,
 ) -> Pool:
-    """Candidates of all namespaces together; statistics are those of the namespaces together."""
+    """Candidates of all namespaces together; statistics are those of the namespaces together.
+
+    `vector` is the question's, with the name of the embedder that made it.
+    """
     both = [*entries, *leads]
     similarity = _similarity(both, vector, found, contextual)
-    return Pool(query, both, len(entries), _columns(both), statistics_of(scopes), found.counts, similarity)
+    name = None if vector is None else vector[0]
+    return Pool(query, both, len(entries), _columns(both), statistics_of(scopes), found.counts, similarity, name)
 
 
 def statistics_of(scopes: Sequence[tuple[str, Mark]]) -> Any:
@@ -77,15 +84,34 @@ def statistics_of(scopes: Sequence[tuple[str, Mark]]) -> Any:
     )
 
 
-def _similarity(entries: Sequence[Entry], vector: Any, found: Found, contextual: bool) -> Any:
+def _similarity(entries: Sequence[Entry], vector: tuple[str, Any] | None, found: Found, contextual: bool) -> Any:
+    """Cosines on one scale: those of an embedder of before are moved to the spread of the present one."""
     from ...recall.features import Similarity
 
-    weight = sum(count for count, _, _ in found.spread)
-    if vector is None or not weight:
+    if vector is None:
         return None
-    mean = sum(count * mean for count, mean, _ in found.spread) / weight
-    std = sum(count * std for count, _, std in found.spread) / weight
-    return Similarity(_cosines(entries, vector, mean), mean, std, contextual)
+    name, unit = vector
+    kinds = [(name, unit, _spread(found.spread))]
+    kinds += [(other, by, _spread(spread)) for other, (by, spread) in found.earlier.items() if by is not None]
+    scale = next((spread for _, _, spread in kinds if spread is not None), None)
+    if scale is None:
+        return None
+    mean, std = scale
+    cosines = _cosines(entries, name, unit, mean)
+    for other, by, spread in kinds[1:]:
+        if spread is not None:
+            place, theirs = [i for i, entry in enumerate(entries) if entry.embedder == other], spread
+            raw = _cosines([entries[i] for i in place], other, by, theirs[0])
+            cosines[place] = mean + std * (raw - theirs[0]) / (theirs[1] + 1e-6)
+    return Similarity(cosines, mean, std, contextual)
+
+
+def _spread(parts: Sequence[tuple[int, float, float]]) -> tuple[float, float] | None:
+    """Mean and deviation over several namespaces; None where none has vectors."""
+    weight = sum(count for count, _, _ in parts)
+    if not weight:
+        return None
+    return sum(n * mean for n, mean, _ in parts) / weight, sum(n * std for n, _, std in parts) / weight
 
 
 def _columns(entries: Sequence[Entry]) -> Any:
@@ -109,13 +135,17 @@ def _columns(entries: Sequence[Entry]) -> Any:
     )
 
 
-def _cosines(entries: Sequence[Entry], unit: Any, missing: float) -> Any:
-    """The cosine of each entry; `missing` where it has no vector of this length."""
+def _cosines(entries: Sequence[Entry], name: str, unit: Any, missing: float) -> Any:
+    """The cosine of each entry; `missing` where it has no vector of this embedder."""
     import numpy as np
 
     out = np.full(len(entries), missing, np.float64)
     width = len(unit) + 4
-    have = [i for i, entry in enumerate(entries) if entry.vector is not None and len(entry.vector) == width]
+    have = [
+        i
+        for i, entry in enumerate(entries)
+        if entry.vector is not None and entry.embedder == name and len(entry.vector) == width
+    ]
     if have:
         raw = np.frombuffer(b"".join([entries[i].vector or b"" for i in have]), np.uint8).reshape(len(have), width)
         scales = raw[:, :4].copy().view("<f4")[:, 0]

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import msgspec
 
 from ...errors import ModelError, UsageError
 from ...filters import Where, parse_filter
-from ...kinds import FINDABLE, fact_text
 from ...ports import When, as_micros
 from ...recall.hit import Hit
 from ...recall.reach import CANDIDATES
-from ...records import Fact, Job, Mark
+from ...records import Job, Mark
 from ...scope import Namespace, Ns
 from ..core import Core
+from .answers import Answers, Wanted
 from .candidates import DERIVED, KINDS, Asked, Candidates
 from .indexing import Indexer
-from .ranked import Pool, in_order, make_pool
+from .ranked import Pool, make_pool
 
 Spaces = Sequence[Ns] | Ns | None
 """Where to look: namespaces, one of them, or None for all that the handle reaches."""
 MOST_CANDIDATES = 5_000
+MOST_HOPS = 4
+SHOWN = 8
+"""Hits that the model reads before it says what to look up next."""
 FEW = 60
 """Up to so many hits, three candidates are taken for each; beyond, two."""
 
@@ -47,23 +48,65 @@ class Recalling:
         where: Where | None = None,
         min_score: float | None = None,
         vector: Sequence[float] | None = None,
+        expand: bool = False,
+        hops: int = 1,
     ) -> list[Hit]:
         """The hits that matter most, best first; everything written before the call can be found.
 
         `offset` leaves out the first of them, `vector` takes the place of the question's own embedding, and a
-        namespace that ends in `*` stands for all that begin so.
+        namespace that ends in `*` stands for all that begin so. With `expand` the memory's model gives other wordings
+        of the question, which are looked up too; with `hops` over 1 it reads what was found and says what to look up
+        next, once less than that.
         """
         _check_counts(top_k, offset, max_tokens, min_score)
         asked = _asked(kinds, after, before, where)
         if not isinstance(query, str):
             raise UsageError("a query is text")
+        self._check_model(expand, hops)
+        wanted = Wanted(top_k, offset, max_tokens, min_score)
         events = self._core.shared.events
         with events.span("recall", org=self._core.org):
-            pool = await self.pool(query, namespaces=namespaces, asked=asked, top_k=top_k + offset, vector=vector)
-            hits = [] if pool is None else await self._answers(pool, top_k, offset, max_tokens, min_score)
+            first = await self.pool(query, namespaces=namespaces, asked=asked, top_k=top_k + offset, vector=vector)
+            pools = [] if first is None else [first]
+            if expand or hops > 1:
+                pools += await self._further(query, pools, namespaces, asked, wanted, 3 if expand else 0, hops - 1)
+            hits = await Answers(self._core).of(pools, wanted) if pools else []
         if events.listening:
             events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
         return hits
+
+    # -- what the model adds, where it was asked for
+
+    def _check_model(self, expand: bool, hops: int) -> None:
+        if isinstance(hops, bool) or not isinstance(hops, int) or not 1 <= hops <= MOST_HOPS:
+            raise UsageError(f"hops is a whole number from 1 to {MOST_HOPS}")
+        if (expand or hops > 1) and self._core.shared.model is None:
+            raise UsageError("expand= and hops= ask a language model; open the memory with model=")
+
+    async def _further(
+        self, query: str, pools: list[Pool], namespaces: Spaces, asked: Asked, wanted: Wanted, words: int, hops: int
+    ) -> list[Pool]:
+        """Pools of other wordings and of what the first finds lead to; a model that fails adds none."""
+        from ...models.searching import follow_ups, wordings
+
+        model, found = self._core.shared.model, list(pools)
+        try:
+            questions = await wordings(model, query, words) if words else []
+            found += await self._pools(questions, namespaces, asked, wanted)
+            for _ in range(hops):
+                shown = await Answers(self._core).of(found, Wanted(SHOWN)) if found else []
+                questions = await follow_ups(model, query, [hit.text for hit in shown], 2)
+                if not questions:
+                    break
+                found += await self._pools(questions, namespaces, asked, wanted)
+        except ModelError as problem:
+            self._core.shared.note("model", problem)
+        return found[len(pools) :]
+
+    async def _pools(self, questions: Sequence[str], namespaces: Spaces, asked: Asked, wanted: Wanted) -> list[Pool]:
+        count = wanted.top_k + wanted.offset
+        made = [await self.pool(one, namespaces=namespaces, asked=asked, top_k=count) for one in questions]
+        return [pool for pool in made if pool is not None]
 
     async def pool(
         self, query: str, *, namespaces: Spaces = None, asked: Asked | None = None, top_k: int = 10, vector: Any = None
@@ -81,7 +124,7 @@ class Recalling:
         now = asked.before if asked.before is not None else self._core.now()
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now)
         unit = await self._embedded(read) if vector is None else self._given(vector)
-        return await self._candidates(read, unit, scopes, asked, top_k)
+        return await self._candidates(read, unit, scopes, asked, top_k, beside=vector is None)
 
     # -- scope
 
@@ -116,7 +159,7 @@ class Recalling:
         if embedder is None:
             return None
         try:
-            return (await embedder.embed([query.content_text if embedder.static else query.embed_text]))[0]
+            return await embedder.ask(query)
         except ModelError as problem:
             self._core.shared.note("embedder", problem)
             return None
@@ -136,11 +179,11 @@ class Recalling:
         return given / norm
 
     async def _candidates(
-        self, query: Any, vector: Any, scopes: Sequence[tuple[str, Mark]], asked: Asked, top_k: int
+        self, query: Any, vector: Any, scopes: Sequence[tuple[str, Mark]], asked: Asked, top_k: int, *, beside: bool
     ) -> Pool | None:
         """Candidates of all namespaces; more are taken while filters leave too few."""
         count = max(CANDIDATES, 3 * top_k) if top_k <= FEW else max(3 * FEW, 2 * top_k)
-        candidates = Candidates(self._core, query, vector, asked)
+        candidates = Candidates(self._core, query, vector, asked, beside=beside)
         while True:
             found = await candidates.take(scopes, count)
             allowed = asked.allowed(found.entries.values())
@@ -152,116 +195,13 @@ class Recalling:
         mine = {entry.row_key for entry in allowed}
         leads = [e for e in found.entries.values() if e.kind in DERIVED and e.row_key not in mine]
         call = self._core.runtime.call
-        return await call(make_pool, query, vector, allowed, leads, scopes, found, self._contextual)
-
-    # -- answers
-
-    async def _answers(
-        self, pool: Pool, top_k: int, offset: int, max_tokens: int | None, min_score: float | None
-    ) -> list[Any]:
-        from ...recall.select import chosen, fill, merge_chunks
-
-        ranking = await self._core.runtime.call(pool.ranking)
-        last = offset + top_k
-        most = 4 * last if max_tokens is not None else last + 4
-        if any(entry.kind == "document" for entry in pool.entries):
-            most = max(most, 2 * last)  # chunks may melt into one
-        picked = await self._with_texts(chosen(in_order(pool, ranking, min_score), last, most))
-        if max_tokens is None:
-            picked = merge_chunks(picked)[offset:last]
-        else:
-            picked = merge_chunks(fill(picked[offset:], max_tokens, self._core.shared.counter.count, pool.query.terms))
-        picked = picked[:top_k]
-        reasons = ranking.reasons([scored.place for scored in picked])
-        return await self._hits(pool, picked, reasons)
-
-    async def _hits(self, pool: Pool, picked: Sequence[Any], reasons: Mapping[int, Any]) -> list[Any]:
-        replaced = await self._replaced(picked)
-        hits = [
-            _hit(self._core.org, scored, reasons[scored.place], pool.cosine(scored.place), replaced)
-            for scored in picked
-        ]
-        return _revised(hits, picked, demote=not pool.query.past)
-
-    async def _replaced(self, picked: Sequence[Any]) -> dict[str, str]:
-        """What replaced the superseded among some hits, in words, by the fact's id; one that is gone is not in it."""
-        ids = dict.fromkeys(s.entry.metadata["superseded"] for s in picked if s.entry.metadata["superseded"])
-        keys = [id.partition("/")[::2] for id in ids]
-        facts = await self._core.get_many(Fact, keys) if keys else []
-        return {
-            fact.id: f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
-            for fact in facts
-            if fact is not None
-        }
-
-    async def _with_texts(self, ranked: Sequence[Any]) -> list[Any]:
-        """The same, each with its text; what is no longer there is left out."""
-        texts: dict[tuple[str, str, str], str] = {}
-        for kind in {scored.entry.kind for scored in ranked}:
-            mine = [scored.entry for scored in ranked if scored.entry.kind == kind]
-            texts.update(await self._texts(kind, mine))
-        return [
-            msgspec.structs.replace(scored, entry=msgspec.structs.replace(scored.entry, text=text))
-            for scored in ranked
-            if (text := texts.get((scored.entry.kind, scored.entry.namespace, scored.entry.id))) is not None
-        ]
-
-    async def _texts(self, kind: str, entries: Sequence[Any]) -> dict[tuple[str, str, str], str]:
-        # Ranking calls the entries of documents what they are: chunks.
-        found = FINDABLE["document" if kind == "chunk" else kind]
-        assert found.found is not None
-        place, text = found.found.key, found.found.text
-        keys = [place(entry.namespace, entry.thread, entry.seq, entry.id) for entry in entries]
-        got = await self._core.get_many(found.record, keys)
-        texts = [None if record is None else text(record) for record in got]
-        return {
-            (entry.kind, entry.namespace, entry.id): text
-            for entry, text in zip(entries, texts, strict=True)
-            if text is not None
-        }
+        embedder = self._core.shared.embedder
+        unit = None if vector is None else (embedder.name, vector)
+        return await call(make_pool, query, unit, allowed, leads, scopes, found, self._contextual)
 
 
 def _is_prefix(ns: str | Namespace) -> bool:
     return isinstance(ns, str) and ns.endswith("*")
-
-
-def _hit(org: str, scored: Any, reasons: Any, cosine: float | None, replaced: Mapping[str, str]) -> Any:
-    from ...ports import to_datetime
-
-    entry = scored.entry
-    kind = "document" if entry.kind == "chunk" else entry.kind
-    return Hit(
-        kind=kind, id=entry.id, text=entry.text, score=scored.score, cosine=cosine, namespace=entry.namespace, org=org,
-        created_at=to_datetime(entry.created_at), source=entry.source or (entry.id if kind == "message" else None),
-        superseded_by=replaced.get(entry.metadata["superseded"] or ""), reasons=reasons, trust=entry.metadata["trust"],
-        speaker=entry.speaker,
-    )  # fmt: skip
-
-
-def _revised(hits: list[Any], picked: Sequence[Any], *, demote: bool) -> list[Any]:
-    """What a later statement among the hits revises is marked with it, and stands below it."""
-    from ...recall.entry import is_assistant
-    from ...recall.revision import Statement, quoted, revised
-
-    statements = [
-        Statement(
-            one.entry.text,
-            frozenset(one.entry.terms.split()),
-            one.entry.created_at,
-            one.entry.kind == "message" and not is_assistant(one.entry.role, one.entry.speaker),
-            one.entry.kind == "chunk",
-        )
-        for one in picked
-    ]
-    out = list(hits)
-    for old, new in revised(statements).items():
-        said = out[new]
-        mark = out[old].superseded_by or f"{quoted(said.text)} ({said.created_at.date().isoformat()})"
-        if demote:  # the newest truth takes the place of what it revised
-            out[new] = msgspec.structs.replace(said, score=max(out[old].score, said.score))
-        out[old] = msgspec.structs.replace(out[old], superseded_by=mark)
-    marked = {id(hit) for hit in out if hit.superseded_by}
-    return sorted(out, key=lambda hit: (-hit.score, id(hit) in marked))
 
 
 def _asked(kinds: Any, after: When | None, before: When | None, where: Where | None) -> Asked:

@@ -1,0 +1,205 @@
+"""From ranked candidates to hits: the best of one or several questions, reranked, with texts, marks and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...errors import ModelError
+from ...kinds import FINDABLE, fact_text
+from ...recall.hit import Hit, Reason
+from ...records import Fact
+from ..core import Core
+from .ranked import Pool, in_order
+from .reranking import RERANKED, Verdict
+
+OTHER_SHARE = 0.9
+"""What a hit of another wording, or of a further question, counts beside one of the question itself."""
+REPLACED_PENALTY = 2.0
+"""Standard deviations that a reranker's score loses where a text is superseded: it reads words, not what holds."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """How much of the ranking is asked for."""
+
+    top_k: int
+    offset: int = 0
+    max_tokens: int | None = None
+    min_score: float | None = None
+
+
+class Answers:
+    """Makes hits of the pools of a question; the first pool is the question's own."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def of(self, pools: Sequence[Pool], wanted: Wanted) -> list[Hit]:
+        """The hits that are asked for, best first."""
+        from ...recall.select import chosen, fill, merge_chunks
+
+        rankings = [await self._core.runtime.call(pool.ranking) for pool in pools]
+        last = wanted.offset + wanted.top_k
+        most = 4 * last if wanted.max_tokens is not None else last + 4
+        if any(entry.kind == "document" for pool in pools for entry in pool.entries):
+            most = max(most, 2 * last)  # chunks may melt into one
+        reranker = self._core.shared.reranker
+        if reranker is not None:
+            most = max(most, RERANKED)
+        picked = await self._with_texts(chosen(_merged(pools, rankings, wanted.min_score), last, most))
+        verdict = None
+        if reranker is not None and len(picked) > 1:
+            picked, verdict = await self._reranked(reranker, pools[0].query, picked)
+        terms = pools[0].query.terms
+        if wanted.max_tokens is None:
+            picked = merge_chunks(picked)[wanted.offset : last]
+        else:
+            picked = fill(picked[wanted.offset :], wanted.max_tokens, self._core.shared.counter.count, terms)
+            picked = merge_chunks(picked)
+        return await self._hits(pools, rankings, picked[: wanted.top_k], verdict)
+
+    async def _reranked(self, reranker: Any, query: Any, picked: list[Any]) -> tuple[list[Any], Verdict]:
+        """The first of a ranking in the reranker's order; each place keeps its score, so scores stay comparable."""
+        first = picked[:RERANKED]
+        try:
+            verdict = await reranker.judge(query.text, [scored.entry.text for scored in first])
+        except ModelError as problem:
+            self._core.shared.note("reranker", problem)
+            verdict = Verdict(reranker.name, None, "it failed: the first ranking stands")
+        if verdict.scores is None:
+            return picked, verdict
+        value = _standard(verdict.scores)
+        if not query.past:
+            lower = [REPLACED_PENALTY * bool(scored.entry.metadata["superseded"]) for scored in first]
+            value = [one - less for one, less in zip(value, lower, strict=True)]
+        order = sorted(range(len(first)), key=lambda place: (-value[place], place))
+        moved = [
+            msgspec.structs.replace(first[place], score=there.score) for place, there in zip(order, first, strict=True)
+        ]
+        return [*moved, *picked[RERANKED:]], verdict
+
+    async def _hits(
+        self, pools: Sequence[Pool], rankings: Sequence[Any], picked: Sequence[Any], verdict: Verdict | None
+    ) -> list[Hit]:
+        replaced = await self._replaced(picked)
+        why = [
+            ranking.reasons([scored.place for scored in picked if scored.pool == number])
+            for number, ranking in enumerate(rankings)
+        ]
+        hits = [
+            _hit(
+                self._core.org, scored,
+                (*why[scored.pool][scored.place], *_notes(pools, scored, place, verdict)),
+                pools[scored.pool].cosine(scored.place), replaced,
+            )
+            for place, scored in enumerate(picked, 1)
+        ]  # fmt: skip
+        return _revised(hits, picked, demote=not pools[0].query.past)
+
+    async def _replaced(self, picked: Sequence[Any]) -> dict[str, str]:
+        """What replaced the superseded among some hits, in words, by the fact's id; one that is gone is not in it."""
+        ids = dict.fromkeys(s.entry.metadata["superseded"] for s in picked if s.entry.metadata["superseded"])
+        keys = [id.partition("/")[::2] for id in ids]
+        facts = await self._core.get_many(Fact, keys) if keys else []
+        return {
+            fact.id: f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
+            for fact in facts
+            if fact is not None
+        }
+
+    async def _with_texts(self, ranked: Sequence[Any]) -> list[Any]:
+        """The same, each with its text; what is no longer there is left out."""
+        texts: dict[tuple[str, str, str], str] = {}
+        for kind in {scored.entry.kind for scored in ranked}:
+            mine = [scored.entry for scored in ranked if scored.entry.kind == kind]
+            texts.update(await self._texts(kind, mine))
+        return [
+            msgspec.structs.replace(scored, entry=msgspec.structs.replace(scored.entry, text=text))
+            for scored in ranked
+            if (text := texts.get((scored.entry.kind, scored.entry.namespace, scored.entry.id))) is not None
+        ]
+
+    async def _texts(self, kind: str, entries: Sequence[Any]) -> dict[tuple[str, str, str], str]:
+        # Ranking calls the entries of documents what they are: chunks.
+        found = FINDABLE["document" if kind == "chunk" else kind]
+        assert found.found is not None
+        place, text = found.found.key, found.found.text
+        keys = [place(entry.namespace, entry.thread, entry.seq, entry.id) for entry in entries]
+        got = await self._core.get_many(found.record, keys)
+        texts = [None if record is None else text(record) for record in got]
+        return {
+            (entry.kind, entry.namespace, entry.id): text
+            for entry, text in zip(entries, texts, strict=True)
+            if text is not None
+        }
+
+
+def _merged(pools: Sequence[Pool], rankings: Sequence[Any], min_score: float | None) -> Iterator[Any]:
+    """Candidates of all pools, best first, each once: those of the question itself count in full."""
+    if len(pools) == 1:
+        yield from in_order(pools[0], rankings[0], min_score)
+        return
+    best: dict[Any, Any] = {}
+    for number, (pool, ranking) in enumerate(zip(pools, rankings, strict=True)):
+        share = OTHER_SHARE if number else 1.0
+        for scored in in_order(pool, ranking, min_score):
+            score = share * scored.score
+            key = (scored.entry.kind, scored.entry.namespace, scored.entry.thread, scored.entry.id)
+            if key not in best or best[key].score < score:
+                best[key] = msgspec.structs.replace(scored, score=score, pool=number)
+    yield from sorted(best.values(), key=lambda scored: -scored.score)
+
+
+def _standard(scores: Sequence[float]) -> list[float]:
+    mean = sum(scores) / len(scores)
+    spread = (sum((one - mean) ** 2 for one in scores) / len(scores)) ** 0.5 or 1.0
+    return [(one - mean) / spread for one in scores]
+
+
+def _notes(pools: Sequence[Pool], scored: Any, place: int, verdict: Verdict | None) -> Iterator[Reason]:
+    """Reasons that no feature gives: another wording found it, a reranker moved it or was not waited for."""
+    if scored.pool:
+        yield Reason("expansion", 0.0, place, f"found by {pools[scored.pool].query.text!r}")
+    if verdict is not None:
+        yield Reason("reranker", 0.0, place, f"{verdict.name}: {verdict.note}")
+
+
+def _hit(org: str, scored: Any, reasons: Any, cosine: float | None, replaced: Mapping[str, str]) -> Any:
+    from ...ports import to_datetime
+
+    entry = scored.entry
+    kind = "document" if entry.kind == "chunk" else entry.kind
+    return Hit(
+        kind=kind, id=entry.id, text=entry.text, score=scored.score, cosine=cosine, namespace=entry.namespace, org=org,
+        created_at=to_datetime(entry.created_at), source=entry.source or (entry.id if kind == "message" else None),
+        superseded_by=replaced.get(entry.metadata["superseded"] or ""), reasons=reasons, trust=entry.metadata["trust"],
+        speaker=entry.speaker,
+    )  # fmt: skip
+
+
+def _revised(hits: list[Any], picked: Sequence[Any], *, demote: bool) -> list[Any]:
+    """What a later statement among the hits revises is marked with it, and stands below it."""
+    from ...recall.entry import is_assistant
+    from ...recall.revision import Statement, quoted, revised
+
+    statements = [
+        Statement(
+            one.entry.text,
+            frozenset(one.entry.terms.split()),
+            one.entry.created_at,
+            one.entry.kind == "message" and not is_assistant(one.entry.role, one.entry.speaker),
+            one.entry.kind == "chunk",
+        )
+        for one in picked
+    ]
+    out = list(hits)
+    for old, new in revised(statements).items():
+        said = out[new]
+        mark = out[old].superseded_by or f"{quoted(said.text)} ({said.created_at.date().isoformat()})"
+        if demote:  # the newest truth takes the place of what it revised
+            out[new] = msgspec.structs.replace(said, score=max(out[old].score, said.score))
+        out[old] = msgspec.structs.replace(out[old], superseded_by=mark)
+    marked = {id(hit) for hit in out if hit.superseded_by}
+    return sorted(out, key=lambda hit: (-hit.score, id(hit) in marked))
