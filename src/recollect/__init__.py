@@ -16,7 +16,7 @@ _HOMES = {
     "messages": ("Message", "ToolCall", "ToolResult"),
     "scope": ("Namespace",),
     "ports": ("Embedder", "Reranker", "Model", "Completion", "Usage", "TokenCounter", "Clock"),
-    "stores.base": ("Store",),
+    "stores.base": ("Store", "Scrubbed"),
     "records": (
         "Fact", "Thread", "Summary", "Learning", "Document", "Chunk", "StateEntry", "AuditEvent", "Task",
         "Job",
@@ -181,5 +181,6 @@ if TYPE_CHECKING:
     from .records import Task as Task
     from .records import Thread as Thread
     from .scope import Namespace as Namespace
+    from .stores.base import Scrubbed as Scrubbed
     from .stores.base import Store as Store
     from .stores.opening import NothingLasts as NothingLasts

@@ -82,6 +82,7 @@ ACCESS: dict[str, Access] = {
     "records.put_many": "write",
     "records.scan": "read",
     "scope": "handle",
+    "scrub": "org",
     "session": "write",
     "state.delete": "own",
     "state.entry": "own",

@@ -17,7 +17,7 @@ from .engine.documents import Documents
 from .engine.entities import Entities
 from .engine.events import Listens
 from .engine.facts import Facts
-from .engine.forgetting.forget import Erasure, FactRef, Forgetting
+from .engine.forgetting.forget import Erasure, FactRef, Forgetting, Scrubbing
 from .engine.forgetting.provenance import Provenance, Traceable, Why
 from .engine.health import Diagnosis, Health, Stats
 from .engine.inject import Agent, AsyncTask, Injection, Remember
@@ -42,6 +42,7 @@ from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, Wh
 from .recall.hit import Hit
 from .runtime import run_blocking
 from .scope import Actor, Kind, Ns
+from .stores.base import Scrubbed
 from .values import Json
 
 if TYPE_CHECKING:
@@ -302,13 +303,21 @@ class AsyncMemory(Listens):
         physical: bool = False,
         preview: bool = False,
     ) -> Erasure:
-        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well.
+        """Remove one thing and all that was derived from it; `physical` also rewrites a SQLite file without its bytes.
 
-        A `preview` counts what would go and removes nothing.
+        On a server `physical` is refused: its files are others' too, and an operator runs `scrub`. A `preview` counts
+        what would go and removes nothing.
         """
         return await self._core.part(Forgetting).forget(
             user=user, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
         )
+
+    async def scrub(self) -> Scrubbed:
+        """Rewrite the store's files without the bytes of deleted rows; an operator's command.
+
+        On a server it is felt by all who share it, and needs a handle opened with `all_orgs=True`.
+        """
+        return await self._core.part(Scrubbing).scrub()
 
     async def why(self, item: Traceable) -> Why:
         """Where a fact, learning, summary, hit or id came from, back to the messages."""

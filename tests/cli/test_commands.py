@@ -182,6 +182,16 @@ def test_forgetting_asks_first_and_reports(recollect: Recollect) -> None:
     assert recollect("forget", "--thread", "nothing", "--yes").code == 1
 
 
+def test_a_scrub_rewrites_the_file_and_says_so(recollect: Recollect, tmp_path: Path) -> None:
+    recollect("facts", "set", "user:ada", "city", "a-telling-word")
+    recollect("forget", "--user", "ada", "--yes")
+    assert recollect("scrub", input="n\n").code == 130
+    assert recollect("--json", "scrub").json() == {"done": ["recollect.db"], "left": []}
+    assert recollect("scrub", "--yes").out == "rewritten: recollect.db\n"
+    assert b"a-telling-word" not in (tmp_path / "recollect.db").read_bytes()
+    assert recollect("--user", "ada", "scrub", "--yes").code == 2
+
+
 def test_audit_names_who_did_what(recollect: Recollect) -> None:
     recollect("facts", "set", "user:ada", "city", "Lisbon")
     (event,) = recollect("--json", "audit", "--subject", "user:ada/city").json()

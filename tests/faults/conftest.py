@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.faults.places import KEPT, PlaceOn, place_named
-from tests.servers.redis import RedisServer, start_redis
+from tests.servers.redis import RedisCluster, RedisServer, start_redis, start_redis_cluster
 
 
 @pytest.fixture
@@ -32,11 +32,23 @@ def kept_redis() -> Iterator[RedisServer]:
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def kept_cluster() -> Iterator[RedisCluster]:
+    """A cluster whose nodes keep both too."""
+    cluster = start_redis_cluster()
+    for node in cluster.nodes:
+        with node.client() as client:
+            for name, value in KEPT.items():
+                client.config_set(name, value)
+    yield cluster
+    cluster.stop()
+
+
 @pytest.fixture
 def place_on(request: pytest.FixtureRequest, tmp_path: Path, org: str) -> PlaceOn:
     """The place of a store by its name."""
 
     def server(durable: str) -> Any:
-        return request.getfixturevalue("redis_cluster" if durable == "redis-cluster" else "kept_redis")
+        return request.getfixturevalue("kept_cluster" if durable == "redis-cluster" else "kept_redis")
 
     return lambda name: place_named(name, org, tmp_path, lambda: request.getfixturevalue("postgres_server"), server)

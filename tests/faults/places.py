@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from recollect import Memory
 from tests.servers.postgres import Postgres
-from tests.servers.redis import RedisServer, start_redis
+from tests.servers.redis import RedisServer
 
-PLACES = ("sqlite", "postgres", "redis", "redis-cluster", "redis-before-sqlite", "redis-before-postgres")
-KEPT = {"save": "3600 1"}
-"""What makes a test server keep snapshots beside its append-only file."""
+SERVERS = ("postgres", "redis", "redis-cluster", "redis-before-sqlite", "redis-before-postgres")
+"""The places whose files are a server's, at least in part."""
+KEPT = {"save": "3600 1", "rdbcompression": "no"}
+"""What makes a test server keep snapshots beside its append-only file, with strings in them as they are."""
 
 
 class Place:
@@ -29,12 +29,8 @@ class Place:
         return Memory(**self.options)
 
     def holding(self, mark: str) -> list[str]:
-        """Files with the mark in them; those of Redis are also loaded, as they hold packed strings."""
-        found = files_with(self._folders, mark)
-        for server in self._servers:
-            assert server.folder is not None
-            found += files_with([server.folder], mark) or loaded_with(server, mark)
-        return found
+        """Files with the mark in them."""
+        return files_with([*self._folders, *(server._folder() for server in self._servers)], mark)
 
 
 PlaceOn = Callable[[str], Place]
@@ -45,42 +41,6 @@ def files_with(folders: Iterable[Path], mark: str) -> list[str]:
     needles = [mark.encode(), mark.upper().encode(), mark.encode("utf-16-le"), mark[::-1].encode()]
     paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
     return [path.name for path in paths if any(needle in path.read_bytes() for needle in needles)]
-
-
-def loaded_with(server: RedisServer, mark: str) -> list[str]:
-    """Whether a server that loads these files has the mark: it writes all it has without packing anything."""
-    found = []
-    with server.client() as client:
-        appends = client.config_get("appendonly")["appendonly"]
-    for name, aof in (("append-only file", "always"), ("snapshot", "no")):
-        if aof == "always" and appends != "yes":
-            continue
-        with Copy(server, aof) as folder:
-            found += [f"{name}: {file}" for file in files_with([folder], mark)]
-    return found
-
-
-class Copy:
-    """A server on a copy of another one's files, which has saved all it knows, unpacked."""
-
-    def __init__(self, server: RedisServer, aof: str) -> None:
-        self._server = start_redis(aof="no", options={"rdbcompression": "no"})
-        assert self._server.folder is not None and server.folder is not None
-        self._server.kill()
-        shutil.copytree(server.folder, self._server.folder, dirs_exist_ok=True)
-        if aof == "always":
-            self._server._command += ["--appendonly", "yes"]
-        self._server.start()
-
-    def __enter__(self) -> Path:
-        folder = self._server.folder
-        assert folder is not None
-        with self._server.client() as client:
-            client.execute_command("SAVE")
-        return folder
-
-    def __exit__(self, *error: object) -> None:
-        self._server.stop()
 
 
 def place_named(

@@ -1,4 +1,5 @@
-"""Physical forgetting: a byte scan of every file of every store finds nothing of what was forgotten."""
+"""Physical removal: a byte scan of every file finds nothing of what was forgotten, on SQLite at once, on servers after
+an operator's scrub."""
 
 import asyncio
 from pathlib import Path
@@ -7,11 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from recollect import AsyncMemory, Memory, StoreUnavailable
+from recollect import AsyncMemory, Forbidden, Memory, Scrubbed, StoreUnavailable, Unsupported
 from recollect.records import CachedEntity, Entry, Job, Mark, Summary
 from recollect.runtime import run_blocking
 from recollect.stores.base import Put
-from tests.faults.places import PLACES, Place, PlaceOn, files_with
+from tests.faults.places import SERVERS, Place, PlaceOn, files_with
 
 CANARY = "zanarykanary"
 
@@ -70,6 +71,10 @@ def _fill(memory: Memory, mark: str, user: str) -> None:
     run_blocking(core.apply(*(Put(row) for row in rows)))
 
 
+async def _nothing() -> Scrubbed:
+    return Scrubbed()
+
+
 def _prepared(place: Place, canary: str) -> Memory:
     memory = place.open()
     _fill(memory, f"kept{canary[-8:]}", "bob")
@@ -78,9 +83,8 @@ def _prepared(place: Place, canary: str) -> Memory:
     return memory
 
 
-@pytest.mark.parametrize("name", PLACES)
-def test_a_forgotten_user_is_in_no_file(name: str, place_on: PlaceOn, canary: str) -> None:
-    place = place_on(name)
+def test_a_forgotten_user_is_in_no_file(place_on: PlaceOn, canary: str) -> None:
+    place = place_on("sqlite")
     with _prepared(place, canary) as memory:
         erasure = memory.forget(user=f"{canary}-user", physical=True)
         assert (erasure.verified, erasure.found, erasure.unchecked) == (True, [], [])
@@ -90,23 +94,19 @@ def test_a_forgotten_user_is_in_no_file(name: str, place_on: PlaceOn, canary: st
         assert len(memory.threads.recent(f"kept{canary[-8:]}-thread")) == 2
 
 
-@pytest.mark.parametrize("name", PLACES)
 def test_without_a_scrub_the_bytes_are_left_and_the_report_says_so(
-    name: str, place_on: PlaceOn, canary: str, monkeypatch: pytest.MonkeyPatch
+    place_on: PlaceOn, canary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def nothing(org: str | None = None) -> None: ...
-
-    place = place_on(name)
+    place = place_on("sqlite")
     with _prepared(place, canary) as memory:
-        monkeypatch.setattr(memory._core.store, "scrub", nothing)
+        monkeypatch.setattr(memory._core.store, "scrub", _nothing)
         erasure = memory.forget(user=f"{canary}-user", physical=True)
         assert place.holding(canary), "the harness must see what only `physical` removes"
         assert erasure.verified is False and erasure.found
 
 
-@pytest.mark.parametrize("name", PLACES)
-def test_the_awaiting_facade_does_the_same(name: str, place_on: PlaceOn, canary: str) -> None:
-    place = place_on(name)
+def test_the_awaiting_facade_does_the_same(place_on: PlaceOn, canary: str) -> None:
+    place = place_on("sqlite")
 
     async def forget() -> None:
         async with AsyncMemory(**place.options) as memory:
@@ -117,10 +117,9 @@ def test_the_awaiting_facade_does_the_same(name: str, place_on: PlaceOn, canary:
     assert place.holding(canary) == []
 
 
-@pytest.mark.parametrize("name", ["sqlite", "redis"])
 @pytest.mark.parametrize("what", ["thread", "message", "fact", "source"])
-def test_one_forgotten_thing_is_in_no_file(name: str, place_on: PlaceOn, what: str, canary: str) -> None:
-    place = place_on(name)
+def test_one_forgotten_thing_is_in_no_file(place_on: PlaceOn, what: str, canary: str) -> None:
+    place = place_on("sqlite")
     with place.open() as memory:
         memory.threads.create("global", id="t")
         memory.threads.append("t", "before", f"{canary} in a message" if what != "fact" else "nothing", "after")
@@ -133,15 +132,66 @@ def test_one_forgotten_thing_is_in_no_file(name: str, place_on: PlaceOn, what: s
         assert place.holding(canary) == []
 
 
+def test_plain_forgetting_says_that_files_were_not_searched(place_on: PlaceOn, canary: str) -> None:
+    with _prepared(place_on("sqlite"), canary) as memory:
+        erasure = memory.forget(user=f"{canary}-user")
+        assert erasure.verified is None and "physical=True" in erasure.unchecked[0]
+
+
+# -- the files of servers, which only an operator rewrites
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_one_who_shares_a_server_cannot_have_its_files_rewritten(name: str, place_on: PlaceOn, canary: str) -> None:
+    place = place_on(name)
+    with place.open() as memory:
+        memory.facts.set("user:ada", "home", canary)
+        with pytest.raises(Unsupported, match="recollect scrub"):
+            memory.forget(user="ada", physical=True)
+        assert memory.facts.get("user:ada", "home") is not None, "what is refused does nothing"
+        with pytest.raises(Forbidden, match="all_orgs"):
+            memory.scrub()
+        with pytest.raises(Forbidden):
+            memory.scope(user="ada").scrub()
+        assert "recollect scrub" in memory.forget(user="ada").unchecked[0]
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["blocking", "awaited"])
+@pytest.mark.parametrize("name", SERVERS)
+def test_after_a_scrub_a_forgotten_user_is_in_no_file_of_the_servers(
+    name: str, awaited: bool, place_on: PlaceOn, canary: str
+) -> None:
+    place = place_on(name)
+    with _prepared(place, canary) as memory:
+        assert memory.forget(user=f"{canary}-user").verified is None
+        assert place.holding(canary), "the harness must see what only a scrub removes"
+    operator = {**place.options, "all_orgs": True}
+
+    async def scrub() -> Scrubbed:
+        async with AsyncMemory(**operator) as memory:
+            return await memory.scrub()
+
+    if awaited:
+        report = asyncio.run(scrub())
+    else:
+        with Memory(**operator) as memory:
+            report = memory.scrub()
+    assert report.done and report.left == []
+    assert place.holding(canary) == []
+    with place.open() as memory:
+        assert len(memory.threads.recent(f"kept{canary[-8:]}-thread")) == 2
+
+
+# -- SQLite again: what is searched, and what fails
+
+
 def test_a_text_with_quotes_and_line_ends_is_looked_for_as_it_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def nothing(org: str | None = None) -> None: ...
-
     with Memory(tmp_path / "memory.db", embedder=None, counter="estimate") as memory:
         memory.threads.create("global", id="t")
         memory.threads.append("t", f'"So",\nshe said, "\t{CANARY}"')
-        monkeypatch.setattr(memory._core.store, "scrub", nothing)
+        monkeypatch.setattr(memory._core.store, "scrub", _nothing)
         assert memory.forget(thread="t", physical=True).verified is False
 
 
@@ -183,7 +233,7 @@ def test_what_the_index_knows_of_a_shared_namespace_goes_too(tmp_path: Path, wha
 def test_a_scrub_that_failed_is_done_by_the_next_forgetting(
     tmp_path: Path, place_on: PlaceOn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fails(org: str | None = None) -> None:
+    async def fails() -> Scrubbed:
         raise StoreUnavailable("the disk is full")
 
     place = place_on("sqlite")

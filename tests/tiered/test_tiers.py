@@ -433,7 +433,7 @@ def test_powers_of_the_durable_store_show_through(store: TieredStore, run: Run, 
     assert run(store.orgs()) == []
     run(store.apply([Put(fact(org))], now=NOW))
     assert run(store.orgs()) == [org]
-    run(store.scrub())
+    assert run(store.scrub()).done
 
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("RECOLLECT_TIER_SEEDS", "4"))))

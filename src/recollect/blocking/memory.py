@@ -31,6 +31,7 @@ from ..ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, W
 from ..recall.hit import Hit
 from ..runtime import run_blocking
 from ..scope import Actor, Kind, Ns
+from ..stores.base import Scrubbed
 from ..values import Json
 from .audit import Audit
 from .documents import Documents
@@ -341,15 +342,23 @@ class Memory(Listens):
         physical: bool = False,
         preview: bool = False,
     ) -> Erasure:
-        """Remove one thing and all that was derived from it; `physical` removes it from the store's files as well.
+        """Remove one thing and all that was derived from it; `physical` also rewrites a SQLite file without its bytes.
 
-        A `preview` counts what would go and removes nothing.
+        On a server `physical` is refused: its files are others' too, and an operator runs `scrub`. A `preview` counts
+        what would go and removes nothing.
         """
         return run_blocking(
             self._engine.forget(
                 user=user, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
             )
         )
+
+    def scrub(self) -> Scrubbed:
+        """Rewrite the store's files without the bytes of deleted rows; an operator's command.
+
+        On a server it is felt by all who share it, and needs a handle opened with `all_orgs=True`.
+        """
+        return run_blocking(self._engine.scrub())
 
     def why(self, item: Traceable) -> Why:
         """Where a fact, learning, summary, hit or id came from, back to the messages."""

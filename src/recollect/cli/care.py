@@ -120,7 +120,7 @@ def _place(url: str) -> str:
 @click.option("--message", help="One message, by its id.")
 @click.option("--fact", help="A fact: NAMESPACE/KEY.")
 @click.option("--source", help="Everything that came from one source.")
-@click.option("--physical", is_flag=True, help="Remove it from the store's files too, and verify.")
+@click.option("--physical", is_flag=True, help="Rewrite the SQLite file too, and verify; on a server see scrub.")
 @click.option("--preview", is_flag=True, help="Count what would go, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @session_of
@@ -164,6 +164,29 @@ def _say_verified(erasure: Erasure) -> None:
     if erasure.verified:
         click.echo(f"searched: {cell(', '.join(erasure.checked))}")
         click.echo("no trace left in the files")
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@session_of
+def scrub(session: Session, yes: bool) -> int:
+    """Rewrite the store's files without the bytes of deleted rows, for every org; for operators.
+
+    On Postgres each table is locked while it is rewritten, and needs its owner; the write-ahead log needs a superuser.
+    On Redis each server writes all its data once. Exit status 1 where something may still hold deleted bytes.
+    """
+    if not yes and not session.as_json:
+        click.confirm("This rewrites the files of every org and may take locks. Go on?", abort=True)
+    with session.memory(all_orgs=True) as memory:
+        done = memory.scrub()
+    if session.as_json:
+        session.print_json(msgspec.to_builtins(done))
+    else:
+        for place in done.done:
+            click.echo(f"rewritten: {cell(place)}")
+        for place in done.left:
+            click.echo(f"not rewritten: {cell(place)}")
+    return 1 if done.left else 0
 
 
 @click.command()

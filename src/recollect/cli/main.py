@@ -32,6 +32,7 @@ _COMMANDS = {
     "forget": ("care", "Remove a thing and all that was derived from it."),
     "why": ("care", "Where something came from, back to the messages."),
     "audit": ("care", "Who changed what, when; newest first."),
+    "scrub": ("care", "Rewrite the store's files without the bytes of deleted rows."),
     "export": ("transfer", "Write everything to a file of JSON lines."),
     "import": ("transfer", "Load a file that export wrote."),
     "stats": ("health", "What is remembered, by kind."),

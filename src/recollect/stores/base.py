@@ -207,12 +207,33 @@ class SearchesVectors(Protocol):
         ...
 
 
+class Scrubbed(msgspec.Struct, frozen=True):
+    """What a scrub did: names of files, tables and servers, never content."""
+
+    done: list[str] = []
+    """What was written anew without deleted bytes."""
+    left: list[str] = []
+    """What may still hold deleted bytes, since it could not be rewritten or is not ours to rewrite; with the reason."""
+
+    def __add__(self, other: Scrubbed) -> Scrubbed:
+        return Scrubbed(self.done + other.done, self.left + other.left)
+
+    def under(self, name: str) -> Scrubbed:
+        """The same, each place with the name of its store in front."""
+        return Scrubbed([f"{name}: {place}" for place in self.done], [f"{name}: {place}" for place in self.left])
+
+
 @runtime_checkable
 class Scrubs(Protocol):
-    """Removes deleted bytes from the files themselves."""
+    """Rewrites its files without the bytes of deleted rows."""
 
-    async def scrub(self, org: str | None = None) -> None:
-        """After this, no deleted content is left in any file of the store; copies of this org's rows go too."""
+    @property
+    def owns_files(self) -> bool:
+        """Whether its files are this memory's alone. False on a server, where a scrub locks or slows other tenants."""
+        ...
+
+    async def scrub(self) -> Scrubbed:
+        """Rewrite every file of the store without deleted content, and tell what was done and what was not."""
         ...
 
 
@@ -232,13 +253,6 @@ class Absence(msgspec.Struct, frozen=True):
         if self.found:
             return False
         return True if self.checked and not self.unchecked else None
-
-    def __add__(self, other: Absence) -> Absence:
-        return Absence(self.found + other.found, self.checked + other.checked, self.unchecked + other.unchecked)
-
-    def under(self, name: str) -> Absence:
-        """The same, each place with the name of its store in front."""
-        return Absence(*([f"{name}: {place}" for place in places] for places in msgspec.structs.astuple(self)))
 
 
 @runtime_checkable

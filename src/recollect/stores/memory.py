@@ -32,6 +32,7 @@ from .base import (
     Put,
     R,
     Scan,
+    Scrubbed,
     Stored,
     live,
 )
@@ -46,6 +47,7 @@ class MemoryStore:
     """Everything in this process, gone with it."""
 
     name = "memory"
+    owns_files = True
 
     def __init__(self) -> None:
         self._tables: dict[str, _Rows] = {}
@@ -128,8 +130,9 @@ class MemoryStore:
             found = {key[0] for name, rows in self._tables.items() if name != "marks" for key in rows.by_key}
         return sorted(str(org) for org in found)
 
-    async def scrub(self, org: str | None = None) -> None:
-        """RAM keeps no deleted bytes that another process could read."""
+    async def scrub(self) -> Scrubbed:
+        """Nothing to rewrite: RAM has no files."""
+        return Scrubbed()
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """The tables that still hold any of these bytes."""

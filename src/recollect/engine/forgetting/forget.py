@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from ...errors import NotFound, StoreError, Unsupported, UsageError
+from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
 from ...kinds import namespaced
 from ...messages import message_id
 from ...records import Fact, Job, Key
-from ...stores.base import Absence, Delete, Put, Scrubs, Verifies
+from ...stores.base import Absence, Delete, Put, Scrubbed, Scrubs, Store, Verifies
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
@@ -75,15 +75,16 @@ class Forgetting:
         physical: bool = False,
         preview: bool = False,
     ) -> Erasure:
-        """Remove one thing and everything derived from it; `physical` removes it from the store's files as well.
+        """Remove one thing and everything derived from it; `physical` also rewrites a SQLite file without its bytes.
 
-        A fact is named by itself, by `(namespace, key)` or by `"namespace/key"`. A `preview` counts what would go and
+        The files of a server are shared with others: there `physical` is refused, and an operator runs `scrub`. A
+        fact is named by itself, by `(namespace, key)` or by `"namespace/key"`. A `preview` counts what would go and
         removes nothing. `complete` says whether something derived is left that this handle may not touch.
         """
         if self._core.batch is not None:
             raise UsageError("forgetting cannot wait for a batch; call it on the memory itself")
-        if physical and not isinstance(self._core.store, Scrubs):
-            raise Unsupported(f"the {self._core.store.name} store cannot remove deleted bytes from its files")
+        if physical:
+            self._own_files()
         given = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
         named = {kind: value for kind, value in given.items() if value is not None}
         if len(named) != 1:
@@ -177,10 +178,9 @@ class Forgetting:
         await self._core.apply(Delete(Job, job), event, *([Put(scrub)] if physical else []))
         # Vectors and counts that this process keeps in RAM go as well.
         self._core.shared.scopes.drop(self._core.org)
-        report = Absence()
         if physical:
             await self._scrub(scrub.row_key)
-            report = await self._search(eraser)
+        report = await self._search(eraser) if physical else Absence(unchecked=_unsearched(self._core.store))
         return Erasure(
             kind,
             counts,
@@ -206,9 +206,18 @@ class Forgetting:
             return await eraser.message(*message_id(id))
         return await eraser.thread(id, await thread_row(self._core, id))
 
+    def _own_files(self) -> Scrubs:
+        """The store, where its files are this memory's alone."""
+        store = self._core.store
+        if isinstance(store, Scrubs) and store.owns_files:
+            return store
+        raise Unsupported(
+            f"physical=True rewrites files, and those of the {store.name} store are shared with others: forget without "
+            "it, then have an operator run `recollect scrub` (or memory.scrub() on a handle with all_orgs=True)"
+        )
+
     async def _scrub(self, job: Key) -> None:
-        store: Any = self._core.store
-        await store.scrub(self._core.org)
+        await self._own_files().scrub()
         await self._core.apply(Delete(Job, job))
 
     async def _scrub_late(self, job: Key) -> None:
@@ -226,3 +235,33 @@ class Forgetting:
         if not eraser.needles.bytes:
             return Absence(unchecked=["all of it (nothing that went is long enough to be told from what others wrote)"])
         return await store.verify_absent(sorted(eraser.needles.bytes), org=self._core.org)
+
+
+class Scrubbing:
+    """Rewrites the store's files without deleted bytes: an operator's command, since on a server it is felt by all."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def scrub(self) -> Scrubbed:
+        """Rewrite every file of the store; refused to a user's handle, and on a server to a handle of one org."""
+        self._core.scope.whole_org("scrub")
+        await self._core.shared.open()
+        store = self._core.store
+        if not isinstance(store, Scrubs):
+            raise Unsupported(f"the {store.name} store cannot remove deleted bytes from its files")
+        if not store.owns_files and not self._core.scope.all_orgs:
+            raise Forbidden(
+                f"scrub rewrites the files of every org on the {store.name} store; an operator does it: "
+                "`recollect scrub`, or a handle opened with all_orgs=True"
+            )
+        return await store.scrub()
+
+
+def _unsearched(store: Store) -> list[str]:
+    """What plain forgetting leaves for a rewriting of files, in words; nothing where the store has no files."""
+    if store.name == "memory":
+        return []
+    own = isinstance(store, Scrubs) and store.owns_files
+    how = "physical=True removes them" if own else "an operator removes them with `recollect scrub`"
+    return [f"files of the {store.name} store (deleted bytes stay there until they are rewritten: {how})"]

@@ -1,19 +1,18 @@
-"""Upkeep: what `doctor` asks, and removing deleted bytes from the server's files."""
+"""For `doctor`: the server, its settings, the schema, row-level security, sizes, and rows that are damaged."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ...errors import CorruptRecord, SchemaError, StoreError, StoreUnavailable, Unsupported
+from ...errors import CorruptRecord
 from ...records import Record
-from ..base import Absence
 from ..codec import Row, codec, kinds
 from .rows import Reader
 from .schema import APP, look, migrations, roles
 from .session import Session
 from .statements import quoted, selected, table
-from .wire import Failed, Lost, Step, cell
+from .wire import Step, cell
 
 _SETTINGS = (
     "server_version", "synchronous_commit", "fsync", "full_page_writes", "data_checksums", "max_connections",
@@ -134,102 +133,3 @@ async def _sound(reader: Reader, kind: type[Record], row: Row) -> bool:
     except CorruptRecord:
         return False
     return True
-
-
-async def scrub(session: Session) -> None:
-    """Rewrite every table without its dead rows, then get rid of the log that still has them.
-
-    The first needs the owner, the second a superuser; it takes exclusive locks and as much free disk as the data.
-    """
-    for name, *_rest in (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows():
-        await _alone(session, f'VACUUM (FULL, ANALYZE) recollect."{name}"')
-    try:
-        await _drop_log(session)
-    except Failed as failed:
-        if failed.state != "42501":
-            raise StoreError(f"the log could not be dropped ({failed.state}: {failed.message})") from failed
-        raise Unsupported(
-            "tables are rewritten, but only a superuser can drop the write-ahead log that still holds deleted rows; "
-            "open the store as one and scrub again, or wait until it is recycled"
-        ) from failed
-
-
-async def _drop_log(session: Session) -> None:
-    """Use up the segments that wait to be recycled (a switched one is filled with zeros), and remove the old ones."""
-    kept = await _value(session, "SELECT current_setting('wal_recycle')")
-    if kept == "on":
-        await _statement(session, "ALTER SYSTEM SET wal_recycle = off")
-        await _statement(session, "SELECT pg_reload_conf()")
-    try:
-        waiting = await _value(
-            session,
-            "SELECT count(*) FROM pg_ls_waldir() "
-            "WHERE name ~ '^[0-9A-F]{24}$' AND name > pg_walfile_name(pg_current_wal_lsn())",
-        )
-        for _ in range(min(int(waiting), 200) + 1):
-            await _statement(session, "SELECT pg_logical_emit_message(false, 'recollect', '')")
-            await _statement(session, "SELECT pg_switch_wal()")
-        for _ in range(2):
-            await _statement(session, "CHECKPOINT")
-    finally:
-        if kept == "on":
-            await _statement(session, "ALTER SYSTEM RESET wal_recycle")
-            await _statement(session, "SELECT pg_reload_conf()")
-
-
-_FILES = b"""
-WITH needle AS (SELECT unnest($1::bytea[]) AS bytes), folder AS (
-  SELECT 'base/' || oid AS path FROM pg_database WHERE datname = current_database() UNION ALL SELECT 'pg_wal'
-), file AS (
-  SELECT f.path || '/' || name AS path FROM folder f CROSS JOIN LATERAL pg_ls_dir(f.path) AS name
-), spot AS (
-  SELECT path, generate_series(0, (s).size, 8388608) AS start
-  FROM (SELECT path, pg_stat_file(path, true) AS s FROM file) AS each WHERE NOT (s).isdir
-)
-SELECT DISTINCT path FROM spot
-WHERE EXISTS (SELECT FROM needle WHERE position(bytes IN pg_read_binary_file(path, start, 8388608 + 65536, true)) > 0)
-ORDER BY path
-"""
-
-
-async def holding(session: Session, needles: Sequence[bytes]) -> list[str]:
-    """Files of this database and of the log that still hold any of these bytes; asked of the server, by a superuser."""
-    quoted_bytes = ",".join(f'"\\\\x{needle.hex()}"' for needle in needles if needle)
-    if not quoted_bytes:
-        return []
-    try:
-        await _statement(session, "CHECKPOINT")
-        replies = await session.run([Step(_FILES, [f"{{{quoted_bytes}}}".encode()])], repeatable=True)
-    except (SchemaError, Failed) as cause:
-        if isinstance(cause, Failed) and cause.state != "42501":
-            raise StoreError(f"the files could not be searched ({cause.state}: {cause.message})") from cause
-        raise Unsupported("only a superuser can look into the server's files") from cause
-    return [path for (path,) in replies[0].rows()]
-
-
-async def look_into_files(session: Session, needles: Sequence[bytes]) -> Absence:
-    """The same as a report; where this user may not look, it says so."""
-    try:
-        found = await holding(session, needles)
-    except Unsupported as refused:
-        return Absence(unchecked=[f"files of {session.options.place} ({refused})"])
-    return Absence(found, ["files of this database and of the write-ahead log (what is not compressed in them)"])
-
-
-async def _value(session: Session, sql: str) -> Any:
-    return (await session.run([Step(sql.encode(), ())], repeatable=True))[0].rows()[0][0]
-
-
-async def _alone(session: Session, sql: str) -> None:
-    try:
-        await _statement(session, sql)
-    except Failed as failed:
-        raise StoreError(f"a table could not be rewritten ({failed.state}: {failed.message})") from failed
-
-
-async def _statement(session: Session, sql: str) -> None:
-    """One statement outside any transaction, as the connecting user."""
-    try:
-        await session.script(sql, patience=3600)
-    except Lost as lost:
-        raise StoreUnavailable(f"the connection broke during upkeep: {lost}") from lost

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...filters import document_of, matches
 from ...records import Entry, Job, Key
 from ...runtime import Runtime
-from ..base import Absence, Change, R, Scan
+from ..base import Change, R, Scan, Scrubbed
 from ..codec import codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
@@ -30,6 +30,7 @@ class PostgresStore:
     """Records in the schema `recollect` of a Postgres database."""
 
     name = "postgres"
+    owns_files = False
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class PostgresStore:
             connect_timeout=connect_timeout,
         )
         self.durability = self.options.durability
+        self._runtime = runtime
         self._session = Session(self.options, runtime)
         self._reader = Reader(self._session)
         self._search = Search(self._session)
@@ -179,20 +181,11 @@ class PostgresStore:
         """Live entries of a namespace made by this embedder, nearest first, with their cosine."""
         return await self._search.near(org, ns, embedder, vector, limit, now, kinds)
 
-    async def scrub(self, org: str | None = None) -> None:
-        """Rewrite the tables without their dead rows, and let go of the log that held them."""
-        from .health import scrub
+    async def scrub(self) -> Scrubbed:
+        """Rewrite the tables without dead rows, and remove the write-ahead log that has them."""
+        from .scrub import scrub
 
-        await scrub(self._session)
-
-    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
-        """The tables of an org and the server's files that still hold any of these bytes."""
-        from ..looking import rows_holding
-        from .health import look_into_files
-
-        # Long values are compressed in the files: only as rows can they be read.
-        rows = [f"rows of {name}" for name in await rows_holding(self, org, needles)]
-        return Absence(rows, ["rows of this org"]) + await look_into_files(self._session, needles)
+        return await scrub(self._session, self._runtime)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """The server, its settings, the schema, the fence, sizes and problems."""

@@ -1,11 +1,8 @@
-"""The servers that keep our rows, replicas too: what they say of themselves, and where their files are."""
+"""The servers that keep our rows, replicas too, and what they say of themselves."""
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 from redis.exceptions import ResponseError
@@ -17,7 +14,7 @@ from .routing import Address, Client
 
 _POLL_SECONDS = 0.02
 _PATIENCE = 30_000
-_SETTINGS = (b"dir", b"dbfilename", b"appendfilename", b"appenddirname", b"logfile", b"save")
+_SETTINGS = (b"save",)
 
 
 class Server(msgspec.Struct):
@@ -30,31 +27,17 @@ class Server(msgspec.Struct):
     primary: Address
 
     @property
-    def files(self) -> list[Path]:
-        """The files on this machine that its settings name."""
-        return [] if self.settings is None else _files(self.settings)
-
-    @property
     def appends(self) -> bool:
-        """Whether it has an append-only file, or one from when it had."""
-        if self.info.get("aof_enabled") == "1":
-            return True
-        return self.here and any(".aof" in path.name or ".base." in path.name for path in self.files)
+        """Whether it keeps an append-only file."""
+        return self.info.get("aof_enabled") == "1"
 
     @property
     def saves(self) -> bool:
-        """Whether it has a snapshot, by its settings, by what it did, or because one lies there."""
+        """Whether it keeps snapshots, by its settings, or has made or loaded one; a replica gets one to begin with."""
         if (self.settings or {}).get("save", "unknown") or self.address != self.primary:
             return True
-        loaded = self.info.get("aof_enabled") != "1" and self.info.get("rdb_last_load_keys_loaded", "0") != "0"
-        if loaded or self.info.get("rdb_saves", "0") != "0":
-            return True
-        return self.here and any(path.name == (self.settings or {}).get("dbfilename") for path in self.files)
-
-    @property
-    def here(self) -> bool:
-        """Whether it listens on this machine, though perhaps in a container with files of its own."""
-        return self.name.startswith("/") or _is_local(self.address[0])
+        loaded = not self.appends and self.info.get("rdb_last_load_keys_loaded", "0") != "0"
+        return loaded or self.info.get("rdb_saves", "0") != "0"
 
 
 async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
@@ -117,43 +100,3 @@ async def info_of(client: Client, address: Address) -> dict[str, str]:
     """What a server says of itself now."""
     reply = await client.ask(address, b"INFO", b"all")
     return {} if isinstance(reply, ResponseError) else checks.parse_info(reply)
-
-
-def _files(settings: dict[str, str]) -> list[Path]:
-    """Snapshots, append-only files, what a broken-off rewriting left of either, and the log."""
-    folder = Path(settings["dir"])
-    name, inner = settings.get("appendfilename", "appendonly.aof"), settings.get("appenddirname", "appendonlydir")
-    found = [folder / settings.get("dbfilename", "dump.rdb"), *_listed(folder / inner)]
-    found += [path for path in _listed(folder) if path.name.startswith((f"{name}", "temp-"))]
-    if settings.get("logfile"):
-        found.append(folder / settings["logfile"])
-    return [path for path in dict.fromkeys(found) if _is_file(path)]
-
-
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:  # not here, or not ours to read: then the mark is not found either
-        return []
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
-def _is_local(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(socket.gethostbyname(host))
-    except (OSError, ValueError):
-        return False
-    if address.is_loopback:
-        return True
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind((str(address), 0))  # only an address of this machine can be bound
-        except OSError:
-            return False
-        return True

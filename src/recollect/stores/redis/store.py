@@ -15,7 +15,7 @@ from ...errors import SchemaError, StoreError, StoreUnavailable, UnknownOutcome,
 from ...filters import document_of, matches
 from ...records import Job, Key
 from ...runtime import Runtime
-from ..base import Absence, Append, Change, R, Scan
+from ..base import Append, Change, R, Scan, Scrubbed
 from ..codec import codec, kinds
 from ..migrations import refuse_newer
 from . import batches, checks, health
@@ -44,6 +44,7 @@ class RedisStore:
     """Rows on Redis or Valkey, one server or a Cluster; every batch is one atomic script in one round trip."""
 
     name = "redis"
+    owns_files = False
 
     def __init__(
         self,
@@ -204,17 +205,11 @@ class RedisStore:
         tables = [kind.table.name.encode() for kind in kinds() if kind.table.name != "marks"]
         return await self._holders(b"@", tables)
 
-    async def scrub(self, org: str | None = None) -> None:
+    async def scrub(self) -> Scrubbed:
         """Rewrite the files of every server, so that nothing deleted is left in them."""
-        from . import files
+        from .scrub import scrub
 
-        await files.scrub(self._client, self._runtime)
-
-    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
-        """Search the keys of an org and the servers' files; what cannot be read here is named."""
-        from . import files
-
-        return await files.search(self._client, self._runtime, self._base(org), needles)
+        return await scrub(self._client, self._runtime)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """What the servers are, what they promise, and with `deep` whether every row is what was written."""

@@ -1,20 +1,16 @@
-"""Looking after the file: what stands under us, is it well, and are deleted bytes really gone."""
+"""For `doctor`: the version of SQLite, the settings and size of the file, and whether its content is sound."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from ...errors import CorruptRecord, StoreTimeout
+from ...errors import CorruptRecord
 from ...records import Record
 from ..codec import Row, kinds
 from .connection import Connections
@@ -23,7 +19,6 @@ from .schema import migrations, schema_version
 from .statements import column_names
 
 WAL_RESET_FIXED = (3, 51, 3)
-_TRUNCATE_SECONDS = 10.0
 
 
 def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> dict[str, Any]:
@@ -100,51 +95,3 @@ def _file_system(path: str) -> str:
         if path.startswith(point.rstrip("/") + "/") and len(point) >= len(best):
             best, kind = point, name
     return kind
-
-
-def scrub(connections: Connections) -> None:
-    """Rewrite the file without its free space, and empty the WAL."""
-
-    def work(cursor: apsw.Cursor) -> None:
-        # Merging drops the terms of deleted rows, which FTS5 otherwise only hides.
-        cursor.execute("INSERT INTO entries_text (entries_text) VALUES ('optimize')")
-        _truncate(cursor)
-        # secure_delete zeroes what is freed, but pages moved by balancing keep old copies: VACUUM leaves none.
-        try:
-            cursor.execute("VACUUM")
-        except apsw.FullError:
-            connections.release_ballast()
-            cursor.execute("VACUUM")
-        _truncate(cursor)
-
-    connections.read(work)
-    connections.keep_ballast()
-
-
-def _truncate(cursor: apsw.Cursor) -> None:
-    deadline = time.monotonic() + _TRUNCATE_SECONDS
-    while True:
-        busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy is not None and busy[0] == 0:
-            return
-        if time.monotonic() > deadline:
-            raise StoreTimeout("another process keeps reading the file, so its log cannot be emptied; try again")
-        time.sleep(0.01)
-
-
-def holding(files: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
-    """Which files hold any of the needles, byte for byte."""
-    # In a process of its own: closing a second descriptor on an open database would drop our locks on it.
-    script = (
-        "import sys, mmap, json; job = json.load(sys.stdin); out = []\n"
-        "for path in job['files']:\n"
-        "    with open(path, 'rb') as f:\n"
-        "        data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) if f.seek(0, 2) else b''\n"
-        "        if any(data.find(bytes.fromhex(n)) >= 0 for n in job['needles']): out.append(path)\n"
-        "json.dump(out, sys.stdout)"
-    )
-    job = {"files": [str(path) for path in files], "needles": [needle.hex() for needle in needles]}
-    answer = subprocess.run(
-        [sys.executable, "-I", "-c", script], input=json.dumps(job), capture_output=True, text=True, check=True
-    )
-    return [Path(path).name for path in json.loads(answer.stdout)]

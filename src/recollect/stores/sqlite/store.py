@@ -14,7 +14,7 @@ from ...filters import Filter, document_of, matches
 from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Link, Mark, Record, Tombstone
 from ...runtime import Runtime
-from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, Scan, live
+from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, Scan, Scrubbed, live
 from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as give
@@ -39,6 +39,7 @@ class SqliteStore:
     """Records in one SQLite file."""
 
     name = "sqlite"
+    owns_files = True
 
     def __init__(self, path: str, *, runtime: Runtime, durability: str = "full") -> None:
         if durability not in ("full", "normal"):
@@ -108,15 +109,16 @@ class SqliteStore:
         read = self._connections.read
         return await self._runtime.call(lambda: read(lambda cursor: term_counts(cursor, org, ns, terms)))
 
-    async def scrub(self, org: str | None = None) -> None:
+    async def scrub(self) -> Scrubbed:
         """Remove deleted bytes from the file and its WAL."""
-        from .health import scrub
+        from .scrub import scrub
 
         await self._runtime.call(scrub, self._connections)
+        return Scrubbed([self._connections.files()[0].name])
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """The files that still hold any of these bytes: the database, its log and what is beside them."""
-        from .health import holding
+        from .scrub import holding
 
         files = self._connections.files()
         return Absence(await self._runtime.call(holding, files, needles), [file.name for file in files])

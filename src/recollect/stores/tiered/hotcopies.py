@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ...errors import Conflict, StoreError, UsageError
 from ...ports import to_datetime
 from ...records import Key, StateEntry
-from ..base import Change, DeleteRange, Expect, Load, Put, Scan, Store
+from ..base import Change, Claims, DeleteRange, Expect, Load, Put, Scan, Store
 
 T = TypeVar("T")
 FIRST_PAUSE = 0.1
@@ -185,11 +185,11 @@ class HotSide:
         except HotDown:
             self.distrust(org)
 
-    async def erase(self, org: str | None) -> None:
-        """Drop every copy of an org for good, a rest or not; an error where the hot store cannot be reached."""
+    async def erase(self) -> None:
+        """Drop every copy of every org for good, a rest or not; an error where the hot store cannot be reached."""
         try:
             await self._recover()
-            if org is not None:
+            for org in await self.store.orgs() if isinstance(self.store, Claims) else ():
                 await self._rotate(org)
         except StoreError:
             self._failed()

@@ -15,7 +15,6 @@ from ...messages import Message
 from ...ports import to_datetime
 from ...records import Job, Key, Mark, StateEntry
 from ..base import (
-    Absence,
     Appended,
     Change,
     Claims,
@@ -24,9 +23,9 @@ from ..base import (
     Put,
     R,
     Scan,
+    Scrubbed,
     Scrubs,
     Store,
-    Verifies,
 )
 from .hotcopies import Copy, HotDown, HotSide
 from .hotplans import (
@@ -158,24 +157,20 @@ class TieredStore:
         """Every org that has rows."""
         return await self._claims().orgs()
 
-    async def scrub(self, org: str | None = None) -> None:
-        """No deleted bytes in the files of either store; a hot one that is away says so."""
+    @property
+    def owns_files(self) -> bool:
+        """Whether the files of both stores are this memory's alone."""
+        return all(isinstance(store, Scrubs) and store.owns_files for store in (self.durable, self.hot))
+
+    async def scrub(self) -> Scrubbed:
+        """Scrub both stores, the hot one emptied of its copies first; a hot store that is away raises."""
+        # A copy that holds nothing any more still has the name of the row that is gone.
+        await self._hot.erase()
+        report = Scrubbed()
         for store in (self.durable, self.hot):
             if not isinstance(store, Scrubs):
                 raise Unsupported(f"the {store.name} store cannot remove deleted bytes from its files")
-            if store is self.hot:
-                # Copies that hold nothing any more still have the names of rows that are gone.
-                await self._hot.erase(org)
-            await store.scrub(org)
-
-    async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
-        """What a search of both stores found."""
-        report = Absence()
-        for store in (self.durable, self.hot):
-            if isinstance(store, Verifies):
-                report += (await store.verify_absent(needles, org=org)).under(store.name)
-            else:
-                report += Absence(unchecked=[f"the {store.name} store (it cannot be searched)"])
+            report += (await store.scrub()).under(store.name)
         return report
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:

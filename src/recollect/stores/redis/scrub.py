@@ -1,0 +1,88 @@
+"""Physical removal on Redis: every server, replicas too, rewrites its files without deleted bytes.
+
+This is for operators: it makes each server write all its data once, for all who share it. The files themselves are
+Redis' own and are not read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from redis.exceptions import ResponseError
+
+from ...errors import StoreError
+from ...runtime import Runtime
+from ..base import Scrubbed
+from .nodes import Server, info_of, servers_of, until
+from .routing import Client
+
+_BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
+_LOGS = ((b"SLOWLOG", b"RESET"), *((b"COMMANDLOG", b"RESET", kind) for kind in (b"large-request", b"large-reply")))
+
+
+async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
+    """Rewrite the append-only file and the snapshot of every server, and wait for the end."""
+    servers, away = await servers_of(client)
+    await _caught_up(client, runtime, servers)
+    report = Scrubbed(left=away)
+    for command, status, what, wanted in (
+        (b"BGREWRITEAOF", "aof_last_bgrewrite_status", "append-only file", [one for one in servers if one.appends]),
+        (b"BGSAVE", "rdb_last_bgsave_status", "snapshot", [one for one in servers if one.saves]),
+    ):
+        for server in wanted:
+            await _start(client, runtime, server, command)
+        for server in wanted:
+            info = await _idle(client, runtime, server)
+            if info.get(status) == "err":
+                raise StoreError(
+                    f"Redis at {server.name} could not rewrite its files, see its log and its disk: "
+                    "the rows are gone, their bytes are still in the old files",
+                    address=server.name,
+                )
+            report += Scrubbed([f"{what} of {server.name}"])
+    for server in servers:
+        report += await _empty_logs(client, server)
+    return report
+
+
+async def _empty_logs(client: Client, server: Server) -> Scrubbed:
+    """Empty the logs in which a server keeps the arguments of slow or large commands."""
+    refused = []
+    for reset in _LOGS:
+        reply = await client.ask(server.address, *reset)
+        # COMMANDLOG is Valkey's; where it is not known there is none.
+        if isinstance(reply, ResponseError) and "unknown command" not in str(reply).lower():
+            refused.append(b" ".join(reset).decode())
+    left = [f"logs of {server.name} (this user is not allowed {', '.join(refused)})"] if refused else []
+    return Scrubbed([] if refused else [f"slow log of {server.name}"], left)
+
+
+async def _caught_up(client: Client, runtime: Runtime, servers: Sequence[Server]) -> None:
+    """Wait until replicas have what their primaries had when this was called."""
+    for server in servers:
+        if server.address == server.primary:
+            continue
+        wanted = int((await info_of(client, server.primary)).get("master_repl_offset", 0))
+
+        def there(info: dict[str, str], wanted: int = wanted) -> bool:
+            return int(info.get("slave_repl_offset", 0)) >= wanted or info.get("master_link_status") != "up"
+
+        await until(client, runtime, server, there, "a replica is far behind; deleted bytes may be left in its files")
+
+
+async def _start(client: Client, runtime: Runtime, server: Server, command: bytes) -> None:
+    while True:
+        await _idle(client, runtime, server)
+        reply = await client.ask(server.address, command)
+        if not isinstance(reply, ResponseError):
+            return
+        if "in progress" not in str(reply):
+            raise StoreError(
+                f"Redis at {server.name} refused {command.decode()}; deleted bytes may be left", address=server.name
+            )
+
+
+async def _idle(client: Client, runtime: Runtime, server: Server) -> dict[str, str]:
+    """What a server says of its files, once it is not writing any."""
+    said = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
+    return await until(client, runtime, server, lambda info: all(info.get(name) != "1" for name in _BUSY), said)
