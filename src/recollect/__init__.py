@@ -31,6 +31,8 @@ _HOMES = {
     "engine.health": ("Stats", "Turns", "Diagnosis"),
     "engine.entities": ("EntityStats",),
     "engine.portable": ("Transfer",),
+    "importing.report": ("ImportReport", "Sample"),
+    "importing.items": ("Problem",),
     "engine.processors": (
         "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "LearningExtractor",
         "VectorIndexer", "Archiver", "Deduplicator", "Processor", "Report",
@@ -155,6 +157,9 @@ if TYPE_CHECKING:
     from .errors import UnknownOutcome as UnknownOutcome
     from .errors import Unsupported as Unsupported
     from .errors import UsageError as UsageError
+    from .importing.items import Problem as Problem
+    from .importing.report import ImportReport as ImportReport
+    from .importing.report import Sample as Sample
     from .memory import AsyncBatch as AsyncBatch
     from .memory import AsyncMemory as AsyncMemory
     from .memory import run_with_memory as run_with_memory

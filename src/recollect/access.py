@@ -45,6 +45,7 @@ ACCESS: dict[str, Access] = {
     "facts.touch": "write",
     "forget": "write",
     "import_": "org",
+    "import_from": "org",
     "jobs.backlog": "write",
     "jobs.dead": "write",
     "jobs.drain": "org",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .context.context import Context
     from .context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from .context.plan import Policy
+    from .importing.report import ImportReport
 
 
 class AsyncMemory(Listens):
@@ -330,6 +331,33 @@ class AsyncMemory(Listens):
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
         return await self._core.part(Portable).import_(path, progress=progress)
+
+    async def import_from(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        kind: str = "auto",
+        namespace: Ns | None = None,
+        users: Mapping[str, str] | None = None,
+        mapping: str | os.PathLike[str] | Mapping[str, Json] | None = None,
+        source: str | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Bring in what another tool has kept: conversations, facts and documents, with their times, ids and authors.
+
+        All of it is read before anything is written; `dry_run` stops there. Doing it again, or after a kill, adds only
+        what is missing. `kind` is the format, which is recognised by itself. `namespace` takes everything, `users` and
+        a `mapping` (a TOML or JSON file, or a dict) say what users and namespaces of the source are called here.
+        `strict` refuses a source of which anything cannot come in. `forget(source=report.source)` undoes it.
+        """
+        from .importing.importing import Importing
+
+        return await self._core.part(Importing).import_from(
+            path, kind=kind, namespace=namespace, users=users, mapping=mapping, source=source, dry_run=dry_run,
+            strict=strict, progress=progress,
+        )  # fmt: skip
 
     async def close(self) -> None:
         """Finish what is under way and let go of the store; after this, every call on any handle is refused.

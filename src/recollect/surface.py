@@ -117,6 +117,7 @@ def _names() -> dict[str, Any]:
     from .context.context import Context
     from .context.plan import Policy
     from .engine.core import Core
+    from .importing.report import ImportReport
 
     facades = {"Memory": Memory, "AsyncMemory": AsyncMemory, "Core": Core}
-    return {**vars(given), "Context": Context, "Policy": Policy, **facades}
+    return {**vars(given), "Context": Context, "Policy": Policy, "ImportReport": ImportReport, **facades}

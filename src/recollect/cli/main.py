@@ -34,7 +34,7 @@ _COMMANDS = {
     "audit": ("care", "Who changed what, when; newest first."),
     "scrub": ("care", "Rewrite the store's files without the bytes of deleted rows."),
     "export": ("transfer", "Write everything to a file of JSON lines."),
-    "import": ("transfer", "Load a file that export wrote."),
+    "import": ("transfer", "Load a file that export wrote, or what another tool has kept."),
     "stats": ("health", "What is remembered, by kind."),
     "doctor": ("health", "What stands under this memory, and what is wrong with it."),
     "migrate": ("health", "Bring the store's schema up to date."),

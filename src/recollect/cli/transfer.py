@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-import click
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from .display import progress
+import click
+import msgspec
+
+from ..errors import UsageError
+from .display import ago, cell, echo, progress, table
 from .session import Session, session_of
+
+if TYPE_CHECKING:
+    from .. import ImportReport, Memory
+
+KINDS = ("auto", "chatgpt", "claude", "mcp", "messages")
+"""What `--from` takes; a test compares it with the readers, which are not loaded for `--help`."""
+WIDTH = 24
 
 
 @click.command()
@@ -19,10 +34,127 @@ def export(session: Session, file: str) -> None:
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("path", metavar="PATH")
+@click.option("--from", "kind", type=click.Choice(KINDS), help="What another tool wrote; auto looks by itself.")
+@click.option("--namespace", metavar="NS", help="Where it goes.  [default: each user's own, or user:me]")
+@click.option("--map", "mapping", metavar="FILE", help="Users and namespaces there and here, as TOML or JSON.")
+@click.option("--map-user", "users", metavar="THERE=HERE", multiple=True, help="One user there and here.")
+@click.option("--source", metavar="NAME", help="What it is known by, for `forget --source`.  [default: KIND:FILE]")
+@click.option("--dry-run", is_flag=True, help="Say what would come in, and write nothing.")
+@click.option("--strict", is_flag=True, help="Import nothing where anything cannot come in.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @session_of
-def import_(session: Session, file: str) -> None:
-    """Load FILE; a damaged file names the line and changes nothing, doing it again changes nothing."""
+def import_(
+    session: Session,
+    path: str,
+    kind: str | None,
+    namespace: str | None,
+    mapping: str | None,
+    users: tuple[str, ...],
+    source: str | None,
+    dry_run: bool,
+    strict: bool,
+    yes: bool,
+) -> int:
+    """Load PATH, a file that export wrote, or with --from what another tool has kept.
+
+    From another tool, what would come in is counted and shown first. Doing it again adds only what is missing, also
+    after a kill. What cannot come in is listed with its place and the reason, and the exit status is 1.
+    """
+    if kind is None:
+        _load(session, path)
+        return 0
+    options: dict[str, Any] = {
+        "kind": kind, "namespace": namespace, "mapping": mapping, "users": _pairs(users), "source": source,
+        "strict": strict,
+    }  # fmt: skip
+    asks = not yes and not session.as_json
+    with session.memory(create=True) as memory:
+        if dry_run or asks:
+            found = _run(memory, path, "reading", {**options, "dry_run": True})
+            status = _tell(session, found)
+            if dry_run or not sum(found.found.values()):
+                return status
+            click.confirm("Import it?", abort=True)
+        return _tell(session, _run(memory, path, "importing", options), brief=asks)
+
+
+def _load(session: Session, file: str) -> None:
+    """Load a file that export wrote."""
+    click.Path(exists=True, dir_okay=False).convert(file, None, click.get_current_context())
     with session.memory(create=True) as memory, progress("rows loaded") as tick:
         done = memory.import_(file, progress=tick)
     session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows loaded from {file}")
+
+
+def _pairs(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [one.partition("=") for one in given]
+    if not all(there and sign and here for there, sign, here in pairs):
+        raise UsageError("--map-user takes THERE=HERE, such as --map-user alice@example.com=alice")
+    return {there: here for there, _, here in pairs}
+
+
+def _run(memory: Memory, path: str, label: str, options: dict[str, Any]) -> ImportReport:
+    with bar(label) as tick:
+        return memory.import_from(path, progress=tick, **options)
+
+
+def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int:
+    """What came in or would; 1 where something could not, or nothing was there."""
+    status = 1 if report.failed or not sum(report.found.values()) else 0
+    if session.as_json:
+        session.print_json(msgspec.to_builtins(report))
+        return status
+    if report.dry_run:
+        echo(cell(_sentence(report)))  # not as something done: a file that was made for it goes again
+    else:
+        session.done({}, _sentence(report))
+    if not brief and report.samples:
+        rows = [msgspec.structs.asdict(sample) for sample in report.samples]
+        table(rows, ("what", "id", "namespace", "at", "text"))
+    if report.problems and (report.dry_run or not brief):
+        echo(cell(f"{report.failed} cannot come in:"))
+        table([msgspec.structs.asdict(problem) for problem in report.problems], ("place", "reason"))
+    if not report.dry_run and sum(report.added.values()):
+        echo(cell(f"undo it with: recollect forget --source {report.source!r}"))
+    return status
+
+
+def _sentence(report: ImportReport) -> str:
+    counted = report.found if report.dry_run else report.added
+    found = ", ".join(f"{count:,} {what}" for what, count in counted.items() if count) or "nothing"
+    known = sum(report.known.values())
+    parts = [f"{report.kind}: {found} {'would come in' if report.dry_run else 'imported'}"]
+    if known:
+        parts.append(f"{known:,} were here already")
+    if report.failed:
+        parts.append(f"{report.failed:,} cannot come in")
+    if report.dry_run:
+        spaces = [ns for ns in report.namespaces if ns]
+        parts.append(f"into {', '.join(spaces[:3])}{' and others' if len(spaces) > 3 else ''}" if spaces else "")
+    if report.first_at is not None and report.last_at is not None:
+        from datetime import UTC, datetime
+
+        now = datetime.now(UTC)
+        parts.append(f"from {ago(report.first_at, now)} to {ago(report.last_at, now)}")
+    return "; ".join(part for part in parts if part)
+
+
+@contextmanager
+def bar(label: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A progress bar on a terminal, nothing elsewhere; call what it gives with how much is done, and of how much."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    began = time.monotonic()
+
+    def show(done: int, total: int | None) -> None:
+        rate = done / max(time.monotonic() - began, 0.001)
+        filled = WIDTH * done // total if total else 0
+        drawn = f"[{'#' * filled}{'.' * (WIDTH - filled)}] {100 * done // total:3d}%  " if total else ""
+        click.echo(f"\r\x1b[K{label} {drawn}{done:,}  {rate:,.0f}/s", err=True, nl=False)
+
+    try:
+        yield show
+    finally:
+        click.echo("\r\x1b[K", err=True, nl=False)

@@ -45,11 +45,15 @@ class Documents:
     ) -> Document:
         """Add a document, or replace the one of the same source (or id); unchanged chunks are kept."""
         new = self._new(self._core.scope.writable(ns), text, title, source, metadata, id, ttl)
+        return (await self._stored(new, again=ttl is not None))[0]
 
-        async def attempt() -> Document:
+    async def _stored(self, new: Document, *, again: bool) -> tuple[Document, bool]:
+        """The document as it is stored, and whether it was written; one that is there unchanged only with `again`."""
+
+        async def attempt() -> tuple[Document, bool]:
             old = await self._core.get(Document, new.ns, new.id)
-            if old is not None and ttl is None and _same(old, new):
-                return old
+            if old is not None and not again and _same(old, new):
+                return old, False
             had = await self._core.scan(Chunk, new.ns, new.id)
             has = self._chunks(new)
             document = msgspec.structs.replace(new, chunks=len(has))
@@ -57,15 +61,14 @@ class Documents:
                 Expect(Document, new.row_key, 0 if old is None else old.version),
                 Put(document),
                 Put(index_job(new.org, new.ns, f"document:{new.id}", new.updated_at)),
-                audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", source),
+                audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", new.source),
                 *self._moves(had, has),
-                *(owned(self._core, new.ns, "document", name) for name in (new.id, source) if name),
+                *(owned(self._core, new.ns, "document", name) for name in (new.id, new.source) if name),
             )
-            return msgspec.structs.replace(
-                document, version=results[1].version, created_at=results[1].created_at or document.created_at
-            )
+            version, made = results[1].version, results[1].created_at or document.created_at
+            return msgspec.structs.replace(document, version=version, created_at=made), True
 
-        done: Document = await self._core.retry(attempt)
+        done: tuple[Document, bool] = await self._core.retry(attempt)
         return done
 
     async def get(self, ns: Ns, id: str) -> Document | None:

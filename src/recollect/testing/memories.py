@@ -22,6 +22,7 @@ from .clock import FakeClock
 from .facades import awaited
 from .plugin import Run
 from .suite.facts import FactTests
+from .suite.importing import ImportTests
 from .suite.nouns import NounTests
 from .suite.records import RecordTests
 from .suite.scopes import ScopeTests
@@ -32,7 +33,9 @@ from .suite.threads import ThreadTests
 OpenMemory = Callable[..., Any]
 
 
-class MemoryConformance(FactTests, ThreadTests, ThreadEditTests, StateTests, RecordTests, NounTests, ScopeTests):
+class MemoryConformance(
+    FactTests, ThreadTests, ThreadEditTests, StateTests, RecordTests, NounTests, ScopeTests, ImportTests
+):
     """Every promise of the public surface; a subclass gives `url`."""
 
     @pytest.fixture

@@ -50,7 +50,7 @@ from ..documents import removal
 from ..facts import Facts, index_job
 from ..recall.indexing import statistics
 from ..threads import QUEUES
-from .guard import OWNED, epochs, fingerprint, owned, owners, raised
+from .guard import IMPORT, OWNED, epochs, fingerprint, imported_marks, owned, owners, raised
 from .needles import Needles
 from .reach import in_reach
 
@@ -282,6 +282,7 @@ class Eraser:
         ways: dict[str, Callable[[Link], Awaitable[bool]]] = {
             "fact": self._linked_facts, "summary": self._linked_summary, "context": self._linked_context,
             "message": self._linked_messages, "thread": self._linked_thread, "document": self._linked_document,
+            IMPORT: self._linked_import,
         }  # fmt: skip
         return await ways.get(link.kind, self._linked_row)(link)
 
@@ -331,6 +332,20 @@ class Eraser:
         if not self._core.scope.may_write(link.source):
             return False
         return await self.thread(link.target, await self._get(Thread, link.target), link.source)
+
+    async def _linked_import(self, link: Link) -> bool:
+        """A thread that was imported goes whole; where it went on here, what was said since stays."""
+        thread = await self._get(Thread, link.target)
+        if thread is None:
+            return True
+        if not self._core.scope.may_write(thread.ns):
+            return False
+        after: Key | None = None
+        while page := await self._scan(Message, thread.id, after=after, limit=PAGE):
+            if any(message.metadata.get("source") != link.source for message in page):
+                return True  # those that came from the source are found by its name
+            after = (page[-1].seq,)
+        return await self.thread(thread.id, thread)
 
     async def _linked_document(self, link: Link) -> bool:
         if not self._core.scope.may_write(link.source):
@@ -419,7 +434,7 @@ class Eraser:
             (self._org, name, item) for name, item in (("pinned", id), *((n, f"thread:{id}") for n in MARKS))
         }
         marks |= {mark.row_key for mark in await self._marks(id, f"thread:{id}")}
-        changes += [Delete(Mark, key) for key in sorted(marks)]
+        changes += [*(Delete(Mark, key) for key in sorted(marks)), DeleteRange(Mark, (self._org, imported_marks(id)))]
         if ns is not None:
             # The link is for a run broken off here, which must find what was derived from the thread.
             changes += [owned(self._core, ns, "thread", id)]

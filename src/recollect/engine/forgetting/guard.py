@@ -25,6 +25,8 @@ from ...stores.base import Change, Expect, Put
 from ..core import Core
 
 EPOCH = "epoch"
+IMPORT = "import"
+"""The kind of links from the name of an import to the threads that came from it."""
 OWNED = ("thread", "document")
 """Kinds of links from a namespace to something in it whose own id does not tell the namespace."""
 
@@ -48,6 +50,11 @@ def fingerprint(*parts: str) -> str:
 def owner_of(source: str) -> str:
     """What a source is part of: the thread of a message or summary, the document of a chunk; else itself."""
     return source.rpartition("#")[0] or source
+
+
+def imported_marks(thread: str) -> str:
+    """The name of the marks that keep which messages were imported into a thread."""
+    return f"imported:{thread}"
 
 
 async def epochs(core: Core, *things: str) -> list[Change]:

@@ -1,0 +1,59 @@
+"""The versions of a fact in the order of the times they were said, whenever they became known.
+
+Imported history, and what is read from old messages after newer ones, is put where its time is: the newest word is the
+present value, and `history` and `as_of` tell the rest as if it had been heard in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ..records import Entry, Fact, FactVersion
+from ..stores.base import Change, Delete, Expect, Load
+from .core import Core
+
+_replace = msgspec.structs.replace
+
+
+async def spliced(core: Core, current: Fact | None, new: Sequence[Fact], ns: str, key: str) -> list[Change]:
+    """The changes that put versions of a fact between those that are known, each at its `updated_at`.
+
+    A version whose status is not `active` ends the fact at that time. What comes after a version that is put in gets
+    the next number, as with any write; the caller's commit fails where the fact moved on since `current` was read.
+    """
+    past: list[Fact] = list(await core.scan(FactVersion, ns, key))
+    rows = [*past, *([current] if current is not None else [])]
+    first = rows[0].version if rows else 1
+    for version in new:
+        rows.insert(_place(rows, version.updated_at), version)
+    row_key = (core.org, ns, key)
+    changes: list[Change] = [Expect(Fact, row_key, current.version if current is not None else 0)]
+    for number, row in enumerate(rows[:-1], first):
+        if row.version != number or row is current or type(row) is not FactVersion:
+            changes.append(Load(_as(FactVersion, row, number)))
+    last, number = rows[-1], first + len(rows) - 1
+    if last.status == "active" and not (current is None and last in past):
+        return [*changes, Load(_as(Fact, last, number))]
+    gone: list[Change] = [Delete(Fact, row_key), Delete(Entry, (core.org, ns, "fact", "", f"{ns}/{key}"))]
+    return [*changes, Load(_as(FactVersion, last, number)), *(gone if current is not None else [])]
+
+
+def ended(fact: Fact, at: datetime, status: str = "deleted") -> Fact:
+    """The version that says that a fact holds no more from a time on."""
+    return _replace(fact, value=None, status=status, updated_at=at)
+
+
+def _place(rows: Sequence[Fact], at: datetime) -> int:
+    """Where a version of a time goes: behind the last one that is not later."""
+    place = len(rows)
+    while place and rows[place - 1].updated_at > at:
+        place -= 1
+    return place
+
+
+def _as(kind: type[Fact], row: Fact, version: int) -> Fact:
+    fields = {name: getattr(row, name) for name in Fact.__struct_fields__}
+    return kind(**{**fields, "version": version})

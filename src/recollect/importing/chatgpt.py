@@ -1,0 +1,180 @@
+"""Reads a ChatGPT data export: `conversations.json`, alone, in its folder or in its ZIP.
+
+A conversation is a tree, since a message may be edited and an answer made anew; what is imported is the path from its
+root to `current_node`, which is what one sees there. Attachments that are in the export as text become documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from ..errors import InvalidValue
+from .files import Given, JsonStream, Part
+from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment
+
+FILES = "conversations*.json"
+ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool"}
+TEXTS = (".txt", ".md", ".csv", ".json", ".py", ".html", ".xml", ".yaml", ".toml")
+MOST_TEXT = 4 * 1024 * 1024
+
+
+def recognises(given: Given) -> bool:
+    """Whether its conversations are trees."""
+    return any(b'"mapping"' in head and b'"chat_messages"' not in head for head in heads(given))
+
+
+def heads(given: Given) -> Iterator[bytes]:
+    """The first bytes of the conversations in what was given."""
+    if given.is_file and not given.head().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        return
+    for part in given.parts(FILES)[:1]:
+        with part.open() as file:
+            yield file.read(65_536)
+
+
+def read(given: Given) -> Iterator[Item]:
+    """The threads, messages and attachments of an export."""
+    files = {} if given.is_file else {PurePosixPath(part.name).name: part for part in given.parts()}
+    for part in given.parts(FILES):
+        with part.open() as file:
+            stream = JsonStream(file, part.name)
+            for number, found in enumerate(stream.elements(), 1):
+                yield from _conversation(found, f"conversation {number}", files)
+            stream.done()
+
+
+def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator[Item]:
+    id = found.get("conversation_id") or found.get("id") if isinstance(found, Mapping) else None
+    mapping = found.get("mapping") if isinstance(found, Mapping) else None
+    if not isinstance(id, str) or not isinstance(mapping, Mapping):
+        yield Problem(place, "it is not a conversation with an id and a mapping")
+        return
+    title = found.get("title")
+    try:
+        at = moment(found.get("create_time"))
+    except InvalidValue:
+        at = None
+    metadata = {name: found[name] for name in ("gizmo_id", "default_model_slug") if isinstance(found.get(name), str)}
+    yield ThreadItem(id, title if isinstance(title, str) else None, None, metadata, at, place)
+    for number, node in enumerate(_path(mapping, found.get("current_node")), 1):
+        yield from _message(id, node, f"{place}, message {number}", files)
+
+
+def _path(mapping: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
+    """The messages from the root to the current node; each node once, whatever the file says of parents."""
+    found: list[Mapping[str, Any]] = []
+    seen: set[str] = set()
+    at = current if isinstance(current, str) and current in mapping else _newest_leaf(mapping)
+    while isinstance(at, str) and at not in seen and isinstance(node := mapping.get(at), Mapping):
+        seen.add(at)
+        message = node.get("message")
+        if isinstance(message, Mapping):
+            found.append({"id": at, **message})
+        at = node.get("parent")
+    return found[::-1]
+
+
+def _newest_leaf(mapping: Mapping[str, Any]) -> str | None:
+    """Where no current node is named: the node without children that was said last."""
+    leaves = [
+        (_said(node), id) for id, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")
+    ]
+    return max(leaves)[1] if leaves else None
+
+
+def _said(node: Mapping[str, Any]) -> float:
+    message = node.get("message")
+    at = message.get("create_time") if isinstance(message, Mapping) else None
+    return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else 0.0
+
+
+def _message(thread: str, node: Mapping[str, Any], place: str, files: Mapping[str, Part]) -> Iterator[Item]:
+    author = node.get("author")
+    role = ROLES.get(str(author.get("role"))) if isinstance(author, Mapping) else None
+    if role is None:
+        yield Problem(place, "its author has no role that is known here")
+        return
+    try:
+        at, content = moment(node.get("create_time")), _content(node.get("content"))
+    except ValueError as problem:
+        yield Problem(place, str(problem))
+        return
+    id = str(node["id"])
+    attached = [*_attachments(thread, id, node, at, place, files)]
+    if not content and not attached:
+        return  # hidden nodes that hold the tree together
+    fields: dict[str, Any] = {"role": role, "content": content}
+    name = author.get("name") if isinstance(author, Mapping) else None
+    if isinstance(name, str) and name:
+        fields["name"] = name
+    metadata: dict[str, Any] = {"id": id}
+    about = node.get("metadata")
+    if isinstance(about, Mapping) and isinstance(about.get("model_slug"), str):
+        metadata["model"] = about["model_slug"]
+    yield MessageItem(thread, id, fields, at, metadata, place)
+    yield from attached
+
+
+def _content(content: Any) -> Any:
+    """What was said: text where it is text alone, else the parts as they are."""
+    if content is None:
+        return ""
+    if not isinstance(content, Mapping):
+        raise ValueError("its content is not an object")
+    parts = content.get("parts")
+    if isinstance(parts, list):
+        if all(isinstance(part, str) for part in parts):
+            return "\n".join(part for part in parts if part)
+        return [_part(part) for part in parts if part]
+    for name in ("text", "result", "content"):
+        if isinstance(content.get(name), str):
+            return content[name]
+    if isinstance(content.get("thoughts"), list):
+        thoughts = [one for one in content["thoughts"] if isinstance(one, Mapping)]
+        return "\n".join(str(one.get("content") or one.get("summary") or "") for one in thoughts)
+    texts = [value for name, value in content.items() if name != "content_type" and isinstance(value, str) and value]
+    return "\n".join(texts)
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if not isinstance(part, Mapping):
+        raise ValueError("a part of its content is neither text nor an object")
+    if isinstance(part.get("text"), str):
+        return {"type": "text", "text": part["text"]}
+    return {"type": str(part.get("content_type") or "part"), **{name: part[name] for name in part if name != "type"}}
+
+
+def _attachments(
+    thread: str, message: str, node: Mapping[str, Any], at: Any, place: str, files: Mapping[str, Part]
+) -> Iterator[Item]:
+    """The texts that were attached to a message, where the export holds them."""
+    about = node.get("metadata")
+    listed = about.get("attachments") if isinstance(about, Mapping) else None
+    for one in listed if isinstance(listed, list) else ():
+        name, id = (one.get("name"), one.get("id")) if isinstance(one, Mapping) else (None, None)
+        if not isinstance(name, str) or not isinstance(id, str):
+            continue
+        part = next((files[key] for key in files if key == name or key.startswith(id)), None)
+        if part is None or not name.casefold().endswith(TEXTS):
+            continue
+        text = _text(part)
+        if text is None:
+            yield Problem(f"{place}, attachment", "it is no text, or too long")
+        elif text.strip():
+            metadata = {"thread": thread, "message": message}
+            yield DocumentItem(f"{thread}/{id}", text, name, None, metadata, at, place)
+
+
+def _text(part: Part) -> str | None:
+    if part.size > MOST_TEXT:
+        return None
+    with part.open() as file:
+        data = file.read(MOST_TEXT + 1)
+    try:
+        return None if len(data) > MOST_TEXT else data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None

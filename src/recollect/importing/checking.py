@@ -1,0 +1,89 @@
+"""What may come in: each item of a reader is checked as if it had been typed, before anything is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue, UsageError
+from ..messages import Message, as_message
+from ..values import check_metadata, check_name, check_text, encode_json
+from .items import DocumentItem, FactItem, Item, MessageItem, ThreadItem
+from .mapping import Places
+
+OURS = ("metadata", "created_at", "importance", "pinned", "trust")
+"""Fields of our own messages that no file may set: what is pinned is in every request."""
+MOST_SPACES = 100_000
+"""Threads whose namespace is kept for the messages that follow."""
+_replace = msgspec.structs.replace
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """An item that may come in, with the namespace it goes to and, for a message, its checked form."""
+
+    item: Item
+    ns: str = ""
+    message: Message | None = None
+
+
+class Checker:
+    """Checks items in their order; a message's namespace is that of its thread."""
+
+    def __init__(self, places: Places, source: str) -> None:
+        self._places = places
+        self._source = source
+        self._spaces: dict[str, str] = {}
+        self._refused: set[str] = set()
+
+    def check(self, item: Item) -> Checked:
+        """The item, checked; ValueError with the reason where it cannot come in."""
+        if isinstance(item, MessageItem):
+            return self._message(item)
+        if isinstance(item, ThreadItem):
+            return self._thread(item)
+        if isinstance(item, FactItem):
+            check_name(item.key, "the key of a fact")
+            for version in item.versions:
+                encode_json(version.value, "the value of a fact")
+            return Checked(item, self._places.of(item.owner))
+        assert isinstance(item, DocumentItem)
+        check_name(item.id, "the id of a document")
+        check_text(item.text, "the text of a document")
+        if not item.text.strip():
+            raise InvalidValue("a document needs text")
+        if item.title is not None:
+            check_text(item.title, "a title", limit=10_000)
+        check_metadata(item.metadata)
+        return Checked(item, self._places.of(item.owner))
+
+    def _thread(self, item: ThreadItem) -> Checked:
+        try:
+            check_name(item.id, "the id of a thread")
+            if item.title is not None:
+                check_text(item.title, "the title of a thread", limit=10_000)
+            check_metadata(item.metadata)
+            ns = self._places.of(item.owner)
+        except UsageError:
+            self._refused.add(item.id)
+            raise
+        if len(self._spaces) >= MOST_SPACES:
+            self._spaces.clear()
+        self._spaces[item.id] = ns
+        return Checked(item, ns)
+
+    def _message(self, item: MessageItem) -> Checked:
+        if item.thread in self._refused:
+            raise InvalidValue("its thread cannot come in")
+        fields = item.message
+        if len(fields) > 2:
+            fields = {name: value for name, value in fields.items() if name not in OURS}
+        message = as_message(fields)
+        if message.extra:
+            encode_json([message.content, message.extra], "a message")
+        else:
+            encode_json(message.content, "the content of a message")
+        metadata: dict[str, Any] = {"source": self._source, **item.metadata}
+        return Checked(
+            item, self._spaces.get(item.thread, ""), _replace(message, metadata=metadata, created_at=item.created_at)
+        )

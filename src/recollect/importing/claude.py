@@ -1,0 +1,118 @@
+"""Reads a Claude data export: `conversations.json`, alone, in its folder or in its ZIP.
+
+Attachments, whose text the export holds, become documents; the messages keep their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..errors import InvalidValue
+from .chatgpt import FILES, heads
+from .files import Given, JsonStream
+from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment
+
+ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+ROOT = "00000000-0000-4000-8000-000000000000"
+"""What a first message names as its parent."""
+
+
+def recognises(given: Given) -> bool:
+    """Whether its conversations have `chat_messages`."""
+    return any(b'"chat_messages"' in head for head in heads(given))
+
+
+def read(given: Given) -> Iterator[Item]:
+    """The threads, messages and attachments of an export."""
+    for part in given.parts(FILES):
+        with part.open() as file:
+            stream = JsonStream(file, part.name)
+            for number, found in enumerate(stream.elements(), 1):
+                yield from _conversation(found, f"conversation {number}")
+            stream.done()
+
+
+def _conversation(found: Any, place: str) -> Iterator[Item]:
+    id = found.get("uuid") if isinstance(found, Mapping) else None
+    messages = found.get("chat_messages") if isinstance(found, Mapping) else None
+    if not isinstance(id, str) or not id or not isinstance(messages, list):
+        yield Problem(place, "it is not a conversation with a uuid and chat_messages")
+        return
+    name, account = found.get("name"), found.get("account")
+    owner = account.get("uuid") if isinstance(account, Mapping) else None
+    owner = owner if isinstance(owner, str) else None
+    try:
+        at = moment(found.get("created_at"))
+    except InvalidValue:
+        at = None
+    yield ThreadItem(id, name if isinstance(name, str) else None, owner, {}, at, place)
+    for number, message in enumerate(_path(messages, found.get("current_leaf_message_uuid")), 1):
+        yield from _message(id, owner, message, number, f"{place}, message {number}")
+
+
+def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
+    """Exports that keep abandoned branches name the newest message: from there up to the root."""
+    known = {one["uuid"]: one for one in messages if isinstance(one, Mapping) and isinstance(one.get("uuid"), str)}
+    if not isinstance(leaf, str) or leaf not in known:
+        return messages
+    found: list[Any] = []
+    while isinstance(leaf, str) and leaf in known:
+        message = known.pop(leaf)
+        found.append(message)
+        leaf = message.get("parent_message_uuid")
+    return found[::-1]
+
+
+def _message(thread: str, owner: str | None, found: Any, number: int, place: str) -> Iterator[Item]:
+    role = ROLES.get(str(found.get("sender"))) if isinstance(found, Mapping) else None
+    if role is None:
+        yield Problem(place, "it is not a message with a sender that is known here")
+        return
+    try:
+        at, content = moment(found.get("created_at")), _content(found)
+    except ValueError as problem:
+        yield Problem(place, str(problem))
+        return
+    id = str(found.get("uuid") or number)
+    attached = [*_attachments(thread, owner, id, found, at, place)]
+    names = [one for one in map(_name, [*_listed(found, "attachments"), *_listed(found, "files")]) if one]
+    if not content and not names:
+        return
+    metadata: dict[str, Any] = {"id": id, **({"attachments": names} if names else {})}
+    yield MessageItem(thread, id, {"role": role, "content": content}, at, metadata, place)
+    yield from attached
+
+
+def _content(found: Mapping[str, Any]) -> str:
+    """The text of a message; in newer exports it is in blocks, among the tool calls and thoughts."""
+    blocks = found.get("content")
+    if isinstance(blocks, list):
+        texts = [one["text"] for one in blocks if isinstance(one, Mapping) and isinstance(one.get("text"), str)]
+        if any(texts):
+            return "\n\n".join(text for text in texts if text)
+    text = found.get("text")
+    if text is not None and not isinstance(text, str):
+        raise ValueError("its text is not text")
+    return text or ""
+
+
+def _listed(found: Mapping[str, Any], name: str) -> list[Any]:
+    value = found.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _name(one: Any) -> str | None:
+    name = one.get("file_name") if isinstance(one, Mapping) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _attachments(
+    thread: str, owner: str | None, message: str, found: Mapping[str, Any], at: Any, place: str
+) -> Iterator[DocumentItem]:
+    for number, one in enumerate(_listed(found, "attachments"), 1):
+        text = one.get("extracted_content") if isinstance(one, Mapping) else None
+        if isinstance(text, str) and text.strip():
+            metadata = {"thread": thread, "message": message}
+            id = f"{thread}/{message}/{number}"
+            yield DocumentItem(id, text, _name(one), owner, metadata, at, f"{place}, attachment {number}")

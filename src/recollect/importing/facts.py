@@ -1,0 +1,100 @@
+"""Facts that are imported: each version with its own time, and never over something that was said later."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ..engine.core import Core
+from ..engine.facts import Facts
+from ..engine.timeline import ended, spliced
+from ..records import Fact, FactVersion, Link, Tombstone
+from ..stores.base import Change
+from ..values import fingerprint_json
+from .items import FactItem, Version
+
+_replace = msgspec.structs.replace
+
+
+class FactChanges:
+    """Turns fact items into changes."""
+
+    def __init__(self, core: Core, source: str, default_at: datetime, undone: datetime | None) -> None:
+        self._core = core
+        self._source = source
+        self._at = default_at
+        self._undone = undone
+        """When an earlier import of this source was forgotten."""
+        self._facts = Facts(core)
+
+    async def plan(
+        self,
+        items: Sequence[tuple[FactItem, str]],
+        changes: list[Change],
+        added: Counter[str],
+        known: Counter[str],
+    ) -> None:
+        """Add the changes that some facts make; of a key that comes twice in a batch, the later joins the earlier."""
+        merged = _merged(items)
+        keys = list(merged)
+        held = await self._core.get_many(Fact, keys)
+        links = await self._core.get_many(Link, [(self._source, "fact", f"{ns}/{key}") for ns, key in keys])
+        for (ns, key), current, link in zip(keys, held, links, strict=True):
+            item = merged[ns, key]
+            new = item.versions if link is None else await self._unknown(ns, key, current, item.versions)
+            made = await self._changes(ns, item, new, current) if new else []
+            changes += made
+            (added if made else known)["facts"] += 1
+
+    async def _unknown(
+        self, ns: str, key: str, current: Fact | None, versions: Sequence[Version]
+    ) -> tuple[Version, ...]:
+        """The versions that did not come in with an earlier import; the fact may have changed here since."""
+        past = await self._core.scan(FactVersion, ns, key)
+        mine = [row for row in (*past, *([current] if current else ())) if self._source in row.sources]
+        told = {fingerprint_json(row.value) for row in mine}
+        newest = max((row.updated_at for row in mine), default=None)
+        return tuple(
+            version
+            for version in versions
+            if (version.at is None and fingerprint_json(version.value) not in told)
+            or (version.at is not None and (newest is None or version.at > newest))
+        )
+
+    async def _changes(
+        self, ns: str, item: FactItem, versions: Sequence[Version], current: Fact | None
+    ) -> list[Change]:
+        """What puts the versions where their times are, and makes the fact findable, traceable and forgettable."""
+        made = self._facts._new(ns, item.key, None, None, item.confidence, self._source)
+        began = versions[0].at or self._at
+        rows = [self._version(made, version, began, item.expires_at) for version in versions]
+        kept = [row for row in rows if not await self._rejected(row)]
+        if not kept:
+            return []
+        changes = await spliced(self._core, current, kept, ns, item.key)
+        return [*changes, *self._facts._changes(kept[-1], "import")[1:]]
+
+    def _version(self, made: Fact, version: Version, began: datetime, expires_at: datetime | None) -> Fact:
+        at = version.at or self._at
+        fact = _replace(made, value=version.value, created_at=began, updated_at=at, expires_at=expires_at)
+        return ended(fact, at) if version.ended else fact
+
+    async def _rejected(self, fact: Fact) -> bool:
+        """Whether this very value was rejected here, or corrected away; undoing an import rejects nothing."""
+        keys = [("fact", self._facts._fingerprint(fact, source)) for source in (None, self._source)]
+        marks = [mark for mark in await self._core.get_many(Tombstone, keys) if mark is not None]
+        return any(self._undone is None or mark.created_at < self._undone for mark in marks)
+
+
+def _merged(items: Sequence[tuple[FactItem, str]]) -> dict[tuple[str, str], FactItem]:
+    """Facts by namespace and key; versions of one key are put together in the order of their times."""
+    merged: dict[tuple[str, str], FactItem] = {}
+    for item, ns in items:
+        held = merged.get((ns, item.key))
+        if held is not None:
+            item = _replace(item, versions=(*held.versions, *item.versions))
+        merged[ns, item.key] = item
+    return merged

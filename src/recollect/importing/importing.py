@@ -1,0 +1,143 @@
+"""Imports from a source: all of it is read and checked first, then written batch by batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from ..engine.audit import audit
+from ..engine.core import Core
+from ..engine.forgetting.guard import fingerprint
+from ..errors import CorruptRecord, UsageError
+from ..records import Tombstone
+from ..scope import Ns
+from ..stores.base import Delete
+from ..values import check_name
+from .checking import Checked, Checker
+from .files import Given
+from .items import Item, Problem
+from .mapping import Places, places
+from .readers import Reader, reader_for
+from .report import ImportReport, Tally
+from .writing import Writer
+
+BATCH = 1000
+"""Items in one commit."""
+Progress = Callable[[int, int | None], None]
+"""Called with the items done and, once all were counted, how many there are."""
+
+
+class Importing:
+    """Brings in what other tools have kept."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core.narrowed(core.scope.narrow(actor="import"))
+
+    async def import_from(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        kind: str = "auto",
+        namespace: Ns | None = None,
+        users: Mapping[str, str] | None = None,
+        mapping: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        source: str | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Read what is there, and bring it in."""
+        self._check_scope()
+        offload = self._core.runtime.offload
+        given: Given = await offload(Given, os.fspath(path))
+        reader = await offload(reader_for, kind, given)
+        name = check_name(f"{reader.kind}:{given.name}"[:200] if source is None else source, "source")
+        where = places(namespace, users, mapping)
+        found = await self._survey(given, reader, name, where, progress)
+        if strict and found.failed:
+            first = found.problems[0]
+            text = f"{found.failed} things cannot be imported, the first at {first.place}: {first.reason}"
+            raise CorruptRecord(f"{text}; nothing was imported", place=first.place)
+        if dry_run:
+            return found.report(reader.kind, name, dry_run=True)
+        await self._load(given, reader, name, where, found, progress)
+        return found.report(reader.kind, name, dry_run=False)
+
+    def _check_scope(self) -> None:
+        self._core.scope.whole_org("importing")
+        if self._core.batch is not None:
+            raise UsageError("an import cannot be part of a batch")
+
+    async def _survey(
+        self, given: Given, reader: Reader, source: str, where: Places, progress: Progress | None
+    ) -> Tally:
+        """Read and check everything, and write nothing."""
+        tally = Tally()
+        items, checker, done = reader.read(given), Checker(where, source), 0
+
+        def one_batch() -> int:
+            batch = list(islice(items, BATCH))
+            for item in batch:
+                _checked(item, checker, tally)
+            return len(batch)
+
+        while count := await self._core.runtime.offload(one_batch):
+            done += count
+            if progress is not None:
+                progress(done, None)
+        return tally
+
+    async def _load(
+        self, given: Given, reader: Reader, source: str, where: Places, tally: Tally, progress: Progress | None
+    ) -> None:
+        """Read everything once more, and write it."""
+        undone = await self._lifted(source)
+        writer = Writer(self._core, source, tally, given.modified(), undone)
+        items, checker = reader.read(given), Checker(where, source)
+        total, done = sum(tally.found.values()) + tally.failed, 0
+        while True:
+            count, batch = await self._core.runtime.offload(_next, items, checker)
+            if not count:
+                break
+            await writer.write(batch)
+            done += count
+            if progress is not None:
+                progress(done, total)
+        detail = {"kind": reader.kind, **{name: tally.added[name] for name in sorted(tally.added)}}
+        await self._core.apply(audit(self._core, "import", "source", source, source, detail))
+
+    async def _lifted(self, source: str) -> datetime | None:
+        """When an earlier import of this source was undone; from now on it is a source like others again."""
+        mark = await self._core.get(Tombstone, "source", fingerprint(source))
+        if mark is None:
+            return None
+        await self._core.apply(Delete(Tombstone, mark.row_key))
+        return mark.created_at
+
+
+def _checked(item: Item, checker: Checker, tally: Tally) -> None:
+    if isinstance(item, Problem):
+        tally.problem(item.place, item.reason)
+        return
+    try:
+        tally.saw(item, checker.check(item).ns)
+    except ValueError as problem:
+        tally.problem(item.place, str(problem))
+
+
+def _next(items: Iterator[Item], checker: Checker) -> tuple[int, list[Checked]]:
+    """The next items that can come in, and how many were looked at; the others were reported before."""
+    batch: list[Checked] = []
+    count = 0
+    for item in islice(items, BATCH):
+        count += 1
+        if isinstance(item, Problem):
+            continue
+        try:
+            batch.append(checker.check(item))
+        except ValueError:
+            continue
+    return count, batch

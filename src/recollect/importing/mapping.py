@@ -1,0 +1,107 @@
+"""Where what is imported goes: users and namespaces of the source, and what they are here."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidNamespace, UsageError
+from ..scope import Namespace, Ns
+from ..values import MAX_NAME_BYTES
+from .files import decoded
+
+HOME = "user:me"
+"""The namespace of what names no user of its own, where none is given."""
+MOST = 10 * 1024 * 1024
+
+
+class Places(msgspec.Struct, frozen=True):
+    """The namespaces that things go to."""
+
+    default: str = HOME
+    users: dict[str, str] = {}
+    """Users as the source calls them, and what they are called here."""
+    namespaces: dict[str, str] = {}
+    """Users or namespaces as the source calls them, and the namespaces they go to here."""
+    everything: bool = False
+    """Whether all goes to the default namespace, whoever it belongs to."""
+
+    def of(self, owner: str | None) -> str:
+        """The namespace of something that belongs to `owner` in the source."""
+        if owner is None or owner == "":
+            return self.default
+        named = self.namespaces.get(owner)
+        if named is not None:
+            return named
+        user = self.users.get(owner)
+        if user is not None:
+            return f"user:{user}"
+        return self.default if self.everything else _as_user(owner)
+
+
+def places(
+    namespace: Ns | None, users: Mapping[str, str] | None, mapping: str | os.PathLike[str] | Mapping[str, Any] | None
+) -> Places:
+    """The namespaces from options and a mapping file; options count more.
+
+    A namespace that is given takes everything but the users and namespaces that are mapped.
+    """
+    read = _read(mapping)
+    default = namespace if namespace is not None else read.get("namespace")
+    spaces = _texts(read, "namespaces")
+    made = Places(
+        default=HOME if default is None else str(Namespace.parse(default)),
+        users={**_texts(read, "users"), **dict(users or {})},
+        namespaces={name: str(Namespace.parse(space)) for name, space in spaces.items()},
+        everything=default is not None,
+    )
+    for user in made.users.values():
+        Namespace.parse(f"user:{user}")
+    return made
+
+
+def _read(mapping: Any) -> Mapping[str, Any]:
+    if mapping is None:
+        return {}
+    read = mapping if isinstance(mapping, Mapping) else _from_file(Path(mapping))
+    unknown = sorted(set(read) - {"namespace", "users", "namespaces"})
+    if unknown:
+        raise UsageError(f"a mapping has `namespace`, `users` and `namespaces`, not {', '.join(unknown)[:100]}")
+    return read
+
+
+def _from_file(path: Path) -> Mapping[str, Any]:
+    try:
+        if path.stat().st_size > MOST:
+            raise UsageError(f"the mapping file {path.name!r} is over {MOST // 1024 // 1024} MB")
+        data = path.read_bytes()
+        read = decoded(data) if path.suffix == ".json" else tomllib.loads(data.decode())
+    except OSError as cause:
+        raise UsageError(f"the mapping file {path.name!r} cannot be read: {cause.strerror}") from cause
+    except ValueError as cause:
+        raise UsageError(f"the mapping file {path.name!r} is not TOML (or JSON, where its name ends so)") from cause
+    if not isinstance(read, Mapping):
+        raise UsageError("a mapping file holds names and values")
+    return read
+
+
+def _texts(read: Mapping[str, Any], name: str) -> dict[str, str]:
+    found = read.get(name, {})
+    if not isinstance(found, Mapping) or not all(isinstance(value, str) for value in found.values()):
+        raise UsageError(f"`{name}` of a mapping holds names and what they are here, both text")
+    return dict(found)
+
+
+def _as_user(owner: str) -> str:
+    """A user of the source under the same name; a name that cannot be one is refused with what to do."""
+    try:
+        return str(Namespace.parse(f"user:{owner}"))
+    except (InvalidNamespace, UsageError) as cause:
+        size = len(owner.encode("utf-8", "replace"))
+        text = f"its owner's name ({size} bytes, at most {MAX_NAME_BYTES}) is no user's here; map it"
+        raise UsageError(text) from cause

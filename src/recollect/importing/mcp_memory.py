@@ -1,0 +1,57 @@
+"""Reads the JSON lines of the MCP memory server: entities with observations, and relations between them.
+
+They become the facts that our own graph tools keep: `entity/<name>` and `relation/<from>/<type>/<to>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .files import Given, decoded, lines
+from .items import FactItem, Item, Problem, Version
+
+
+def recognises(given: Given) -> bool:
+    """Whether the first line is an entity or a relation."""
+    if not given.is_file:
+        return False
+    first = next((line for line in given.head().split(b"\n") if line.strip()), b"")
+    try:
+        found = decoded(first)
+    except ValueError:
+        return False
+    return isinstance(found, Mapping) and found.get("type") in ("entity", "relation")
+
+
+def read(given: Given) -> Iterator[Item]:
+    """A fact per entity and relation; the file has no times."""
+    for part in given.parts():
+        for number, line in lines(part):
+            place = f"line {number}"
+            try:
+                yield _fact(decoded(line), place)
+            except ValueError as problem:
+                yield Problem(place, str(problem))
+
+
+def _fact(found: Any, place: str) -> FactItem:
+    kind = found.get("type") if isinstance(found, Mapping) else None
+    if kind == "entity":
+        name, observations = _text(found, "name"), found.get("observations", [])
+        if not isinstance(observations, list) or not all(isinstance(one, str) for one in observations):
+            raise ValueError("the observations of an entity are a list of texts")
+        value = {"name": name, "entityType": _text(found, "entityType"), "observations": observations}
+        return FactItem(f"entity/{name}", (Version(value),), place=place)
+    if kind == "relation":
+        start, stop, what = _text(found, "from"), _text(found, "to"), _text(found, "relationType")
+        value = {"from": start, "to": stop, "relationType": what}
+        return FactItem(f"relation/{start}/{what}/{stop}", (Version(value),), place=place)
+    raise ValueError("it is neither an entity nor a relation")
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found.get(name)
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"`{name}` is missing, or not text")
+    return value

@@ -1,0 +1,207 @@
+"""Reads messages in the OpenAI or Anthropic shape: JSON lines, or one JSON file.
+
+A line is a message, a list of messages, or an object with `messages` (a request, a training example, a log); the last
+two are a thread each. Messages that stand alone belong to the thread that they name, else to one for the whole file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidValue
+from ..messages import ROLES
+from .files import Given, JsonStream, Part, decoded, lines
+from .items import Item, MessageItem, Problem, ThreadItem, moment
+
+THREADS = ("thread", "thread_id", "conversation_id", "session_id", "conversation", "session")
+TIMES = ("created_at", "timestamp", "create_time", "time", "date")
+OWNERS = ("user_id", "user")
+IDS = ("id", "message_id", "uuid")
+MOST_THREADS = 100_000
+"""Threads that are remembered as announced; one is announced again where it was forgotten."""
+
+
+def recognises(given: Given) -> bool:
+    """Whether the first line, or the beginning of the file, is of this kind."""
+    if not given.is_file:
+        return False
+    head = given.head().removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not head.startswith((b"{", b"[")):
+        return False
+    try:
+        first = _first(head)
+    except ValueError:
+        return False
+    return _is_message(first) or _is_thread(first)
+
+
+def _first(head: bytes) -> Any:
+    """The first line, or the first element of an array, from the beginning of a file."""
+    line = head.split(b"\n", 1)[0]
+    try:
+        first = decoded(line)
+    except ValueError:
+        return _begun(head)
+    if isinstance(first, list) and first and not _is_message(first[0]):
+        return first[0]
+    return first
+
+
+def _begun(head: bytes) -> Any:
+    """What a JSON file over several lines begins with, as far as its first bytes tell."""
+    import io
+
+    from ..errors import CorruptRecord
+
+    stream = JsonStream(io.BytesIO(head), "")
+    try:
+        if stream.peek() == "[":
+            return next(stream.elements(), None)
+        for name in stream.members():
+            if name == "messages":
+                return {"messages": [next(stream.elements(), None)]}
+            stream.value()
+    except CorruptRecord:
+        return None
+    return None
+
+
+def read(given: Given) -> Iterator[Item]:
+    """The threads and messages of a file."""
+    for part in given.parts():
+        yield from Reading(given.stem).items(part)
+
+
+class Reading:
+    """One file on its way: which threads were announced, and how many messages each has had."""
+
+    def __init__(self, stem: str) -> None:
+        self._stem = stem
+        self._counts: dict[str, int] = {}
+        self._lonely: str | None = None
+        """The thread of messages that name none."""
+
+    def items(self, part: Part) -> Iterator[Item]:
+        """What is in a file of either form."""
+        if _is_lines(part):
+            for number, line in lines(part):
+                try:
+                    found = decoded(line)
+                except ValueError as problem:
+                    yield Problem(f"line {number}", str(problem))
+                else:
+                    yield from self._one(found, f"line {number}", number)
+            return
+        with part.open() as file:
+            stream = JsonStream(file, part.name)
+            if stream.peek() == "[":
+                for number, found in enumerate(stream.elements(), 1):
+                    yield from self._one(found, f"element {number}", number)
+            else:
+                yield from self._one(stream.value(), "the file", 1)
+            stream.done()
+
+    def _one(self, found: Any, place: str, number: int) -> Iterator[Item]:
+        if isinstance(found, Mapping) and isinstance(found.get("role"), str):
+            yield from self._alone(found, place)
+        elif _is_thread(found):
+            yield from self._thread(found, place, number)
+        else:
+            yield Problem(place, "it is neither a message nor a list of messages")
+
+    def _alone(self, found: Mapping[str, Any], place: str) -> Iterator[Item]:
+        name, owner = _named(found, THREADS), _named(found, OWNERS)
+        if name is None:
+            if self._lonely is None:
+                self._lonely = f"{self._stem}-{_digest(found)[:8]}"
+            name = self._lonely
+        if name not in self._counts:
+            if len(self._counts) >= MOST_THREADS:
+                self._counts.clear()
+            yield ThreadItem(id=name, owner=owner, created_at=_quietly(found), place=place)
+        yield self._message(name, found, place)
+
+    def _thread(self, found: Any, place: str, number: int) -> Iterator[Item]:
+        about: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+        messages: Sequence[Any] = about["messages"] if about else found
+        name = _named(about, (*IDS, *THREADS)) or f"{self._stem}-{number}-{_digest(messages[:1])[:8]}"
+        title = about.get("title")
+        yield ThreadItem(
+            id=name,
+            title=title if isinstance(title, str) else None,
+            owner=_named(about, OWNERS),
+            created_at=_quietly(about),
+            place=place,
+        )
+        self._counts.pop(name, None)
+        if isinstance(about.get("system"), str | list):
+            yield self._message(name, {"role": "system", "content": about["system"]}, f"{place}, system")
+        for at, message in enumerate(messages, 1):
+            if isinstance(message, Mapping):
+                yield self._message(name, message, f"{place}, message {at}")
+            else:
+                yield Problem(f"{place}, message {at}", "a message is an object")
+        self._counts.pop(name, None)
+
+    def _message(self, thread: str, found: Mapping[str, Any], place: str) -> Item:
+        count = self._counts[thread] = self._counts.get(thread, 0) + 1
+        fields = dict(found)
+        try:
+            at = next((moment(fields.pop(name)) for name in TIMES if name in fields), None)
+        except InvalidValue as problem:
+            return Problem(place, str(problem))
+        id = _named(fields, IDS)
+        for name in (*THREADS, *OWNERS, *IDS):
+            if isinstance(fields.get(name), str | int | None):
+                fields.pop(name, None)
+        metadata = {} if id is None else {"id": id}
+        return MessageItem(thread, id or f"{count}:{_digest(found)}", fields, at, metadata, place)
+
+
+def _is_lines(part: Part) -> bool:
+    """Whether the first line is a JSON value by itself, with more behind it or an ending that says so."""
+    with part.open() as file:
+        first = file.readline(1024 * 1024)
+        more = file.read(1)
+    if part.name.endswith((".jsonl", ".ndjson")):
+        return True
+    try:
+        found = decoded(first.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError:
+        return False
+    return bool(more) or _is_message(found)
+
+
+def _is_message(found: Any) -> bool:
+    return isinstance(found, Mapping) and found.get("role") in ROLES
+
+
+def _is_thread(found: Any) -> bool:
+    if isinstance(found, Mapping):
+        found = found.get("messages")
+    return isinstance(found, list) and bool(found) and _is_message(found[0])
+
+
+def _named(fields: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The first of some fields that holds a name."""
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return None
+
+
+def _quietly(fields: Mapping[str, Any]) -> Any:
+    """The time of a thread, where it has one that can be read; its messages have their own."""
+    try:
+        return next((moment(fields[name]) for name in TIMES if name in fields), None)
+    except InvalidValue:
+        return None
+
+
+def _digest(value: Any) -> str:
+    return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()

@@ -1,0 +1,118 @@
+"""What an import found and did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+import msgspec
+
+from ..messages import text_of
+from .items import DocumentItem, FactItem, Item, MessageItem, Problem, ThreadItem
+
+MOST_PROBLEMS = 100
+SAMPLES = 3
+SHOWN = 160
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """One of the first things of its kind, as it would come in."""
+
+    what: str
+    id: str
+    namespace: str
+    text: str
+    at: datetime | None = None
+
+
+class ImportReport(msgspec.Struct, frozen=True):
+    """What is in a source, what came in, and what could not."""
+
+    kind: str
+    """What the source was read as."""
+    source: str
+    """The name that everything imported carries; `forget(source=…)` undoes the import."""
+    found: dict[str, int]
+    """What the source holds: threads, messages, facts, documents."""
+    added: dict[str, int] = {}
+    known: dict[str, int] = {}
+    """What was there already, from an earlier import of it."""
+    problems: tuple[Problem, ...] = ()
+    """What could not come in, with place and reason; the first hundred."""
+    failed: int = 0
+    """How many could not come in."""
+    namespaces: dict[str, int] = {}
+    """Where things go, and how many."""
+    samples: tuple[Sample, ...] = ()
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    """The oldest and the newest time of a message, fact or document."""
+    dry_run: bool = False
+
+
+class Tally:
+    """Counts items as they pass, and keeps the first of each kind and the first problems."""
+
+    def __init__(self) -> None:
+        self.found: Counter[str] = Counter()
+        self.added: Counter[str] = Counter()
+        self.known: Counter[str] = Counter()
+        self.namespaces: Counter[str] = Counter()
+        self.problems: list[Problem] = []
+        self.failed = 0
+        self.samples: list[Sample] = []
+        self.first_at: datetime | None = None
+        self.last_at: datetime | None = None
+
+    def problem(self, place: str, reason: str) -> None:
+        """Note what cannot come in."""
+        self.failed += 1
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(Problem(place, reason))
+
+    def saw(self, item: Item, ns: str) -> None:
+        """Note what can."""
+        what, at = _KINDS[type(item)], _time(item)
+        count = self.found[what] = self.found[what] + 1
+        self.namespaces[ns] += 1
+        if at is not None:
+            if self.first_at is None or at < self.first_at:
+                self.first_at = at
+            if self.last_at is None or at > self.last_at:
+                self.last_at = at
+        if count <= SAMPLES:
+            id, text = _shown(item)
+            self.samples.append(Sample(what, id, ns, text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…", at))
+
+    def report(self, kind: str, source: str, *, dry_run: bool) -> ImportReport:
+        """What was noted."""
+        return ImportReport(
+            kind, source, dict(self.found), dict(self.added), dict(self.known), tuple(self.problems), self.failed,
+            dict(self.namespaces.most_common()), tuple(self.samples), self.first_at, self.last_at, dry_run,
+        )  # fmt: skip
+
+
+_KINDS: dict[type, str] = {
+    ThreadItem: "threads",
+    MessageItem: "messages",
+    FactItem: "facts",
+    DocumentItem: "documents",
+}
+
+
+def _time(item: Item) -> datetime | None:
+    if isinstance(item, FactItem):
+        return item.versions[-1].at
+    return None if isinstance(item, Problem) else item.created_at
+
+
+def _shown(item: Item) -> tuple[str, str]:
+    """Its id and a line of it."""
+    if isinstance(item, MessageItem):
+        return item.thread, f"{item.message.get('role')}: {text_of(item.message.get('content'))}"
+    if isinstance(item, ThreadItem):
+        return item.id, item.title or ""
+    if isinstance(item, FactItem):
+        return item.key, str(item.versions[-1].value)
+    assert isinstance(item, DocumentItem)
+    return item.id, item.title or item.text

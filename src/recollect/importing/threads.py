@@ -1,0 +1,160 @@
+"""What is known here of the threads being imported: under which id each is kept, and which messages it has had.
+
+Each imported message is remembered by six bytes of a digest of its original id, in blocks beside its thread: that costs
+a row per 512 messages instead of one per message, and keeps a message that was deleted here from coming back.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import datetime
+
+from ..engine.core import Core
+from ..engine.forgetting.guard import IMPORT, imported_marks
+from ..messages import Message
+from ..records import Link, Mark, Receipt, Summary, Thread
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..values import MAX_NAME_BYTES
+from .items import ThreadItem
+
+BLOCK = 512
+WIDTH = 6
+MOST_KEPT = 300_000
+"""Digests kept in RAM; beyond it, threads not seen for a while are looked up again when they come back."""
+
+
+class State:
+    """One thread of the source, as it stands here."""
+
+    def __init__(self, id: str, ns: str, title: ThreadItem | None) -> None:
+        self.id = id
+        self.ns = ns
+        self.new = title
+        """The thread to be made, where there is none yet."""
+        self.seen: set[bytes] = set()
+        self.tail: list[bytes] = []
+        self.block = 0
+        self.version = 0
+        """Of the last block's row; 0 where it is not written yet."""
+
+    def add(self, digest: bytes) -> bool:
+        """Note a message; False where it was there already."""
+        if digest in self.seen:
+            return False
+        self.seen.add(digest)
+        self.tail.append(digest)
+        return True
+
+
+class KnownThreads:
+    """The threads of one import, the least recently used leaving when there are too many."""
+
+    def __init__(self, core: Core, source: str) -> None:
+        self._core = core
+        self._source = source
+        self._kept: dict[str, State] = {}
+
+    def get(self, name: str) -> State | None:
+        """What is known of a thread, by its id in the source."""
+        state = self._kept.pop(name, None)
+        if state is not None:
+            self._kept[name] = state
+        return state
+
+    def forget(self) -> None:
+        """Read everything anew: someone else wrote meanwhile."""
+        self._kept.clear()
+
+    def trim(self) -> None:
+        """Let the oldest go while too much is kept; only between batches."""
+        total = sum(len(state.seen) + 8 for state in self._kept.values())
+        while total > MOST_KEPT and len(self._kept) > 1:
+            gone = self._kept.pop(next(iter(self._kept)))
+            total -= len(gone.seen) + 8
+
+    async def load(self, wanted: dict[str, tuple[ThreadItem | None, str]]) -> None:
+        """Find threads here by their ids in the source, each with its item, if it was given, and its namespace."""
+        names = [name for name in wanted if name not in self._kept]
+        ids = {name: (name, self._other(name)) for name in names}
+        flat = list(dict.fromkeys(id for pair in ids.values() for id in pair))
+        rows = dict(zip(flat, await self._core.get_many(Thread, [(id,) for id in flat]), strict=True))
+        there = [id for id, row in rows.items() if row is not None]
+        linked = await self._linked(there)
+        for name in names:
+            item, ns = wanted[name]
+            mine = next((id for id in ids[name] if id in linked), None)
+            row = rows[mine] if mine is not None else None
+            if mine is not None and row is not None:
+                self._kept[name] = await self._read(State(mine, row.ns, None))
+                continue
+            free = next((id for id in ids[name] if rows[id] is None), None)
+            if free is not None and item is not None:
+                self._kept[name] = State(free, ns, item)
+
+    async def _linked(self, ids: list[str]) -> set[str]:
+        found = await self._core.get_many(Link, [(self._source, IMPORT, id) for id in ids]) if ids else []
+        return {link.target for link in found if link is not None}
+
+    async def _read(self, state: State) -> State:
+        """Take in the digests of the messages that a thread has had."""
+        for mark in await self._core.scan(Mark, imported_marks(state.id)):
+            data = base64.b64decode(str(mark.detail))
+            state.tail = [data[at : at + WIDTH] for at in range(0, len(data), WIDTH)]
+            state.seen.update(state.tail)
+            state.block, state.version = int(mark.item), mark.version
+        return state
+
+    def _other(self, name: str) -> str:
+        """The id of a thread whose own id is taken here by something else."""
+        made = f"{self._source}/{name}"
+        if len(made.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
+            return made
+        return f"imported-{hashlib.blake2b(made.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
+
+    def making(self, state: State, at: datetime) -> list[Change]:
+        """The changes that make a thread, clear of what an expired or deleted one of that id may have left."""
+        org, id, item = self._core.org, state.id, state.new
+        assert item is not None
+        made = item.created_at or at
+        metadata = {**item.metadata, "source": self._source}
+        thread = Thread(
+            org=org, id=id, ns=state.ns, title=item.title, metadata=metadata, created_at=made, updated_at=made
+        )
+        link = Link(org=org, source=self._source, kind=IMPORT, target=id, created_at=self._core.at())
+        state.new = None
+        self._core.shared.threads.pop((org, id), None)
+        return [
+            Expect(Thread, (org, id), 0),
+            *(DeleteRange(kind, (org, id)) for kind in (Message, Receipt, Summary)),
+            *(Delete(Mark, (org, name, f"thread:{id}")) for name in ("index", "derive")),
+            DeleteRange(Mark, (org, imported_marks(id))),
+            Delete(Thread, (org, id)),
+            Put(thread),
+            Put(link, absent=True),
+        ]
+
+    def marking(self, state: State) -> list[Change]:
+        """The changes that note the messages added since the last time."""
+        changes: list[Change] = []
+        while state.tail:
+            digests = state.tail[:BLOCK]
+            mark = Mark(
+                org=self._core.org,
+                name=imported_marks(state.id),
+                item=f"{state.block:08d}",
+                position=len(digests),
+                detail=base64.b64encode(b"".join(digests)).decode(),
+                updated_at=self._core.at(),
+            )
+            changes += [Expect(Mark, mark.row_key, state.version), Put(mark)]
+            if len(state.tail) < BLOCK:
+                state.version += 1
+                break
+            state.tail, state.block, state.version = state.tail[BLOCK:], state.block + 1, 0
+        return changes
+
+
+def digest(key: str) -> bytes:
+    """What a message is remembered by."""
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=WIDTH).digest()

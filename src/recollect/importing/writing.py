@@ -1,0 +1,146 @@
+"""Writes checked items, a batch in one commit: threads, messages, facts; documents one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from ..engine.core import RETRIES, Core
+from ..engine.documents import Documents
+from ..engine.facts import index_job
+from ..errors import Conflict
+from ..messages import Message
+from ..records import Document
+from ..stores.base import Append, Change, Put
+from .checking import Checked
+from .facts import FactChanges
+from .items import DocumentItem, FactItem, MessageItem, Problem, ThreadItem
+from .report import Tally
+from .threads import KnownThreads, State, digest
+
+_replace = msgspec.structs.replace
+
+
+class Plan:
+    """The changes of one batch, and what is to be counted once they are committed."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.added: Counter[str] = Counter()
+        self.known: Counter[str] = Counter()
+        self.problems: list[Problem] = []
+
+
+class Writer:
+    """Writes one import; `core` acts as `import`."""
+
+    def __init__(self, core: Core, source: str, tally: Tally, default_at: datetime, undone: datetime | None) -> None:
+        self._core = core
+        self._source = source
+        self._tally = tally
+        self._at = default_at
+        """The time of what has none: when the file was last changed."""
+        self._threads = KnownThreads(core, source)
+        self._facts = FactChanges(core, source, default_at, undone)
+        self._documents = Documents(core)
+
+    async def write(self, batch: Sequence[Checked]) -> None:
+        """Commit a batch; where someone else wrote meanwhile, look again."""
+        for tries in range(RETRIES):
+            plan = await self._plan(batch)
+            try:
+                if plan.changes:
+                    await self._core.apply(*plan.changes)
+                break
+            except Conflict:
+                if tries == RETRIES - 1:
+                    raise
+                self._threads.forget()
+        self._tally.added.update(plan.added)
+        self._tally.known.update(plan.known)
+        for problem in plan.problems:
+            self._tally.problem(problem.place, problem.reason)
+        self._threads.trim()
+        for one in batch:
+            if isinstance(one.item, DocumentItem):
+                await self._document(one.item, one.ns)
+        self._core.shared.wrote()
+
+    async def _plan(self, batch: Sequence[Checked]) -> Plan:
+        plan = Plan()
+        await self._find_threads(batch)
+        said: dict[str, list[Message]] = {}
+        for one in batch:
+            if isinstance(one.item, MessageItem):
+                self._message(plan, one.item, one.message, said)
+            elif isinstance(one.item, ThreadItem):
+                self._thread(plan, one.item)
+        for name, messages in said.items():
+            self._append(plan, name, messages)
+        facts = [(one.item, one.ns) for one in batch if isinstance(one.item, FactItem)]
+        if facts:
+            await self._facts.plan(facts, plan.changes, plan.added, plan.known)
+        return plan
+
+    async def _find_threads(self, batch: Sequence[Checked]) -> None:
+        wanted: dict[str, tuple[ThreadItem | None, str]] = {}
+        for one in batch:
+            item = one.item
+            if isinstance(item, ThreadItem):
+                if self._threads.get(item.id) is None and wanted.get(item.id, (None,))[0] is None:
+                    wanted[item.id] = item, one.ns
+            elif isinstance(item, MessageItem) and item.thread not in wanted and self._threads.get(item.thread) is None:
+                wanted[item.thread] = None, one.ns
+        if wanted:
+            await self._threads.load(wanted)
+
+    def _thread(self, plan: Plan, item: ThreadItem) -> None:
+        state = self._threads.get(item.id)
+        if state is None:
+            plan.problems.append(Problem(item.place, "its id is taken here by another thread"))
+        elif state.new is item:
+            plan.changes += self._threads.making(state, self._at)
+            plan.added["threads"] += 1
+        else:
+            plan.known["threads"] += 1
+
+    def _message(self, plan: Plan, item: MessageItem, message: Message | None, said: dict[str, list[Message]]) -> None:
+        state = self._threads.get(item.thread)
+        if state is None or message is None:
+            plan.problems.append(Problem(item.place, "its thread could not come in"))
+        elif state.add(digest(item.key)):
+            said.setdefault(item.thread, []).append(self._stamped(message, state))
+            plan.added["messages"] += 1
+        else:
+            plan.known["messages"] += 1
+
+    def _stamped(self, message: Message, state: State) -> Message:
+        count, name = self._core.shared.counting
+        at = message.created_at or self._at
+        return _replace(
+            message, org=self._core.org, thread=state.id, tokens=count(message), counter=name, created_at=at
+        )
+
+    def _append(self, plan: Plan, name: str, messages: list[Message]) -> None:
+        state = self._threads.get(name)
+        assert state is not None
+        last = max(message.created_at or self._at for message in messages)
+        job = index_job(self._core.org, state.ns, f"thread:{state.id}", self._core.at())
+        plan.changes += [
+            # The thread was last changed when its last message was said.
+            Append(self._core.org, state.id, tuple(messages), last),
+            Put(job, absent=True),
+            *self._threads.marking(state),
+        ]
+
+    async def _document(self, item: DocumentItem, ns: str) -> None:
+        """Add a document under its own id, or replace the one that came from here."""
+        held = await self._core.get(Document, ns, item.id)
+        id = item.id if held is None or held.source == self._source else f"{self._source}/{item.id}"
+        at = item.created_at or self._at
+        new = self._documents._new(ns, item.text, item.title, self._source, item.metadata, id, None)
+        _, added = await self._documents._stored(_replace(new, created_at=at, updated_at=at), again=False)
+        (self._tally.added if added else self._tally.known)["documents"] += 1
