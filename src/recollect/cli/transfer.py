@@ -73,7 +73,7 @@ def import_(
         if dry_run or asks:
             found = _run(memory, path, "reading", {**options, "dry_run": True})
             status = _tell(session, found)
-            if dry_run or not sum(found.found.values()):
+            if dry_run or not any(found.found.values()):
                 return status
             click.confirm("Import it?", abort=True)
         return _tell(session, _run(memory, path, "importing", options), brief=asks)
@@ -101,7 +101,7 @@ def _run(memory: Memory, path: str, label: str, options: dict[str, Any]) -> Impo
 
 def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int:
     """What came in or would; 1 where something could not, or nothing was there."""
-    status = 1 if report.failed or not sum(report.found.values()) else 0
+    status = 1 if report.failed or not any(report.found.values()) else 0
     if session.as_json:
         session.print_json(msgspec.to_builtins(report))
         return status
@@ -115,7 +115,7 @@ def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int
     if report.problems and (report.dry_run or not brief):
         echo(cell(f"{report.failed} cannot come in:"))
         table([msgspec.structs.asdict(problem) for problem in report.problems], ("place", "reason"))
-    if not report.dry_run and sum(report.added.values()):
+    if not report.dry_run and any(report.added.values()):
         echo(cell(f"undo it with: recollect forget --source {report.source!r}"))
     return status
 
