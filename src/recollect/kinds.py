@@ -193,7 +193,8 @@ KINDS: tuple[Kind, ...] = (
     # In the order of an export. Messages come before the threads that count them: what is appended during an export
     # may be missing from it, but never lies beyond its thread's length, where the next append would overwrite it.
     Kind(
-        Message, "message", "thread", says=lambda row: row.content, link=_own_id, read=_message_key,
+        Message, "message", "thread", says=lambda row: [row.content, row.raw] if row.raw else row.content,
+        link=_own_id, read=_message_key,
         found=Found("message", _message_place, lambda row: str(row.text)),
     ),
     Kind(Receipt, "receipt", "thread"),

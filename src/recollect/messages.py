@@ -22,7 +22,7 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 INSTRUCTIONS = ("system", "developer")
 """The roles whose text instructs the model."""
 TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
-_OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust")
+_OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust", "raw")
 _ANTHROPIC_BLOCKS = frozenset(
     [
         "tool_use",
@@ -81,6 +81,8 @@ class Message(Record, frozen=True, kw_only=True):
     tokens: int | None = None
     counter: str | None = None
     """Which counter made `tokens`; None is the default one."""
+    raw: Any = None
+    """The original that this message was read from, as JSON: not counted, indexed or sent, and given back as it is."""
     created_at: datetime | None = None
     expires_at: datetime | None = None
 

@@ -48,7 +48,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Thread(Record, frozen=True, kw_only=True):
-    """An ordered, append-only conversation in a namespace; `length` is the last sequence number given."""
+    """An ordered, append-only conversation in a namespace; `length` is the last sequence number given.
+
+    A thread that is made again under an id that was used before goes on after `start`, the last number given then.
+    """
 
     table = Table("threads", ("org", "id"), indexes={"by_ns": ("org", "ns", "id")})
     id: str
@@ -56,6 +59,7 @@ class Thread(Record, frozen=True, kw_only=True):
     title: str | None = None
     metadata: dict[str, Any] = {}
     length: int = 0
+    start: int = 0
     tokens: int = 0
     created_at: datetime
     updated_at: datetime
@@ -108,6 +112,8 @@ class Fact(Record, frozen=True, kw_only=True):
     trust: str = "user"
     status: str = "active"
     reason: str | None = None
+    indexed: list[str] | None = None
+    """The fields of the value that recall finds it by: None is the whole value, an empty list is none at all."""
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None

@@ -51,12 +51,19 @@ class Threads:
         return run_blocking(self._engine.get_many(ids))
 
     def append(
-        self, id: str, *messages: Given, key: str | None = None, create: Ns | None = None, expect: int | None = None
+        self,
+        id: str,
+        *messages: Given,
+        key: str | Sequence[str | None] | None = None,
+        create: Ns | None = None,
+        expect: int | None = None,
     ) -> builtins.list[MessageReceipt]:
-        """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so.
+        """Add messages at the end, all or none.
 
+        A `key` makes doing it again harmless: one for the whole call, or a list with one for each message (a dict may
+        also carry its own, as `key`); what the thread has seen is not added again, and its receipt says `replayed`.
         With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
-        thread's `length`: the number of the last message that was appended, 0 for a new one.
+        thread's `length`, the number of the last message that was appended.
         """
         return run_blocking(self._engine.append(id, *messages, key=key, create=create, expect=expect))
 

@@ -67,7 +67,7 @@ class Browser(App[None]):
             branch.add_leaf(Text("facts"), Place("facts", ns))
             for thread in self._memory.threads.list(ns):
                 title = thread.title or human(thread.id)
-                branch.add_leaf(Text(f"{cell(title)} ({thread.length})"), Place("thread", ns, thread.id))
+                branch.add_leaf(Text(f"{cell(title)} ({thread.length - thread.start})"), Place("thread", ns, thread.id))
         tree.root.expand()
         self._show(self._at or (Place("facts", names[0]) if names else None))
         tree.focus()

@@ -34,4 +34,4 @@ def bare(message: Message) -> Message:
     left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
     if DERIVED not in message.metadata:
         return _replace(message, metadata=left)
-    return _replace(message, metadata=left, content=FORGOTTEN, extra={})
+    return _replace(message, metadata=left, content=FORGOTTEN, extra={}, raw=None)

@@ -78,7 +78,7 @@ class Health:
         return Stats(
             org=core.org,
             threads=counts["threads"],
-            messages=sum(thread.length for thread in held["threads"]),
+            messages=sum(thread.length - thread.start for thread in held["threads"]),
             message_tokens=sum(thread.tokens for thread in held["threads"]),
             summaries=counts["summaries"],
             facts=counts["facts"],

@@ -45,6 +45,7 @@ from ..typed import ready
 from ..values import check_name
 from .core import Core
 from .forgetting.guard import EPOCH
+from .numbering import NUMBERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,25 +179,29 @@ class Portable:
             after = rows[-1].row_key[1:]
 
     async def _loads(self, batch: list[Record]) -> list[Change]:
-        """The rows as they are, but for jobs, which lose all that a worker would act on, and for epochs, whose version
-        may only grow, since others expect it."""
+        """The rows as they are, but for jobs, which lose all that a worker would act on, and for marks that may only
+        grow: epochs by their version, since others expect it, and the numbers that threads gave."""
         rows = [msgspec.structs.replace(record, org=self._core.org) for record in batch]
-        epochs = [row for row in rows if isinstance(row, Mark) and row.name == EPOCH]
-        held = await self._core.get_many(Mark, [row.row_key[1:] for row in epochs]) if epochs else []
-        known = {row.row_key: row.version for row in held if row is not None}
+        growing = [row for row in rows if isinstance(row, Mark) and row.name in (EPOCH, NUMBERS)]
+        held = await self._core.get_many(Mark, [row.row_key[1:] for row in growing]) if growing else []
+        known = {row.row_key: row for row in held if row is not None}
         loads: list[Change] = []
         for row in rows:
             if isinstance(row, Job):
                 if row.queue in HARMLESS and row.payload is None:
                     fields = {"status": "ready", "owner": None, "leased_until": None, "attempts": 0, "error": None}
                     loads.append(Load(msgspec.structs.replace(row, **fields)))
-            elif not isinstance(row, Mark) or row.version > known.get(row.row_key, -1):
+            elif not isinstance(row, Mark) or row.row_key not in known or _further(row, known[row.row_key]):
                 loads.append(Load(row))
         return loads
 
     def _mark(self, digest: str, done: int) -> Put:
         at = self._core.at()
         return Put(Mark(org=self._core.org, name=IMPORT_MARK, item=digest, position=done, updated_at=at))
+
+
+def _further(row: Mark, held: Mark) -> bool:
+    return row.position > held.position if row.name == NUMBERS else row.version > held.version
 
 
 def _create(path: Path) -> BinaryIO:

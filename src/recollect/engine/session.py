@@ -199,8 +199,8 @@ class AsyncSession:
         past = await self._core.scan(Summary, self.thread, reverse=True, limit=1)
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
         return SessionState(
-            self.id, self.thread, thread.length, window, self._budget.total, self._turns, self._persisted,
-            self._turns - self._persisted, past[0].last if past else 0, self._assembling.reused,
+            self.id, self.thread, thread.length - thread.start, window, self._budget.total, self._turns,
+            self._persisted, self._turns - self._persisted, past[0].last if past else 0, self._assembling.reused,
         )  # fmt: skip
 
     async def end(self) -> Ended:

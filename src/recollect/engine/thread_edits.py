@@ -50,10 +50,10 @@ class ThreadEdits:
         )
         return message
 
-    async def replace(self, thread: Thread, messages: Sequence[Message], jobs: Sequence[Change]) -> Appended:
+    async def replace(self, thread: Thread, appends: Sequence[Append], jobs: Sequence[Change]) -> Sequence[Appended]:
         """Put other messages in the place of all there are; the new ones have new numbers."""
         core, org, id = self._core, thread.org, thread.id
-        found = await core.scan(Message, id)
+        found, count = await core.scan(Message, id), sum(len(change.messages) for change in appends)
         results = await core.apply(
             Expect(Thread, thread.row_key, thread.version),
             DeleteRange(Message, (org, id)),
@@ -63,11 +63,13 @@ class ThreadEdits:
             Delete(Mark, (org, "pinned", id)),
             Put(self._shrunk(thread, found)),
             *raised(core, id),
-            audit(core, "replace", "thread", id, detail={"messages": len(found), "by": len(messages)}),
-            Append(org, id, tuple(messages), core.at()),
+            audit(core, "replace", "thread", id, detail={"messages": len(found), "by": count}),
+            # A key that was used before stands for the new message from now on.
+            *(Delete(Receipt, (org, id, change.key)) for change in appends if change.key is not None),
+            *appends,
             *jobs,
         )
-        return next(result for result in results if isinstance(result, Appended))
+        return results[-len(appends) - len(jobs) :][: len(appends)]
 
     async def redact(self, thread: Thread, seq: int) -> Message:
         """Take the content out of a message and leave its place; what was derived from it goes."""
@@ -119,14 +121,6 @@ class ThreadEdits:
         return _replace(thread, tokens=max(0, thread.tokens - tokens), updated_at=self._core.at())
 
 
-async def done_before(core: Core, change: Change) -> Appended | None:
-    """What an append with this idempotency key did earlier: a thread that grew by it is as expected."""
-    if not isinstance(change, Append) or change.key is None:
-        return None
-    receipt = await core.get(Receipt, change.thread, change.key)
-    return None if receipt is None else Appended(receipt.first, receipt.count, replayed=True)
-
-
 def sorted_threads(
     threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
 ) -> builtins.list[Thread]:
@@ -167,7 +161,7 @@ def _redacted(message: Message) -> Message:
         content = [_bare_block(block) for block in content]
     elif content:
         content = REDACTED
-    return _replace(message, content=content, extra=kept, metadata={}, name=None)
+    return _replace(message, content=content, extra=kept, metadata={}, name=None, raw=None)
 
 
 def _bare_call(call: Any) -> dict[str, Any]:

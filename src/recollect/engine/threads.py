@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -12,36 +11,26 @@ import msgspec
 from ..errors import Conflict, NotFound, UsageError
 from ..filters import Test, Where, parse_filter
 from ..ids import new_id
-from ..messages import Given, Message, as_message, message_id
+from ..messages import Given, Message, message_id
 from ..ports import Ttl, to_datetime
 from ..records import Entry, Job, Mark, Receipt, Summary, Thread
 from ..scope import Ns
-from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Put
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..values import Json, check_metadata, check_name, check_text
+from .appending import KNOWN_THREADS, Appending, keyed
 from .audit import audit
-from .carried import bare, carried
 from .core import Core
-from .facts import checked_limit, index_job, page
-from .forgetting.guard import epochs, guard, owned, raised
-from .receipts import MessageReceipt, receipt_states
-from .thread_edits import (
-    ThreadEdits,
-    another_length,
-    another_version,
-    checked_roles,
-    done_before,
-    sorted_threads,
-    taken,
-)
+from .facts import checked_limit, page
+from .forgetting.guard import epochs, owned, raised
+from .numbering import kept, numbered, used_before
+from .receipts import MessageReceipt
+from .thread_edits import ThreadEdits, another_version, checked_roles, sorted_threads, taken
 
 Place = int | str | Message
 """A place in a thread: a message, its id, or its sequence number."""
-KNOWN_THREADS = 10_000
 QUEUES = ("index", "derive", "reread", "fold", "archive")
 """Where a thread may have a job."""
 BATCH = 1000
-JOB_AGE = timedelta(seconds=1)
-"""How old the outbox row that an append ensures may be."""
 _replace = msgspec.structs.replace
 
 
@@ -66,11 +55,14 @@ class Threads:
         thread = self._new(ns, title, id, metadata, ttl)
         if id is not None and core.batch is None:
             return await self._made(thread, new)
+        numbers: builtins.list[Change] = []
         if id is not None:
             core.watch_thread(id, thread.ns)
+            thread, numbers = await numbered(core, thread)
         expected = [Expect(Thread, thread.row_key, 0)] if new else []
-        stored = (await core.apply(*expected, Put(thread, absent=True), *self._outliving(thread)))[len(expected)]
-        return msgspec.structs.replace(thread, version=stored.version)
+        made = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
+        stored = (await core.apply(*expected, *made))[len(expected)]
+        return _replace(thread, version=stored.version)
 
     def _new(self, ns: Ns, title: str | None, id: str | None, metadata: Any, ttl: Any) -> Thread:
         core, now = self._core, self._core.now()
@@ -124,62 +116,38 @@ class Threads:
         self,
         id: str,
         *messages: Given,
-        key: str | None = None,
+        key: str | Sequence[str | None] | None = None,
         create: Ns | None = None,
         expect: int | None = None,
     ) -> builtins.list[MessageReceipt]:
-        """Add messages at the end, all or none; with a `key`, doing it again does nothing and says so.
+        """Add messages at the end, all or none.
 
+        A `key` makes doing it again harmless: one for the whole call, or a list with one for each message (a dict may
+        also carry its own, as `key`); what the thread has seen is not added again, and its receipt says `replayed`.
         With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
-        thread's `length`: the number of the last message that was appended, 0 for a new one.
+        thread's `length`, the number of the last message that was appended.
         """
-        if create is not None:
-            await self._ensure(id, create)
+        given = keyed(messages, key)
+        core, place = self._core, (self._core.org, id)
+        if create is not None and (not messages or core.batch is not None):
+            await self.create(create, id=id)
         if not messages:
             return []
-        try:
-            return await self._append(id, messages, key, expect)
-        except NotFound:
-            if create is None:
-                raise
-            # Another process deleted a thread that this one knew.
-            await self.create(create, id=id)
-            return await self._append(id, messages, key, expect)
-
-    async def _ensure(self, id: str, ns: Ns) -> None:
-        core = self._core
-        known = core.shared.threads.get((core.org, id))
-        if known is None or core.scope.user is not None:
-            await self.create(ns, id=id)
-        elif known != core.scope.writable(ns):
-            raise Conflict(f"thread {id!r} exists in another namespace; choose another id")
-
-    async def _append(
-        self, id: str, messages: tuple[Given, ...], key: str | None, expect: int | None
-    ) -> builtins.list[MessageReceipt]:
-        core = self._core
-        shared = core.shared
-        # A thread this process knows needs no look; see `_namespace` for the others.
-        ns = shared.threads.get((core.org, id)) if core.scope.user is None else None
-        if ns is None:
-            ns = await self._namespace(id, write=True)
-        at = core.at()
-        stamped = tuple([self._stamped(id, given, at) for given in messages])
-        if key is not None:
-            check_name(key, "idempotency key")
-        pinned = carrying = False
-        for message in stamped:
-            pinned = pinned or message.pinned
-            carrying = carrying or (bool(message.metadata) and bool(carried(message, at)))
-        if carrying:
-            stamped, done = await core.retry(lambda: self._append_derived(id, ns, stamped, at, key, pinned, expect))
+        if create is None or core.batch is not None:
+            known = None if core.scope.user is not None else core.shared.threads.get(place)
+            ns = known or await self._namespace(id, write=True)
         else:
-            changes: builtins.list[Change] = [Append(core.org, id, stamped, at, key), *self._jobs(id, ns, at)]
-            done = await self._appended(id, stamped, changes, pinned, expect)
-        if done.replayed:
-            return await self._replay(id, done)
-        shared.wrote()
-        return self._receipts(stamped, done)
+            known, ns = check_name(id, "thread id"), core.scope.writable(create)
+        try:
+            return await Appending(core).append(id, ns, given, expect)
+        except NotFound:
+            core.shared.threads.pop(place, None)
+            if known is None:
+                raise
+        # There is no such thread, or one that this process knew was made again in another namespace.
+        if create is not None:
+            await self.create(create, id=id)
+        return await Appending(core).append(id, await self._namespace(id, write=True), given, expect)
 
     async def messages(
         self,
@@ -268,18 +236,20 @@ class Threads:
         With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
         Summaries go; what else was derived stays.
         """
-        at = self._core.at()
-        stamped = tuple(self._stamped(id, given, at) for given in messages)
+        given, at, adding = keyed(messages), self._core.at(), Appending(self._core)
+        stamped = [adding.stamped(id, one, at) for one in given.messages]
 
-        async def attempt() -> Appended:
+        async def attempt() -> builtins.list[MessageReceipt]:
             thread = await self._to_change(id)
             if expect is not None and thread.version != expect:
                 raise another_version(id, expect, thread.version)
-            return await ThreadEdits(self._core).replace(thread, stamped, self._jobs(id, thread.ns, at))
+            appends = adding.changes(id, thread.ns, stamped, given, at)
+            done = await ThreadEdits(self._core).replace(thread, appends, adding.jobs(id, thread.ns, at))
+            return await adding.receipts(id, appends, done)
 
-        done: Appended = await self._core.retry(attempt)
+        receipts: builtins.list[MessageReceipt] = await self._core.retry(attempt)
         self._core.shared.wrote()
-        return self._receipts(stamped, done)
+        return receipts
 
     async def redact(self, message: str | Message) -> Message:
         """Take all that was said out of one message, by its id, and leave its place and its tool call ids.
@@ -308,6 +278,8 @@ class Threads:
         kept = source.metadata if metadata is None else metadata
         about = {**kept, "forked_from": f"{id}#{min(last, source.length)}"}
         made = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
+        if new_id is not None and await used_before(self._core, new_id):
+            raise taken(new_id)
         return await ThreadEdits(self._core).fork(source, last, made)
 
     async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
@@ -315,7 +287,6 @@ class Threads:
 
         What was derived from them stays; `forget` removes that too.
         """
-        await self._namespace(id, write=True)
         if (ids is None) == (before is None):
             raise UsageError("say which messages: ids=[…] or before=…")
         done: int = await self._core.retry(lambda: self._delete_messages(id, ids, before))
@@ -323,7 +294,7 @@ class Threads:
 
     async def _delete_messages(self, id: str, ids: Sequence[str] | None, before: Place | None) -> int:
         guards = await self._guards(id)
-        thread = await self._existing_or_fail(id)
+        thread = await self._to_change(id)
         if before is not None:
             return await self._delete_before(thread, self._place(id, before))
         seqs = list(dict.fromkeys(self._place(id, one) for one in ids or ()))
@@ -334,6 +305,7 @@ class Threads:
         results = await self._core.apply(
             *changes,
             *entries,
+            *self._still(thread),
             *guards,
             *raised(self._core, id),
             audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
@@ -350,13 +322,13 @@ class Threads:
 
     async def _delete(self, id: str) -> bool:
         guards = await self._guards(id)
-        thread = await self.get(id)
-        if thread is None:
+        if await self.get(id) is None:
             return False
-        await self._namespace(id, write=True)
+        thread = await self._to_change(id)
         core, org = self._core, self._core.org
         core.shared.threads.pop((org, id), None)
         await core.apply(
+            *kept(core, thread),
             *guards,
             DeleteRange(Message, (org, id)),
             DeleteRange(Receipt, (org, id)),
@@ -370,7 +342,7 @@ class Threads:
             Delete(Thread, (org, id)),
             *raised(core, id),
             owned(core, thread.ns, "thread", id),
-            audit(core, "delete", "thread", id, detail={"messages": thread.length}),
+            audit(core, "delete", "thread", id, detail={"messages": thread.length - thread.start}),
         )
         return True
 
@@ -387,98 +359,6 @@ class Threads:
         return found
 
     # -- parts
-
-    def _receipts(self, stamped: Sequence[Message], done: Appended) -> builtins.list[MessageReceipt]:
-        derived: Literal["none", "pending"] = "pending" if self._core.shared.derives else "none"
-        durable, expires_at = self._core.batch is None, done.expires_at
-        return [
-            MessageReceipt(_replace(message, seq=seq, expires_at=expires_at), durable, False, derived)
-            for seq, message in enumerate(stamped, done.first)
-        ]
-
-    def _stamped(self, thread: str, given: Given, at: Any) -> Message:
-        message = as_message(given)
-        core = self._core
-        count, name = core.shared.counting
-        at = message.created_at or at
-        return _replace(message, org=core.org, thread=thread, seq=0, tokens=count(message), counter=name, created_at=at)
-
-    def _jobs(self, id: str, ns: str, at: datetime) -> tuple[Change, ...]:
-        """The outbox row an append ensures; the same object for a second, since mostly it is there already.
-
-        It carries when it was made, from which `doctor` takes how far indexing lags behind.
-        One job only: what else follows from a message (deriving, folding, archiving) is asked for by the indexer.
-        """
-        known = self._core.shared.jobs
-        made_at, found = known.get((self._core.org, id, ns), (at, ()))
-        if not found or not timedelta() <= at - made_at < JOB_AGE:
-            if len(known) >= KNOWN_THREADS:
-                known.clear()
-            found = (Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True),)
-            known[(self._core.org, id, ns)] = at, found
-        return found
-
-    async def _appended(
-        self,
-        id: str,
-        messages: tuple[Message, ...],
-        changes: builtins.list[Change],
-        pinned: bool,
-        expect: int | None,
-    ) -> Appended:
-        if pinned or expect is not None:
-            done: Appended = await self._core.retry(lambda: self._append_expecting(id, messages, changes, expect))
-            return done
-        first: Appended = (await self._core.apply(*changes))[0]
-        return first
-
-    async def _append_derived(
-        self,
-        id: str,
-        ns: str,
-        messages: tuple[Message, ...],
-        at: Any,
-        key: str | None,
-        pinned: bool,
-        expect: int | None,
-    ) -> tuple[tuple[Message, ...], Appended]:
-        """Messages that carry what was recalled from elsewhere, with the links that forgetting finds it by; without
-        what was forgotten meanwhile."""
-        core = self._core
-        links = [link for message in messages for link in carried(message, at)]
-        held = await guard(core, [link.source for link in links])
-        if held.forgotten:
-            messages, links = tuple(bare(message) for message in messages), []
-        changes: builtins.list[Change] = [Append(core.org, id, messages, at, key), *self._jobs(id, ns, at)]
-        changes += [*(Put(link, absent=True) for link in links), *held.changes]
-        return messages, await self._appended(id, messages, changes, pinned, expect)
-
-    async def _append_expecting(
-        self, id: str, messages: tuple[Message, ...], changes: builtins.list[Change], expect: int | None
-    ) -> Appended:
-        """Append to a thread that is as it was read: its length is known, and so are the new messages' places."""
-        core = self._core
-        thread = await core.get(Thread, id)
-        length = thread.length if thread else 0
-        if expect is not None and length != expect:
-            replayed = await done_before(core, changes[0])
-            if replayed is not None:
-                return replayed
-            raise another_length(id, expect, length)
-        before: builtins.list[Change] = []
-        after: builtins.list[Change] = []
-        if thread is not None:
-            before.append(Expect(Thread, thread.row_key, thread.version))
-        places = [length + i for i, message in enumerate(messages, 1) if message.pinned]
-        if places:
-            # Where pinned messages are is kept beside the thread, so that no context has to look for them.
-            mark = await core.get(Mark, "pinned", id)
-            detail = [*(mark.detail if mark else ()), *places]
-            kept = Mark(org=core.org, name="pinned", item=id, detail=detail, updated_at=core.at())
-            before.append(Expect(Mark, kept.row_key, mark.version if mark else 0))
-            after.append(Put(kept))
-        done: Appended = (await core.apply(*before, *changes, *after))[len(before)]
-        return done
 
     async def _namespace(self, id: str, *, write: bool = False) -> str:
         """The namespace of a thread this scope may read (or write); remembered, for it changes only with the thread.
@@ -511,8 +391,18 @@ class Threads:
             await self._namespace(id)
 
     async def _to_change(self, id: str) -> Thread:
-        await self._namespace(id, write=True)
-        return await self._existing_or_fail(id)
+        """A thread that this handle may write to; what is changed is committed under the version that was read here."""
+        thread = await self._existing_or_fail(id)
+        self._core.scope.writable(thread.ns)
+        if self._core.scope.user is not None:
+            self._core.watch_thread(id, thread.ns)
+        return thread
+
+    def _still(self, thread: Thread) -> builtins.list[Change]:
+        """For a user's handle: what fails where the thread was made again since, perhaps as another user's."""
+        if self._core.scope.user is None or self._core.batch is not None:
+            return []
+        return [Expect(Thread, thread.row_key, thread.version)]
 
     async def _existing_or_fail(self, id: str) -> Thread:
         thread = await self.get(id)
@@ -528,6 +418,7 @@ class Threads:
         """A thread under an id its maker chose, clear of all that an expired one of that id may have left."""
         core, org, id = self._core, self._core.org, asked.id
         core.shared.threads.pop((org, id), None)
+        asked, numbers = await numbered(core, asked)
         try:
             await core.apply(
                 Expect(Thread, (org, id), 0),
@@ -538,38 +429,37 @@ class Threads:
                 Delete(Mark, (org, "derive", f"thread:{id}")),
                 Delete(Thread, (org, id)),
                 Put(asked),
+                *numbers,
                 *self._outliving(asked),
             )
         except Conflict as conflict:
-            if new:
-                raise taken(id) from conflict
-            return await self._existing(asked)
-        return msgspec.structs.replace(asked, version=1)
+            return await self._existing(asked, new, conflict)
+        return _replace(asked, version=1)
 
-    async def _existing(self, asked: Thread) -> Thread:
+    async def _existing(self, asked: Thread, new: bool, conflict: Conflict) -> Thread:
         thread = await self._core.get(Thread, asked.id)
         if thread is None:  # it expired or was deleted a moment ago
-            return await self._made(asked)
+            return await self._made(asked, new)
+        if new:
+            raise taken(asked.id) from conflict
         if thread.ns != asked.ns:
             raise Conflict(f"thread {asked.id!r} exists in another namespace; choose another id")
         return thread
-
-    async def _replay(self, id: str, done: Appended) -> builtins.list[MessageReceipt]:
-        found = await self._core.scan(Message, id, after=(done.first - 1,), before=(done.first + done.count,))
-        state = await receipt_states(self._core, id)
-        return [_receipt(message, state(message.seq)) for message in found]
 
     async def _delete_before(self, thread: Thread, place: int) -> int:
         core, total, last = self._core, 0, 0
         # Page by page after the last one seen: in a batch nothing is gone until the commit.
         while True:
             guards = await self._guards(thread.id)
+            if last:
+                thread = await self._to_change(thread.id)
             doomed = await core.scan(Message, thread.id, after=(last,), before=(place,), limit=BATCH)
             if not doomed:
                 return total
             first, last = last, doomed[-1].seq
             await core.apply(
                 *guards,
+                *self._still(thread),
                 DeleteRange(Message, (core.org, thread.id), after=(first,), before=(last + 1,)),
                 *(Delete(Entry, (core.org, thread.ns, "message", thread.id, message.id)) for message in doomed),
                 *raised(core, thread.id),
@@ -589,10 +479,6 @@ class Threads:
         if isinstance(given, bool) or not isinstance(given, int):
             raise UsageError("a place in a thread is a message, its id or its sequence number")
         return max(min(given, 2**62), -1)
-
-
-def _receipt(message: Message, state: tuple[bool, Any]) -> MessageReceipt:
-    return MessageReceipt(message, True, state[0], state[1], replayed=True)
 
 
 def _no_thread(id: str) -> NotFound:

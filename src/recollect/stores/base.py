@@ -36,14 +36,16 @@ class Load(msgspec.Struct, frozen=True):
 
 class Append(msgspec.Struct, frozen=True):
     """Add messages at the end of a thread; the store gives the sequence numbers under its lock.
-    An idempotency key seen before turns the whole `apply` into a replay: nothing is written, and the earlier numbers
-    come back."""
+    With an idempotency key that this thread has seen before, nothing is added and the earlier numbers come back; the
+    other changes of the `apply` are done all the same."""
 
     org: str
     thread: str
     messages: tuple[Message, ...]
     at: datetime
     key: str | None = None
+    ns: str | None = None
+    """Where given, a thread in another namespace counts as not found: a grant is checked where the write is done."""
 
 
 class Delete(msgspec.Struct, frozen=True):
@@ -271,6 +273,15 @@ class Diagnoses(Protocol):
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """Versions, settings, sizes, and findings under `problems` (a list of texts, empty when well)."""
         ...
+
+
+def repeatable(changes: Sequence[Change]) -> bool:
+    """Whether an `apply` whose answer was lost may be sent again: doing it twice is the same as doing it once."""
+    keyed = any(isinstance(change, Append) for change in changes)
+    return keyed and all(
+        change.key is not None if isinstance(change, Append) else isinstance(change, Put) and change.absent
+        for change in changes
+    )
 
 
 def live(expires_at: int | None, now: int) -> bool:

@@ -229,7 +229,10 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
     name = f"r.{column.name}"
     if column.kind == "json":
         empty = f"(value({name}, {column.name!r}) if {name} else None)"
-        return empty if _is_empty_default(field) else f"value({name}, {column.name!r})"
+        if _is_empty_default(field):
+            return empty
+        made = f"value({name}, {column.name!r})"
+        return f"(None if {name} is None else {made})" if field.default is None else made
     if column.kind == "time":
         return f"(None if {name} is None else micros({name}))" if column.nullable else f"micros({name})"
     if column.kind == "bool":

@@ -88,9 +88,6 @@ class MemoryStore:
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none."""
         with self._lock:
-            replay = self._replayed(changes)
-            if replay is not None:
-                return replay
             undo: Undo = []
             try:
                 return [self._one(change, now, undo) for change in changes]
@@ -147,16 +144,6 @@ class MemoryStore:
 
     # -- changes, one method each
 
-    def _replayed(self, changes: Sequence[Change]) -> list[Any] | None:
-        for change in changes:
-            if isinstance(change, Append) and change.key is not None:
-                row = self._rows(Receipt).by_key.get((change.org, change.thread, change.key))
-                if row is not None:
-                    receipt = _record(Receipt, row)
-                    done = Appended(receipt.first, receipt.count, replayed=True)
-                    return [done if item is change else None for item in changes]
-        return None
-
     def _one(self, change: Change, now: int, undo: Undo) -> Any:
         if isinstance(change, Put):
             return self._put(change, now, undo)
@@ -211,8 +198,11 @@ class MemoryStore:
     def _append(self, change: Append, now: int, undo: Undo) -> Appended:
         threads, key = self._rows(Thread), (change.org, change.thread)
         row = threads.live_row(key, now)
-        if row is None:
+        if row is None or change.ns not in (None, row["ns"]):
             raise NotFound("no such thread; create it first", thread=change.thread)
+        seen = None if change.key is None else self._rows(Receipt).by_key.get((*key, change.key))
+        if seen is not None:
+            return Appended(seen["first"], seen["count"], replayed=True)
         thread: Thread = _record(Thread, row)
         first = thread.length + 1
         messages = self._rows(Message)

@@ -48,6 +48,7 @@ from ..carried import DERIVED
 from ..core import Core, R
 from ..documents import removal
 from ..facts import Facts, index_job
+from ..numbering import kept
 from ..recall.indexing import statistics
 from ..threads import QUEUES
 from .guard import IMPORT, OWNED, epochs, fingerprint, imported_marks, owned, owners, raised
@@ -118,7 +119,7 @@ class Eraser:
             before = thread.created_at  # another one goes by that id now: what was derived from it stays
         else:
             ns = thread.ns if thread is not None else ns
-            await self._thread_rows(id, ns, thread)
+            await self._core.retry(partial(self._thread_rows, id, ns))
         links = [*await self._derived(id), *_of(id, await self._scan(Link, starts=f"{id}#"))]
         complete = await self._follow([link for link in links if before is None or link.created_at < before])
         if before is None:
@@ -422,11 +423,14 @@ class Eraser:
             return [Put(self._tombstone("learning", ns, key))]
         return []
 
-    async def _thread_rows(self, id: str, ns: str | None, thread: Thread | None) -> None:
+    async def _thread_rows(self, id: str, ns: str | None) -> None:
+        thread = await self._get(Thread, id)
         self.needles.remember([thread] if thread else [])
         self.needles.remember(await self._scan(Message, id, limit=PAGE))
         self.needles.remember(await self._scan(Summary, id, limit=PAGE))
         self._core.shared.threads.pop((self._org, id), None)
+        # The numbers of its messages are not given again; an append that comes between has this done anew.
+        locks = [] if thread is None or self._preview else kept(self._core, thread)
         changes = [*raised(self._core, id, *([ns] if ns else [])), Put(self._tombstone("source", id))]
         changes += [DeleteRange(kind, (self._org, id)) for kind in owned_by("thread")]
         # Named as well as found: a worker may write one between our look and our commit.
@@ -444,7 +448,7 @@ class Eraser:
             }
             jobs |= {job.row_key for job in await self._jobs(ns, f"thread:{id}", f"summary:{id}")}
             changes += [Delete(Job, key) for key in sorted(jobs)]
-        await self._apply(*changes, Delete(Thread, (self._org, id)))
+        await self._apply(*changes, Delete(Thread, (self._org, id)), locks=locks)
 
     def _summary_rows(self, row: Summary) -> list[Change]:
         return [Delete(Summary, row.row_key), Delete(Entry, (self._org, row.ns, "summary", row.thread, row.id))]

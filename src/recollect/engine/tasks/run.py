@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ...errors import Conflict, LeaseLost, UsageError
 from ...ports import Ttl, to_micros, ttl_micros
 from ...records import Task
-from ...stores.base import Appended, Change
+from ...stores.base import Change
 from ...values import Json, check_name
 from ..audit import audit
 from ..core import Core
@@ -173,24 +173,17 @@ class AsyncTaskRun:
     async def _commit(self, changes: list[Change], saved: Saved) -> None:
         self._check_lease(saved)
         if self._effects and self._watched:
-            changes, results = await self._core.retry(partial(self._guarded, changes, saved))
+            await self._core.retry(partial(self._guarded, changes, saved))
         else:
-            results = await self._applied(changes, saved)
-        if not self._effects:
-            return
-        done = [change for change, result in zip(changes, results, strict=True) if _replayed(result)]
-        if done:
-            # An append already done under its key made the whole apply a replay: the rest is still to be done.
-            await self._commit([change for change in changes if change not in done], saved)
+            await self._applied(changes, saved)
 
-    async def _guarded(self, changes: list[Change], saved: Saved) -> tuple[list[Change], list[Any]]:
+    async def _guarded(self, changes: list[Change], saved: Saved) -> None:
         """As a batch is committed: threads that the effects rely on are where they were."""
-        guarded = await self._core.guarded(changes, self._watched)
-        return guarded, await self._applied(guarded, saved)
+        await self._applied(await self._core.guarded(changes, self._watched), saved)
 
-    async def _applied(self, changes: list[Change], saved: Saved) -> list[Any]:
+    async def _applied(self, changes: list[Change], saved: Saved) -> None:
         try:
-            return await self._core.apply(*changes)
+            await self._core.apply(*changes)
         except Conflict as cause:
             if cause.facts.get("key") != saved.task.row_key:
                 raise
@@ -307,7 +300,3 @@ def _changed(state: Any, update: Mapping[str, Any], extend: Mapping[str, list[An
         state[key].extend(items)
     state.update(update)
     return state
-
-
-def _replayed(result: Any) -> bool:
-    return isinstance(result, Appended) and result.replayed

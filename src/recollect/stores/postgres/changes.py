@@ -20,7 +20,6 @@ from .statements import (
     BEGIN_APPEND,
     INCREMENT,
     LOADING,
-    REFUSE_REPLAY,
     Shape,
     append_first_sql,
     append_next_sql,
@@ -39,8 +38,6 @@ class Plan(NamedTuple):
     steps: list[Step]
     owners: list[int | None]
     answers: dict[int, tuple[int, Read]]
-    repeatable: bool
-    """Whether an idempotency key makes it safe to send again when the reply was lost."""
 
     def results(self, replies: Sequence[Reply]) -> list[Any]:
         """One result per change."""
@@ -51,15 +48,9 @@ class Plan(NamedTuple):
 def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Plan:
     """Statements for the changes; `enter` names the org of those that follow."""
     made = _Planner(now, enter)
-    keyed = [(n, change) for n, change in enumerate(changes) if isinstance(change, Append) and change.key is not None]
-    if [n for n, _ in keyed] != [0]:
-        # What stands before an append may fail for the very reason that it is done: ask for its receipt first. Of
-        # several that are done, the first answers.
-        for place, change in keyed:
-            made.ask_receipt(place, change)
     for place in _lock_order(changes):
         made.add(place, changes[place])
-    return Plan(made.steps, made.owners, made.answers, bool(keyed))
+    return Plan(made.steps, made.owners, made.answers)
 
 
 class _Planner:
@@ -71,11 +62,6 @@ class _Planner:
         self._enter = enter
         self._org: str | None = None
         self._absent: set[tuple[type[Record], Key]] = set()
-        self._keys: set[tuple[str, str, str]] = set()
-
-    def ask_receipt(self, place: int, change: Append) -> None:
-        self._go_to(change.org)
-        self._step(place, Step(REFUSE_REPLAY, [cell(change.org), cell(change.thread), cell(change.key)]))
 
     def add(self, place: int, change: Change) -> None:
         self._go_to(_org_of(change))
@@ -137,12 +123,9 @@ class _Planner:
         self._answer(place, Step(sql, cells), lambda reply: reply.count)
 
     def _append(self, place: int, change: Append) -> None:
-        receipt = (change.org, change.thread, change.key or "")
-        again = change.key is not None and receipt in self._keys
-        self._keys.add(receipt)
         count = len(change.messages)
         tokens = sum(message.tokens or 0 for message in change.messages)
-        numbers = (change.key, again, count, tokens, to_micros(change.at))
+        numbers = (change.key, change.ns, count, tokens, to_micros(change.at))
         begin = [*map(cell, numbers), self._now]
         if not count:
             step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
@@ -248,13 +231,12 @@ def _appended(reply: Reply, count: int) -> Appended:
     return Appended(first, count, expires_at=None if expires is None else to_datetime(expires))
 
 
-def refusal(failed: Failed, changes: Sequence[Change], owner: int | None) -> list[Any]:
-    """The results of a replay, or our own error for what a change was refused for."""
+def refusal(failed: Failed, changes: Sequence[Change], owner: int | None) -> Appended:
+    """The result of an append that was done before, or our own error for what a change was refused for."""
     change = None if owner is None else changes[owner]
     if failed.state == "RC003":
         first, count = failed.detail.split(",")
-        done = Appended(int(first), int(count), replayed=True)
-        return [done if item is change else None for item in changes]
+        return Appended(int(first), int(count), replayed=True)
     if failed.state == "RC001" and isinstance(change, Expect):
         actual, name = int(failed.detail), change.kind.table.name
         raise Conflict(

@@ -245,7 +245,6 @@ def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
 LOADING = b"SELECT set_config('recollect.loading', $1, true)"
 """Around a Load into a table with a history, so that the row it replaces is not kept there."""
 BEGIN_APPEND = b"SELECT * FROM recollect.begin_append($1, $2, $3, $4, $5, $6, $7, $8)"
-REFUSE_REPLAY = b"SELECT recollect.refuse_replay($1, $2, $3)"
 
 
 APPEND_CELLS = tuple(i for i, c in enumerate(codec(Message).columns) if c.name not in ("seq", "expires_at"))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...filters import document_of, matches
 from ...records import Entry, Job, Key
 from ...runtime import Runtime
-from ..base import Change, R, Scan, Scrubbed
+from ..base import Change, R, Scan, Scrubbed, repeatable
 from ..codec import codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
@@ -120,15 +120,24 @@ class PostgresStore:
         return list(merged)[: scan.limit]
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
-        """Do all of the changes or none, in one transaction and one round trip."""
-        if not changes:
-            return []
-        made = plan(changes, now, self._session.writing)
-        try:
-            replies = await self._session.run(made.steps, repeatable=made.repeatable)
-        except Failed as failed:
-            return refusal(failed, changes, made.owners[failed.place])
-        return made.results(replies)
+        """Do all of the changes or none, in one transaction and one round trip; an append that was done before takes
+        one more, in which the others are done without it."""
+        left, done = list(changes), dict[int, Any]()
+        while left:
+            made = plan(left, now, self._session.writing)
+            places = [place for place in range(len(changes)) if place not in done]
+            try:
+                replies = await self._session.run(made.steps, repeatable=repeatable(left))
+            except Failed as failed:
+                owner = made.owners[failed.place]
+                before = refusal(failed, left, owner)
+                assert owner is not None
+                done[places[owner]] = before
+                del left[owner]
+            else:
+                done.update(zip(places, made.results(replies), strict=True))
+                break
+        return [done[place] for place in range(len(changes))]
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows for good."""

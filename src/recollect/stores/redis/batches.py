@@ -74,16 +74,13 @@ def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges
 
 def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges) -> list[Any]:
     """What apply.lua takes."""
-    keyed: list[Any] = []
     body: list[Any] = []
     for number, change in enumerate(changes):
         if number in merges:
             _merged(change, merges[number], body)
         else:
             _ENCODERS[type(change)](change, body)
-        if isinstance(change, Append) and change.key is not None:
-            keyed += [number, encode_key((change.thread, change.key))]
-    return [stamp(now), slack_ms, len(keyed) // 2, *keyed, len(changes), *body]
+    return [stamp(now), slack_ms, len(changes), *body]
 
 
 def _merged(change: Change, merged: Merged, out: list[Any]) -> None:
@@ -123,7 +120,9 @@ def _append(change: Append, out: list[Any]) -> None:
     kept, keyed = layout(Message), change.key is not None
     receipt = encode_key((change.thread, change.key or "")) if keyed else b""
     tokens = sum(message.tokens or 0 for message in change.messages)
-    out += [b"A", thread, receipt, stamp(to_micros(change.at)), tokens, len(change.messages), kept.shape]
+    # A thread's row holds its place in the first index, which begins with the namespace.
+    where = b"" if change.ns is None else encode_key((change.ns, change.thread))
+    out += [b"A", thread, where, receipt, stamp(to_micros(change.at)), tokens, len(change.messages), kept.shape]
     for message in change.messages:
         # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
         if message.org != change.org or message.thread != change.thread:
@@ -172,10 +171,6 @@ def results(changes: Sequence[Change], reply: list[Any]) -> list[Any]:
     if verdict == b"done":
         # A trailing nil is still an element: the script answers false for it.
         return [_result(change, answer) for change, answer in zip(changes, reply[1:], strict=True)]
-    if verdict == b"replay":
-        place = int(reply[1])
-        done = Appended(int(reply[2]), int(reply[3]), replayed=True)
-        return [done if number == place else None for number in range(len(changes))]
     raise _refusal(verdict, changes[int(reply[1]) - 1], reply)
 
 
@@ -183,7 +178,7 @@ def _result(change: Change, answer: Any) -> Any:
     if isinstance(change, Put):
         return None if answer is None else Stored(int(answer[0] or 0), _time(answer[1]))
     if isinstance(change, Append):
-        return Appended(int(answer[0]), int(answer[1]), expires_at=_time(answer[2]))
+        return Appended(int(answer[0]), int(answer[1]), replayed=bool(answer[3]), expires_at=_time(answer[2]))
     if isinstance(change, Delete):
         return bool(answer)
     return None if answer is None else int(answer)

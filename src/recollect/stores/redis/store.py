@@ -15,7 +15,7 @@ from ...errors import SchemaError, StoreError, StoreUnavailable, UnknownOutcome,
 from ...filters import document_of, matches
 from ...records import Job, Key
 from ...runtime import Runtime
-from ..base import Append, Change, R, Scan, Scrubbed
+from ..base import Change, R, Scan, Scrubbed, repeatable
 from ..codec import codec, kinds
 from ..migrations import refuse_newer
 from . import batches, checks, health
@@ -156,9 +156,8 @@ class RedisStore:
         args = batches.arguments(changes, now, self._slack_ms, merges)
         if not batches.only_removes(changes):
             await self._register(org, removing=batches.removes(changes))
-        keyed = any(isinstance(change, Append) and change.key is not None for change in changes)
         while True:
-            reply = await self._commit(base, args, repeatable=keyed)
+            reply = await self._commit(base, args, again=repeatable(changes))
             if reply[0] != b"unknown":
                 return batches.results(changes, reply)
             # Rows of another version are in the way: what they have that we do not know is kept.
@@ -260,14 +259,14 @@ class RedisStore:
                 args += [member, digest, b"" if raw is None else kept.index_members(kept.decode(raw, None))]
             await self._client.script(BRING_IN, base, args, write=True)
 
-    async def _commit(self, base: bytes, args: list[Any], *, repeatable: bool) -> Any:
+    async def _commit(self, base: bytes, args: list[Any], *, again: bool) -> Any:
         try:
             return await self._client.script(APPLY, base, args, write=True)
         except UnknownOutcome as lost:
-            if not repeatable:
+            if not again:
                 raise
             unknown = lost
-        # With an idempotency key the batch may be sent again: it is done now, or the replay says it was done before.
+        # With an idempotency key an append may be sent again: it is done now, or the replay says it was done before.
         for tries in range(1, _REPEATS + 1):
             await self._runtime.sleep(pause(tries, first=0.02, longest=2.0))
             try:

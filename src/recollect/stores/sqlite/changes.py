@@ -20,9 +20,14 @@ from .statements import delete_range_sql, statements
 
 _GROW = (
     "UPDATE threads SET length = length + ?, tokens = tokens + ?, updated_at = ?, version = version + 1 "
-    "WHERE org = ? AND id = ? AND (expires_at IS NULL OR expires_at > ?) RETURNING length, expires_at"
+    "WHERE org = ? AND id = ? AND (expires_at IS NULL OR expires_at > ?) AND ns = coalesce(?, ns) "
+    "RETURNING length, expires_at"
 )
-_SEEN = 'SELECT first, count FROM receipts WHERE org = ? AND thread = ? AND "key" = ?'
+_SEEN = (
+    "SELECT r.first, r.count FROM receipts r JOIN threads t ON t.org = r.org AND t.id = r.thread "
+    'WHERE r.org = ? AND r.thread = ? AND r."key" = ? AND (t.expires_at IS NULL OR t.expires_at > ?) '
+    "AND t.ns = coalesce(?, t.ns)"
+)
 _MESSAGE = codec(Message)
 _ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.place[name] for name in ("org", "thread", "seq", "expires_at"))
 _ADD = statements(Message).insert
@@ -34,13 +39,7 @@ def encode_changes(changes: Sequence[Change]) -> list[Any]:
 
 
 def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: list[Any], now: int) -> list[Any]:
-    """Do the changes inside the transaction that is open; a repeated idempotency key does nothing."""
-    for change in changes:
-        if type(change) is Append and change.key is not None:
-            row = cursor.execute(_SEEN, (change.org, change.thread, change.key)).fetchone()
-            if row is not None:
-                done = Appended(row[0], row[1], replayed=True)
-                return [done if item is change else None for item in changes]
+    """Do the changes inside the transaction that is open."""
     return [_RUN[type(change)](cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
 
 
@@ -59,10 +58,15 @@ def lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, length: int) -> J
 
 
 def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> Appended:
+    if change.key is not None:
+        seen: Any = cursor.execute(_SEEN, (change.org, change.thread, change.key, now, change.ns)).fetchone()
+        if seen is not None:
+            return Appended(seen[0], seen[1], replayed=True)
     count, tokens = len(rows), 0
     for message in change.messages:
         tokens += message.tokens or 0
-    grown = cursor.execute(_GROW, (count, tokens, to_micros(change.at), change.org, change.thread, now)).fetchone()
+    given = (count, tokens, to_micros(change.at), change.org, change.thread, now, change.ns)
+    grown = cursor.execute(_GROW, given).fetchone()
     if grown is None:
         raise NotFound("no such thread; create it first", thread=change.thread)
     length, expires = grown

@@ -54,7 +54,7 @@ SCHEMA = f"""
 CREATE TEMP TRIGGER append_message INSTEAD OF INSERT ON appended BEGIN
   UPDATE main.threads
     SET length = new.seq, tokens = tokens + coalesce(new.tokens, 0), updated_at = new.grown_at, version = version + 1
-    WHERE org = new.org AND id = new.thread AND length = new.seq - 1 AND expires_at IS NULL AND EXISTS (
+    WHERE org = new.org AND id = new.thread AND length = new.seq - 1 AND ns = new.ns AND expires_at IS NULL AND EXISTS (
       SELECT 1 FROM main.jobs WHERE org = new.org AND queue = new.queue AND ns = new.ns AND item = new.item
     );
   INSERT INTO main.messages ({_listed(_messages)}) VALUES ({_guarded(_messages)});
@@ -107,7 +107,7 @@ class FastAppend:
             return None
         ensured = changes[1]
         job = ensured.record if type(ensured) is Put and ensured.absent else None
-        if type(job) is not Job or job.org != change.org:
+        if type(job) is not Job or job.org != change.org or change.ns not in (None, job.ns):
             return None
         seq = length + 1
         cells: list[Any] = list(_MESSAGE.encode(change.messages[0]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ...errors import NotFound
+from ...errors import Conflict, NotFound
 from ...messages import Message
 from ...records import StateEntry, Thread
-from ...stores.base import Append, Appended, Delete, Put, Scan, Store, Stored
+from ...stores.base import Append, Appended, Delete, Expect, Put, Scan, Store, Stored
 from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, later, message, thread
 
 
@@ -70,23 +70,47 @@ class Appends:
         assert await store.apply([append(org, "a", "b", key="once")], now=NOW) == [Appended(1, 2, replayed=True)]
         assert await sequence(store, org) == [(1, "a"), (2, "b"), (3, "c")]
 
-    async def test_a_replayed_key_turns_the_whole_batch_into_a_replay(self, store: Store, org: str) -> None:
+    async def test_a_key_seen_before_skips_its_own_append_alone(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org)), append(org, "a", key="once"), Put(entry(org, value=1))], now=NOW)
-        done = await store.apply([Put(entry(org, value=2)), append(org, "b", key="once"), append(org, "c")], now=NOW)
-        assert done == [None, Appended(1, 1, replayed=True), None]
+        done = await store.apply(
+            [Put(entry(org, value=2)), append(org, "b", key="once"), append(org, "c"), append(org, "d", key="new")],
+            now=NOW,
+        )
+        assert done == [Stored(2, WHEN), Appended(1, 1, replayed=True), Appended(2, 1), Appended(3, 1)]
         found = await store.get(StateEntry, (org, "global", "k"), now=NOW)
-        assert found is not None and found.value == 1
-        assert await sequence(store, org) == [(1, "a")]
+        assert found is not None and found.value == 2
+        assert await sequence(store, org) == [(1, "a"), (2, "c"), (3, "d")]
+
+    async def test_a_batch_that_is_refused_uses_up_no_key(self, store: Store, org: str) -> None:
+        await store.apply([Put(thread(org)), append(org, "a", key="one")], now=NOW)
+        with pytest.raises(Conflict):
+            await store.apply(
+                [append(org, "a", key="one"), append(org, "b", key="two"), Expect(Thread, (org, "t"), 99)], now=NOW
+            )
+        assert await store.apply([append(org, "b", key="two")], now=NOW) == [Appended(2, 1)]
+
+    async def test_an_append_names_the_namespace_its_thread_must_be_in(self, store: Store, org: str) -> None:
+        await store.apply([Put(thread(org, ns="user:a"))], now=NOW)
+        for key in (None, "once"):
+            here = msgspec.structs.replace(append(org, "a", key=key), ns="user:a")
+            elsewhere = msgspec.structs.replace(here, ns="user:b")
+            with pytest.raises(NotFound):
+                await store.apply([elsewhere], now=NOW)
+            assert (await store.apply([here], now=NOW))[0].count == 1
+            # Not even that it was done before is told of a thread elsewhere.
+            with pytest.raises(NotFound):
+                await store.apply([elsewhere], now=NOW)
+        assert await sequence(store, org) == [(1, "a"), (2, "a")]
 
     async def test_a_key_belongs_to_one_thread(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org, "t")), Put(thread(org, "u")), append(org, "a", key="once")], now=NOW)
         assert await store.apply([append(org, "b", thread="u", key="once")], now=NOW) == [Appended(1, 1)]
 
-    async def test_of_several_keys_that_were_seen_the_first_in_the_batch_answers(self, store: Store, org: str) -> None:
+    async def test_each_of_several_keys_that_were_seen_answers(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org)), append(org, "a", key="one")], now=NOW)
         await store.apply([append(org, "b", key="two")], now=NOW)
         done = await store.apply([append(org, "b", key="two"), append(org, "a", key="one")], now=NOW)
-        assert done == [Appended(2, 1, replayed=True), None]
+        assert done == [Appended(2, 1, replayed=True), Appended(1, 1, replayed=True)]
 
     async def test_an_odd_key_replays_only_itself(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org))], now=NOW)

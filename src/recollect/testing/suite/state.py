@@ -105,11 +105,12 @@ class StateTests:
                 await batch.threads.append("t", "b", key="k")
         assert await memory.threads.messages("t") == []
 
-    async def test_a_replayed_batch_does_nothing_twice(self, memory: Any) -> None:
+    async def test_a_known_key_in_a_batch_leaves_its_other_changes(self, memory: Any) -> None:
         await memory.threads.create("global", id="t")
-        for _ in range(3):
+        for n in range(3):
             async with memory.batch() as batch:
                 await batch.threads.append("t", "a", key="k")
+                await batch.threads.append("t", f"b{n}")
                 await batch.state.increment("n")
-        assert await memory.state.get("n") == 1
-        assert len(await memory.threads.messages("t")) == 1
+        assert await memory.state.get("n") == 3
+        assert [m.content for m in await memory.threads.messages("t")] == ["a", "b0", "b1", "b2"]

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ...context.policies import Fifo
+from ...engine.processors import TtlGarbageCollector
 from ...errors import Conflict, InvalidValue, NotFound, UsageError
 from ...messages import Message
 from ..clock import FakeClock
@@ -138,10 +140,93 @@ class ThreadTests:
         await memory.threads.append("t", "a", key="k")
         assert await memory.threads.delete("t") is True
         assert await memory.threads.get("t") is None
-        await memory.threads.create("user:eve", id="t")
-        [receipt] = await memory.threads.append("t", "b", key="k")
-        assert (receipt.message.seq, receipt.replayed) == (1, False)
+        made = await memory.threads.create("user:eve", id="t")
+        assert (made.length, made.start) == (1, 1)
+        [receipt] = await memory.threads.append("t", "b", key="k", expect=made.length)
+        assert (receipt.message.id, receipt.replayed) == ("t#2", False)
         assert await texts(memory) == ["b"]
+
+    async def test_no_number_is_given_twice_whatever_became_of_a_thread(self, memory: Any, clock: FakeClock) -> None:
+        given: list[str] = []
+
+        async def say(*words: str) -> None:
+            receipts = await memory.threads.append("t", *words)
+            given.extend(receipt.message.id for receipt in receipts)
+
+        for ttl, end in ((None, "delete"), (60, "expire"), (60, "collect"), (None, "forget"), (60, "delete"), (9, "")):
+            await memory.threads.create(NS, id="t", ttl=ttl)
+            await say("a", "b")
+            await memory.threads.pop("t")
+            await say("c")
+            if end == "delete":
+                await memory.threads.delete("t")
+            elif end == "forget":
+                await memory.forget(thread="t")
+            else:
+                clock.advance(60)
+            if end == "collect":
+                await memory.process(TtlGarbageCollector())
+        assert len(set(given)) == len(given) == 18
+
+    async def test_a_fork_does_not_take_the_numbers_of_an_earlier_thread(self, memory: Any) -> None:
+        await memory.threads.append("old", "a", create=NS)
+        await memory.threads.delete("old")
+        await memory.threads.append("t", "b", create=NS)
+        with pytest.raises(Conflict):
+            await memory.threads.fork("t", new_id="old")
+
+    async def test_why_never_names_a_message_of_a_thread_made_again(self, memory: Any) -> None:
+        await memory.threads.append("t", "I live in Rome.", create=NS)
+        await memory.facts.set(NS, "city", "Rome", source="t#1")
+        await memory.threads.delete("t")
+        await memory.threads.append("t", "The weather is fine.", create=NS)
+        answer = await memory.why(f"{NS}/city")
+        assert "weather" not in str(answer)
+
+    async def test_each_message_may_have_a_key_of_its_own(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        first = await memory.threads.append("t", "a", "b", "c", key=["k1", None, "k3"])
+        assert [(r.message.id, r.replayed) for r in first] == [("t#1", False), ("t#2", False), ("t#3", False)]
+        again = await memory.threads.append("t", "a", "new", "c", "d", key=["k1", "k2", "k3", None])
+        assert [(r.message.id, r.message.content, r.replayed) for r in again] == [
+            ("t#1", "a", True), ("t#4", "new", False), ("t#3", "c", True), ("t#5", "d", False),
+        ]  # fmt: skip
+        carried = await memory.threads.append("t", {"role": "user", "content": "new", "key": "k2"}, "e")
+        assert [(r.message.id, r.replayed) for r in carried] == [("t#4", True), ("t#6", False)]
+        assert await texts(memory) == ["a", "b", "c", "new", "d", "e"]
+        assert "key" not in (await memory.threads.messages("t"))[3].openai()[0]
+
+    async def test_keys_that_do_not_fit_are_refused(self, memory: Any) -> None:
+        await memory.threads.create(NS, id="t")
+        own = {"role": "user", "content": "a", "key": "k"}
+        for given, key in ((["a", "b"], ["k"]), (["a", "b"], ["k", "k"]), ([own, own], None), ([own], "k")):
+            with pytest.raises(UsageError):
+                await memory.threads.append("t", *given, key=key)
+        assert await texts(memory) == []
+
+    async def test_a_message_taken_out_is_not_added_again_under_its_key(self, memory: Any) -> None:
+        await memory.threads.append("t", "a", "b", key=["k1", "k2"], create=NS)
+        await memory.threads.pop("t")
+        [receipt] = await memory.threads.append("t", "b", key="k2")
+        assert (receipt.message.id, receipt.replayed) == ("t#2", True)
+        assert await texts(memory) == ["a"]
+
+    async def test_a_key_of_a_replaced_message_stands_for_the_new_one(self, memory: Any) -> None:
+        await memory.threads.append("t", "a", "b", key=["k1", "k2"], create=NS)
+        await memory.threads.replace("t", [{"role": "user", "content": "A", "key": "k1"}, "c"])
+        [receipt] = await memory.threads.append("t", "a", key="k1")
+        assert (receipt.message.id, receipt.message.content, receipt.replayed) == ("t#3", "A", True)
+        assert await texts(memory) == ["A", "c"]
+
+    async def test_pinned_messages_with_known_keys_are_pinned_once(self, memory: Any) -> None:
+        pins = [{"role": "user", "content": word, "pinned": True} for word in ("a", "b")]
+        await memory.threads.append("t", pins[0], key="k1", create=NS)
+        await memory.threads.append("t", "x", *pins, key=[None, "k1", "k2"])
+        assert [(m.content, m.pinned) for m in await memory.threads.messages("t")] == [
+            ("a", True), ("x", False), ("b", True),
+        ]  # fmt: skip
+        context = await memory.context("go on", thread="t", recall=False, policy=Fifo(1))
+        assert [m["content"] for m in context.messages()] == ["a", "b", "go on"]
 
     async def test_messages_are_deleted_by_id_or_before_a_place(self, memory: Any) -> None:
         await memory.threads.create(NS, id="t")
@@ -166,16 +251,18 @@ class ThreadTests:
             await memory.threads.append("t", "late")
 
     @pytest.mark.parametrize("collected", [False, True])
-    async def test_an_id_whose_thread_ended_begins_anew(self, memory: Any, clock: FakeClock, collected: bool) -> None:
+    async def test_an_id_whose_thread_ended_goes_on_with_new_numbers(
+        self, memory: Any, clock: FakeClock, collected: bool
+    ) -> None:
         await memory.threads.create(NS, id="t", ttl=60)
         await memory.threads.append("t", "old", "older", key="k")
         clock.advance(60)
         if collected:
-            await memory.facts.delete_expired()
+            await memory.process(TtlGarbageCollector())
         made = await memory.threads.create("user:eve", id="t")
-        assert (made.ns, made.length) == ("user:eve", 0)
+        assert (made.ns, made.length) == ("user:eve", made.start) and made.start >= 2
         [receipt] = await memory.threads.append("t", "new", key="k")
-        assert (receipt.message.seq, receipt.replayed) == (1, False)
+        assert (receipt.message.seq, receipt.replayed) == (made.start + 1, False)
         assert await texts(memory) == ["new"]
 
     @pytest.mark.parametrize("shape", list(WIRE))

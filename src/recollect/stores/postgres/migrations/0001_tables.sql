@@ -10,6 +10,7 @@ CREATE TABLE recollect.threads (
   title text,
   metadata text,
   length bigint NOT NULL,
+  start bigint NOT NULL,
   tokens bigint NOT NULL,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
@@ -61,6 +62,7 @@ CREATE TABLE recollect.facts (
   updated_at bigint NOT NULL,
   expires_at bigint,
   version bigint NOT NULL,
+  indexed text,
   checksum bigint NOT NULL,
   PRIMARY KEY (org, ns, key)
 );
@@ -81,6 +83,7 @@ CREATE TABLE recollect.fact_versions (
   updated_at bigint NOT NULL,
   expires_at bigint,
   version bigint NOT NULL,
+  indexed text,
   checksum bigint NOT NULL,
   PRIMARY KEY (org, ns, key, version)
 );
@@ -334,6 +337,7 @@ CREATE TABLE recollect.messages (
   counter text,
   created_at bigint,
   expires_at bigint,
+  raw text,
   checksum bigint NOT NULL,
   PRIMARY KEY (org, thread, seq)
 );
@@ -370,7 +374,8 @@ RETURN crc # ((
 ) & 4294967295);
 
 -- Changes. Refusals are errors with a state of our own, so that the rest of the transaction is undone with them:
--- RC001 conflict (detail: the version there is), RC002 no such thread, RC003 replay (detail: first, count),
+-- RC001 conflict (detail: the version there is), RC002 no such thread, RC003 replay (detail: first, count; the client
+-- leaves that append out and sends the rest again),
 -- RC004 not an integer, RC005 beyond 64 bits.
 
 CREATE FUNCTION recollect.expect(wanted bigint, actual bigint) RETURNS void LANGUAGE plpgsql AS $$
@@ -398,25 +403,20 @@ END $$;
 
 -- Takes the thread's row lock, gives the sequence numbers and writes the receipt.
 CREATE FUNCTION recollect.begin_append(
-  p_org text, p_thread text, p_key text, p_again boolean, p_count bigint, p_tokens bigint, p_at bigint, p_now bigint,
+  p_org text, p_thread text, p_key text, p_ns text, p_count bigint, p_tokens bigint, p_at bigint, p_now bigint,
   OUT o_first bigint, OUT o_expires bigint
 ) LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE recollect.threads AS t
   SET length = t.length + p_count, tokens = t.tokens + p_tokens, updated_at = p_at, version = t.version + 1
   WHERE t.org = p_org AND t.id = p_thread AND (t.expires_at IS NULL OR t.expires_at > p_now)
+    AND t.ns = coalesce(p_ns, t.ns)
   RETURNING t.length - p_count + 1, t.expires_at INTO o_first, o_expires;
   IF o_first IS NULL THEN
-    IF p_key IS NOT NULL THEN
-      PERFORM recollect.refuse_replay(p_org, p_thread, p_key);
-    END IF;
     RAISE EXCEPTION 'no such thread' USING ERRCODE = 'RC002';
   END IF;
   IF p_key IS NULL THEN
     RETURN;
-  END IF;
-  IF p_again THEN
-    DELETE FROM recollect.receipts r WHERE r.org = p_org AND r.thread = p_thread AND r.key = p_key;
   END IF;
   -- Under the thread's lock nobody else can be writing this receipt.
   INSERT INTO recollect.receipts (org, thread, key, first, count, created_at)

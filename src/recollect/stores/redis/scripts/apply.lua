@@ -1,6 +1,6 @@
 -- All of a batch or none of it. Lua has no rollback, so every change is first played against an overlay of the rows it
 -- touches; a refusal returns from there, and only a batch that holds in full is written out at the end.
--- ARGV: now, slack (ms), keyed appends (count, then place and receipt each), changes (count, then each with its own).
+-- ARGV: now, slack (ms), changes (count, then each with its own).
 local now, slack, at = ARGV[1], tonumber(ARGV[2]), 3
 local entries, touched, removes = {}, {}, false
 local unknown = { 'unknown' }  -- places, shapes and bodies of rows that may hold cells the client does not know
@@ -108,11 +108,19 @@ local function load(i)
 end
 
 local function append(i)
-  local member, receipt, when, tokens, count, shape = take(), take(), take(), take(), tonumber(take()), take()
+  local member, where, receipt, when, tokens, count = take(), take(), take(), take(), take(), tonumber(take())
+  local shape = take()
   local threads, messages = table_of('threads', 6, '0'), table_of('messages', 4, '1')
   local e = entry(threads, member)
   local thread = e.new
-  if not live(thread) then return nil, { 'thread', i } end
+  if not live(thread) or (where ~= '' and string.match(thread.ix, '^[^\255]*') ~= where) then return nil, { 'thread', i } end
+  if receipt ~= '' then
+    local done = entry(table_of('receipts', 5, '0'), receipt).new
+    if done then
+      at = at + 2 * count + 2
+      return { done.f[4], done.f[5], '', 1 }
+    end
+  end
   local length, expires = tonumber(thread.f[4]), thread.f[1]
   for n = 1, count do
     local seq = length + n
@@ -127,7 +135,7 @@ local function append(i)
   local f = thread.f
   local grown = { expires, add(f[2], '1'), f[3], format('%.0f', length + count), add(f[5], tokens), when }
   e.new = build(threads, grown, thread.shape, thread.ix, thread.body)
-  return { first, count, expires }
+  return { first, count, expires, false }
 end
 
 local function delete(i)
@@ -204,11 +212,6 @@ local function write(e)
   if (not old or new.ix ~= oix) and more_indexes(t) then call('ZADD', t.waiting, 0, member) end
 end
 
-for _ = 1, tonumber(take()) do
-  local place, receipt = take(), take()
-  local done = entry(table_of('receipts', 5, '0'), receipt).new
-  if done then return { 'replay', place, done.f[4], done.f[5] } end
-end
 local steps = { P = put, L = load, A = append, D = delete, R = delete_range, I = increment, E = expect }
 local results, refused = { 'done' }, nil
 for i = 1, tonumber(take()) do

@@ -136,6 +136,7 @@ CREATE TABLE fact_versions (
   updated_at INTEGER NOT NULL,
   expires_at INTEGER,
   version INTEGER NOT NULL,
+  indexed TEXT,
   crc INTEGER NOT NULL,
   PRIMARY KEY (org, ns, key, version)
 ) WITHOUT ROWID;
@@ -156,6 +157,7 @@ CREATE TABLE facts (
   updated_at INTEGER NOT NULL,
   expires_at INTEGER,
   version INTEGER NOT NULL,
+  indexed TEXT,
   crc INTEGER NOT NULL,
   PRIMARY KEY (org, ns, key)
 ) WITHOUT ROWID;
@@ -239,6 +241,7 @@ CREATE TABLE messages (
   counter TEXT,
   created_at INTEGER,
   expires_at INTEGER,
+  raw TEXT,
   crc INTEGER NOT NULL,
   PRIMARY KEY (org, thread, seq)
 );
@@ -313,6 +316,7 @@ CREATE TABLE threads (
   title TEXT,
   metadata TEXT,
   length INTEGER NOT NULL,
+  start INTEGER NOT NULL,
   tokens INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,

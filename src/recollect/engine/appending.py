@@ -1,0 +1,203 @@
+"""Appending to a thread: messages are stamped, and committed with the job that has them indexed.
+
+An idempotency key stands for one `Append` change: for all messages of a call, or for one of them. A change whose key
+the thread has seen does nothing; the others of the same commit are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from ..errors import UsageError
+from ..messages import Given, Message, as_message
+from ..records import Mark, Receipt, Thread
+from ..stores.base import Append, Appended, Change, Expect, Put
+from ..values import check_name
+from .carried import bare, carried
+from .core import Core
+from .facts import index_job
+from .forgetting.guard import guard
+from .receipts import MessageReceipt, receipt_states
+from .thread_edits import another_length
+
+Keys = str | Sequence[str | None] | None
+"""One idempotency key for all messages of a call, or one per message."""
+KNOWN_THREADS = 10_000
+JOB_AGE = timedelta(seconds=1)
+"""How old the outbox row that an append ensures may be."""
+_replace = msgspec.structs.replace
+
+
+class Keyed(NamedTuple):
+    """Messages as they were given, and their keys: none, one for all, or one each."""
+
+    messages: tuple[Given, ...]
+    key: str | None = None
+    keys: tuple[str | None, ...] | None = None
+
+
+def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
+    """The messages of a call with their keys: those of the call, or those that messages in dicts carry as `key`."""
+    own = [_own_key(one) for one in given]
+    if any(one is not None for one in own):
+        if key is not None:
+            raise UsageError("messages have a key each already; leave out key= or theirs")
+        given, key = [_without_key(one) for one in given], own
+    if key is None or isinstance(key, str):
+        return Keyed(tuple(given), None if key is None else check_name(key, "idempotency key"))
+    if len(key) != len(given):
+        raise UsageError(f"{len(key)} keys for {len(given)} messages; give one key each, None for those without")
+    keys = tuple(None if one is None else check_name(one, "idempotency key") for one in key)
+    named = [one for one in keys if one is not None]
+    if len(named) != len(set(named)):
+        raise UsageError("one idempotency key twice; the second message would be taken for the first")
+    return Keyed(tuple(given), keys=keys)
+
+
+def _own_key(given: Given) -> Any:
+    return given.get("key") if isinstance(given, Mapping) else None
+
+
+def _without_key(given: Given) -> Given:
+    return {name: value for name, value in given.items() if name != "key"} if isinstance(given, Mapping) else given
+
+
+class Appending:
+    """Adds messages to a thread whose namespace is known."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def append(self, id: str, ns: str, given: Keyed, expect: int | None = None) -> list[MessageReceipt]:
+        """Commit messages; NotFound where there is no such thread in this namespace."""
+        core, at = self._core, self._core.at()
+        stamped = [self.stamped(id, one, at) for one in given.messages]
+        appends = self.changes(id, ns, stamped, given, at)
+        if any(message.metadata and carried(message, at) for message in stamped):
+            appends, done = await core.retry(lambda: self._append_derived(id, ns, appends, at, expect))
+        else:
+            done = await self._commit(id, appends, self.jobs(id, ns, at), expect)
+        if not all(one.replayed for one in done):
+            core.shared.wrote()
+        return await self.receipts(id, appends, done)
+
+    def stamped(self, thread: str, given: Given, at: datetime) -> Message:
+        """A message as it is kept, all but its number."""
+        message, core = as_message(given), self._core
+        count, name = core.shared.counting
+        at = message.created_at or at
+        return _replace(message, org=core.org, thread=thread, seq=0, tokens=count(message), counter=name, created_at=at)
+
+    def changes(self, id: str, ns: str, messages: Sequence[Message], given: Keyed, at: datetime) -> list[Append]:
+        """One change for all messages, or one for each that has a key of its own."""
+        org = self._core.org
+        if given.keys is None:
+            return [Append(org, id, tuple(messages), at, given.key, ns)]
+        out: list[Append] = []
+        for message, key in zip(messages, given.keys, strict=True):
+            if key is None and out and out[-1].key is None:
+                out[-1] = _replace(out[-1], messages=(*out[-1].messages, message))
+            else:
+                out.append(Append(org, id, (message,), at, key, ns))
+        return out
+
+    def jobs(self, id: str, ns: str, at: datetime) -> tuple[Change, ...]:
+        """The outbox row an append ensures; the same object for a second, since mostly it is there already.
+
+        It carries when it was made, from which `doctor` takes how far indexing lags behind.
+        One job only: what else follows from a message (deriving, folding, archiving) is asked for by the indexer.
+        """
+        known = self._core.shared.jobs
+        made_at, found = known.get((self._core.org, id, ns), (at, ()))
+        if not found or not timedelta() <= at - made_at < JOB_AGE:
+            if len(known) >= KNOWN_THREADS:
+                known.clear()
+            found = (Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True),)
+            known[(self._core.org, id, ns)] = at, found
+        return found
+
+    async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
+        """What became of each message, in their order."""
+        derived: Literal["none", "pending"] = "pending" if self._core.shared.derives else "none"
+        durable = self._core.batch is None
+        out: list[MessageReceipt] = []
+        for change, one in zip(appends, done, strict=True):
+            if one.replayed:
+                out += await self._replay(id, change, one)
+                continue
+            out += [
+                MessageReceipt(_replace(message, seq=seq, expires_at=one.expires_at), durable, False, derived)
+                for seq, message in enumerate(change.messages, one.first)
+            ]
+        return out
+
+    async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
+        """What is stored under a key; a message that was taken out since is answered as it was given this time."""
+        numbers = range(done.first, done.first + done.count)
+        found = await self._core.get_many(Message, [(id, number) for number in numbers])
+        given: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
+        state = await receipt_states(self._core, id)
+        rows = [row or instead for row, instead in zip(found, given, strict=True)]
+        return [
+            MessageReceipt(_replace(row, seq=seq), True, indexed, derived, replayed=True)
+            for seq, row in zip(numbers, rows, strict=True)
+            if row is not None
+            for indexed, derived in [state(seq)]
+        ]
+
+    async def _commit(
+        self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
+    ) -> Sequence[Appended]:
+        if expect is None and not any(message.pinned for change in appends for message in change.messages):
+            return (await self._core.apply(*appends, *others))[: len(appends)]
+        done: Sequence[Appended] = await self._core.retry(lambda: self._expecting(id, appends, others, expect))
+        return done
+
+    async def _append_derived(
+        self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None
+    ) -> tuple[Sequence[Append], Sequence[Appended]]:
+        """Messages that carry what was recalled from elsewhere, with the links that forgetting finds it by; without
+        what was forgotten meanwhile."""
+        links = [link for change in appends for message in change.messages for link in carried(message, at)]
+        held = await guard(self._core, [link.source for link in links])
+        if held.forgotten:
+            appends, links = [_replace(one, messages=tuple(map(bare, one.messages))) for one in appends], []
+        others = [*self.jobs(id, ns, at), *(Put(link, absent=True) for link in links), *held.changes]
+        return appends, await self._commit(id, appends, others, expect)
+
+    async def _expecting(
+        self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
+    ) -> Sequence[Appended]:
+        """Append to a thread that is as it was read: its length is known, and so are the new messages' places."""
+        core = self._core
+        thread = await core.get(Thread, id)
+        length = thread.length if thread else 0
+        # Every append raises the thread's version, so that these receipts are all there are when the version holds.
+        before = await self._done_before(id, appends)
+        if expect is not None and length != expect:
+            if len(before) == len(appends):  # the thread grew by these very messages
+                return [before[change.key] for change in appends]
+            raise another_length(id, expect, length)
+        guards: list[Change] = [] if thread is None else [Expect(Thread, thread.row_key, thread.version)]
+        new = [message for change in appends if change.key not in before for message in change.messages]
+        places = [length + n for n, message in enumerate(new, 1) if message.pinned]
+        pins: list[Change] = []
+        if places:
+            # Where pinned messages are is kept beside the thread, so that no context has to look for them.
+            mark = await core.get(Mark, "pinned", id)
+            detail = [*(mark.detail if mark else ()), *places]
+            kept = Mark(org=core.org, name="pinned", item=id, detail=detail, updated_at=core.at())
+            guards.append(Expect(Mark, kept.row_key, mark.version if mark else 0))
+            pins.append(Put(kept))
+        done = await core.apply(*guards, *appends, *others, *pins)
+        return done[len(guards) : len(guards) + len(appends)]
+
+    async def _done_before(self, id: str, appends: Sequence[Append]) -> dict[str | None, Appended]:
+        """What was done under these keys."""
+        keys = [change.key for change in appends if change.key is not None]
+        found = await self._core.get_many(Receipt, [(id, key) for key in keys]) if keys else []
+        return {row.key: Appended(row.first, row.count, replayed=True) for row in found if row is not None}
