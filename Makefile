@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: run serve quick test lint check soak bench bench-peers clean
+.PHONY: run serve quick test lint check soak bench bench-peers docs docs-serve clean
 
 run: $(VENV)/.run
 	$(BIN)/recollect demo
@@ -46,8 +46,15 @@ bench: $(VENV)/.bench
 bench-peers: $(VENV)/.bench
 	$(BIN)/python -m bench --peers
 
+# The site, into site/: without a network, and a broken link or an unknown name is an error.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 clean:
-	rm -rf $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf site $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)
@@ -65,8 +72,12 @@ $(VENV)/.serve: $(VENV)/.run pyproject.toml
 
 $(VENV)/.test: $(VENV)/.pip pyproject.toml scripts/install-system
 	scripts/install-system
-	$(PIP) install -e '.[all]' --group test --group lint
+	$(PIP) install -e '.[all]' --group test --group lint --group docs
 	$(BIN)/python -m compileall -q src
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.run pyproject.toml
+	$(PIP) install --group docs
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.run pyproject.toml

@@ -7,9 +7,12 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from models.wire_server import Reply, WireServer, anthropic_answer, openai_answer, serving
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -21,16 +24,37 @@ def blocks(page: Path, language: str) -> list[str]:
     return [body for kind, body in BLOCK.findall(page.read_text("utf-8")) if kind == language]
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+class Provider(WireServer):
+    """Answers every request, in the shape of the provider whose path was asked."""
+
+    def reply(self, path: str) -> Reply:
+        return Reply(anthropic_answer("Noted.") if path.endswith("/messages") else openai_answer("Noted."))
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[dict[str, str]]:
+    """The environment in which the providers' own SDKs talk to a server of ours."""
+    with serving(Provider()) as wire:
+        yield {
+            "OPENAI_BASE_URL": f"{wire.url}/v1",
+            "OPENAI_API_KEY": "test",
+            "ANTHROPIC_BASE_URL": wire.url,
+            "ANTHROPIC_API_KEY": "test",
+        }
+
+
+def run(command: list[str], folder: Path, extra: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        command, cwd=folder, env={**kept, **(extra or {})}, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
-def test_python_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
+def test_python_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path, provider: dict[str, str]) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(page, "python")), "utf-8")
-    ended = run([sys.executable, "-W", "error", str(script)], tmp_path)
+    ended = run([sys.executable, "-W", "error", str(script)], tmp_path, provider)
     assert ended.returncode == 0, ended.stderr
 
 

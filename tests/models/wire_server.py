@@ -51,6 +51,10 @@ class WireServer:
     def say(self, *replies: Reply) -> None:
         self.script.extend(replies)
 
+    def reply(self, path: str) -> Reply:
+        """What to answer a request to this path."""
+        return self.script.pop(0)
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -64,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wire.requests.append(json.loads(self.rfile.read(size)))
         self.wire.paths.append(self.path)
         self.wire.headers.append({name.lower(): value for name, value in self.headers.items()})
-        reply = self.wire.script.pop(0)
+        reply = self.wire.reply(self.path)
         try:
             self._answer(reply)
         except (BrokenPipeError, ConnectionResetError):
@@ -92,9 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[WireServer]:
+def serving(wire: WireServer | None = None) -> Iterator[WireServer]:
     """A server on a free port of the loopback."""
-    wire = WireServer()
+    wire = wire or WireServer()
     handler = type("Handler", (_Handler,), {"wire": wire})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

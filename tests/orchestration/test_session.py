@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recollect import UsageError
+from recollect import Memory, ModelError, UsageError
 from recollect.engine.health import Turns
 from recollect.engine.outbox import Outbox
 from recollect.engine.session import worth_keeping
@@ -213,3 +215,27 @@ def test_small_talk_is_not_worth_keeping(text: str) -> None:
 
     assert not worth_keeping(Turn((Message(role="user", content=text),), 1))
     assert worth_keeping(Turn((Message(role="user", content=f"{text} my name is Ada"),), 1))
+
+
+def test_ending_waits_for_a_worker_that_has_the_talk_in_hand(tmp_path: Path) -> None:
+    taken, release = threading.Event(), threading.Event()
+
+    def slow(prompt: str) -> str:
+        taken.set()
+        release.wait(30)
+        raise ModelError("down", retryable=False)  # the rules stand in
+
+    with (
+        Memory(tmp_path / "a.db", worker=False) as memory,
+        Memory(tmp_path / "a.db", worker=False, model=slow) as other,
+    ):
+        talk = memory.session(user="ada")
+        talk.add("I live in Lisbon.", "Noted.")
+        worker = threading.Thread(target=other.jobs.drain)
+        worker.start()
+        taken.wait(30)
+        threading.Timer(0.3, release.set).start()
+        talk.end()
+        found = memory.facts.get("user:ada", "location")
+        worker.join()
+    assert found is not None and found.value == "Lisbon"

@@ -7,21 +7,23 @@ lets through feeds facts and learnings. At the end the conversation is folded in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from ..backoff import pause
 from ..errors import UsageError
 from ..ids import new_id
 from ..messages import Given, Message, as_message
-from ..records import Summary, Thread
+from ..records import Job, Summary, Thread
 from ..values import Json
 from .assembling import Recall, checked_budget
 from .core import Core
 from .derive import PASSING
 from .folding import Folding
-from .outbox import Outbox
+from .outbox import QUEUES, Outbox
 from .recall.recalling import Spaces
 from .recall.retrievals import CachedAssembling
 from .receipts import MessageReceipt
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 SMALL_TALK = frozenset("hi hello hey thanks thank you ok okay yes no bye goodbye cool great nice sure".split())
 PERSISTED, PASSED = "recollect.turns.persisted", "recollect.turns.passing"
 """Where the turns of ended sessions are counted, in the state of whom they were with."""
+
+
+END_SECONDS = 30.0
+"""How long ending a session works on what was said, and waits for a worker that has it in hand."""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -212,7 +218,7 @@ class AsyncSession:
             return self._ended
         summary = await self._archive()
         await self._count()
-        derived = await Outbox(self._core.shared, self._core.org).drain()
+        derived = await self._derive()
         self._ended = Ended(self.thread, self._turns, summary, derived)
         if self._on_session_end is not None:
             await self._core.runtime.resolve(self._on_session_end(self._ended))
@@ -229,6 +235,23 @@ class AsyncSession:
             await self.end()
 
     # -- parts
+
+    async def _derive(self) -> int:
+        """Do what is ready, and wait for what a worker holds of this thread; what waits for another try is left."""
+        outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
+        done = await outbox.drain(seconds=END_SECONDS)
+        while monotonic() < end and await self._in_hand():
+            tries += 1
+            await self._core.runtime.sleep(pause(tries, first=0.005, longest=0.2))
+            done += await outbox.drain(seconds=END_SECONDS)
+        return done
+
+    async def _in_hand(self) -> bool:
+        """Whether a worker holds a job of this thread at the moment."""
+        thread = await Threads(self._core).get(self.thread)
+        keys = [(queue, thread.ns, f"thread:{thread.id}") for queue in QUEUES] if thread is not None else []
+        jobs = await self._core.get_many(Job, keys)
+        return any(job is not None and job.status == "running" for job in jobs)
 
     async def _fold(self) -> None:
         room = self._budget.request_tokens

@@ -1,0 +1,71 @@
+"""The site builds strictly and offline, shows every public name, and asks no other host for anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recollect
+
+ROOT = Path(__file__).parents[2]
+PROSE = [
+    ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "bench", "examples")
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    pages = "".join((site / "reference" / page / "index.html").read_text("utf-8") for page in ("api", "types"))
+    shown = set(re.findall(r'id="recollect\.[\w.]*?\.?(\w+)"', pages))
+    twins = {name for name in recollect.__all__ if name.startswith("Async")}
+    assert [
+        name for name in recollect.__all__ if name not in shown | twins | {"__version__", "run_with_memory", "Batch"}
+    ] == []
+
+
+def test_methods_of_the_nouns_are_in_the_reference(site: Path) -> None:
+    page = (site / "reference" / "api" / "index.html").read_text("utf-8")
+    for name in ("memory.Memory.recall", "facts.Facts.correct", "threads.Threads.append", "records.Records.put"):
+        assert f'id="recollect.blocking.{name}"' in page
+
+
+def test_pages_ask_no_other_host(site: Path) -> None:
+    foreign = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=[\"']?(https?://[^\"' >]+)")
+    found = {url for page in site.rglob("*.html") for url in foreign.findall(page.read_text("utf-8"))}
+    assert found == set()
+
+
+def test_language_models_get_a_list_of_pages(site: Path) -> None:
+    listed = (site / "llms.txt").read_text("utf-8")
+    assert "First memory in five minutes" in listed
+    assert "def answer(talk, text)" in (site / "llms-full.txt").read_text("utf-8")
+
+
+def test_words_are_spelled_right() -> None:
+    pages = [str(page) for place in PROSE for page in ([place] if place.is_file() else sorted(place.rglob("*.md")))]
+    ended = subprocess.run([sys.executable, "-m", "codespell_lib", *pages], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_drawings_are_what_their_script_writes() -> None:
+    ended = subprocess.run([sys.executable, ROOT / "scripts/make-drawings", "--check"], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
