@@ -30,7 +30,7 @@ LAYERS = {
     "memory": 9,
     "blocking": 10,
     "server": 11,
-    "remote": 12,
+    "mcp": 12, "remote": 12,
     "cli": 13, "surface": 13, "testing": 13,
     "__main__": 14,
 }  # fmt: skip

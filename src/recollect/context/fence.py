@@ -43,6 +43,11 @@ def clean(text: str) -> str:
     return _OPENERS.sub("&lt;", _INVISIBLE.sub("", text))
 
 
+def is_hidden_or_opening(character: str) -> bool:
+    """Whether a character could close a fence, or shows nothing."""
+    return bool(_OPENERS.match(character) or _INVISIBLE.match(character))
+
+
 def attribute(text: str) -> str:
     """Text that cannot leave a quoted attribute, shortened to 200 characters."""
     return _LINES.sub(" ", clean(text))[:200].replace('"', "'").replace(">", "&gt;")

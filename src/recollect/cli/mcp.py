@@ -1,0 +1,39 @@
+"""`recollect mcp`: the memory for assistants, over the Model Context Protocol on stdio."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import click
+
+from ..errors import UsageError
+from .session import Session, session_of
+
+NEEDS = 'this needs packages that are not installed; run: pip install "recollect[mcp]"'
+
+
+@click.command()
+@click.option("--tools", default="core", show_default=True, help="core, tasks, graph or all; several with commas.")
+@click.option("--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The most per answer.")
+@click.option("--quiet", is_flag=True, help="No line on stderr for each call.")
+@session_of
+def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
+    """Serve the memory to an assistant over MCP, on stdin and stdout.
+
+    Claude, Cursor and VS Code start this command themselves. With --user, only that user's memory; else the whole
+    org, and `user:me` where no namespace is named.
+    """
+    try:
+        from ..mcp.server import Options
+        from ..mcp.stdio import serve_stdio
+        from ..mcp.tools import chosen_sets
+    except ModuleNotFoundError as missing:
+        raise UsageError(NEEDS) from missing
+    from ..memory import AsyncMemory
+
+    options = Options(sets=chosen_sets(tools), max_tokens=max_tokens)
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("recollect.mcp").setLevel(logging.WARNING if quiet else logging.INFO)
+    memory = AsyncMemory(session.url, hot=session.hot, org=session.org, user=session.user, actor="assistant")
+    serve_stdio(memory, options)

@@ -1,0 +1,127 @@
+"""Answers on their way to a model: fenced as data, and never more tokens than were allowed.
+
+Stored text is written as JSON inside a fence. Every character that could close the fence, or that shows nothing, is
+written as a JSON escape: the fence holds, and the text still decodes to exactly what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ..context.fence import MEMORY_NOTE, fence, is_hidden_or_opening
+from ..context.tokens import open_counter
+
+MAX_TOKENS = 4_000
+"""The most an answer costs a model."""
+CUT = "… [cut]"
+_LONGEST = 16_000
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a tool has to say."""
+
+    data: msgspec.Struct
+    stored: bool = False
+    """Whether stored text is in it, which must be fenced."""
+    listed: str = ""
+    """The field whose last items may be left out where the answer is too long."""
+    cursor: Callable[[dict[str, Any]], str] | None = None
+    """From the last item that is kept to where the next page begins."""
+
+
+class Fitted(msgspec.Struct, frozen=True):
+    """An answer as it is sent."""
+
+    data: dict[str, Any]
+    text: str
+    tokens: int
+
+
+def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
+    """The answer as structured content and as text, of at most `max_tokens`; what had to go is counted in it."""
+    data: dict[str, Any] = msgspec.to_builtins(answer.data)
+    if answer.stored:
+        data["note"] = MEMORY_NOTE
+    whole = _sent(data, answer.stored)
+    if whole.tokens <= max_tokens:
+        return whole
+    if answer.listed:
+        data = _fewer(data, answer, max_tokens)
+    return _shorter(data, answer.stored, max_tokens)
+
+
+def _fewer(data: dict[str, Any], answer: Answer, max_tokens: int) -> dict[str, Any]:
+    """The answer with as many items as fit, one at least."""
+    items = data[answer.listed]
+    fits, over = 1, len(items)
+    while over - fits > 1:
+        middle = (fits + over) // 2
+        if _sent(_first(data, answer, middle), answer.stored).tokens <= max_tokens:
+            fits = middle
+        else:
+            over = middle
+    return _first(data, answer, fits)
+
+
+def _first(data: dict[str, Any], answer: Answer, count: int) -> dict[str, Any]:
+    items = data[answer.listed]
+    if len(items) <= count:
+        return data
+    kept = {**data, answer.listed: items[:count]}
+    if answer.cursor is not None:
+        return {**kept, "next": answer.cursor(items[count - 1])}
+    return {**kept, "left_out": data.get("left_out", 0) + len(items) - count}
+
+
+def _shorter(data: dict[str, Any], stored: bool, max_tokens: int) -> Fitted:
+    """The answer with long texts and lists cut, more and more, until it fits."""
+    longest = _LONGEST
+    made = _sent(data, stored)
+    while made.tokens > max_tokens and longest > 1:
+        made = _sent(_cut(data, longest), stored)
+        longest //= 2
+    return made
+
+
+def _cut(value: Any, longest: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= longest or value == MEMORY_NOTE else value[:longest] + CUT
+    many = max(1, longest // 40)
+    if isinstance(value, list):
+        return [_cut(one, longest) for one in value[:many]]
+    if isinstance(value, dict):
+        # The names of an answer's own fields stay; of stored objects the first are kept.
+        kept = value if "note" in value or len(value) <= max(many, 12) else dict(list(value.items())[:many])
+        return {name: _cut(one, longest) for name, one in kept.items()}
+    return value
+
+
+def _sent(data: dict[str, Any], stored: bool) -> Fitted:
+    text = fenced(data) if stored else msgspec.json.encode(data).decode()
+    return Fitted(data, text, tokens_of(text))
+
+
+def fenced(data: dict[str, Any]) -> str:
+    """Stored data as JSON in a fence that nothing in it can leave."""
+    shown = {name: value for name, value in data.items() if name != "note"}
+    return fence("recalled_memory", MEMORY_NOTE, escaped(msgspec.json.encode(shown).decode()))
+
+
+def escaped(text: str) -> str:
+    """JSON in which nothing can close a fence or hide: such characters are written as escapes."""
+    if text.isascii() and "<" not in text:
+        return text
+    return "".join(_escape(one) if is_hidden_or_opening(one) else one for one in text)
+
+
+def _escape(character: str) -> str:
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def tokens_of(text: str) -> int:
+    """What a text costs a model, by the default encoding."""
+    return open_counter().count(text)

@@ -1,0 +1,31 @@
+"""MCP on stdio: one client, the process that started us."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from .callers import Caller, local_caller
+from .server import Context, Options, make_server
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+
+
+def serve_stdio(memory: AsyncMemory, options: Options) -> None:
+    """Serve until the client closes our input."""
+    anyio.run(_serve, memory, options)
+
+
+async def _serve(memory: AsyncMemory, options: Options) -> None:
+    async with memory:
+        caller = local_caller(memory)
+
+        async def who(ctx: Context) -> Caller:
+            return caller
+
+        server = make_server(who, options)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
