@@ -117,3 +117,16 @@ async def test_however_many_jobs_are_dead_what_is_new_is_found(memory: Any, cloc
         await applied
     await thread(memory, "The lighthouse stands on the point")
     assert await found(memory, "lighthouse") == ["The lighthouse stands on the point"]
+
+
+async def test_what_the_user_corrected_is_marked_and_stands_below(memory: Any) -> None:
+    await memory.threads.create(ADA, id="moves")
+    await memory.threads.append("moves", "I live in Lisbon.")
+    await memory.facts.set(ADA, "location", "Lisbon", source="moves#1")
+    await memory.recall("where does she live?", namespaces=[ADA])
+    await memory.facts.correct(ADA, "location", "Porto", reason="she moved")
+    hits = await memory.recall("where does she live?", namespaces=[ADA])
+    said = next(hit for hit in hits if hit.kind == "message")
+    fact = next(hit for hit in hits if hit.kind == "fact")
+    assert "Porto" in str(said.superseded_by) and fact.superseded_by is None
+    assert hits.index(fact) < hits.index(said)

@@ -14,7 +14,7 @@ from ..values import compact_json
 from ..wire import anthropic_tools, openai_tools
 from .cache import mark
 from .items import Fate, MemoryItem
-from .manifest import Entry, Manifest, SectionReport, runs
+from .manifest import SCORED, Entry, Manifest, SectionReport, runs
 from .plan import Left
 from .profile import ProfileLine
 from .render import (
@@ -209,8 +209,7 @@ def _noted(line: ProfileLine) -> Entry:
 
 def _recalled(fate: Fate) -> Entry:
     """One recalled item: what it scored, and why it is out or cut."""
-    score = "" if fate.item.score is None else f"scored {fate.item.score:.3f}"
-    reason = ", ".join(part for part in (fate.reason, score) if part)
+    reason = fate.reason if fate.item.score is None else f"{fate.reason}{SCORED}{fate.item.score:.3f}"
     ids = (fate.item.source,) if fate.item.source else ()
     return Entry("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)
 

@@ -19,6 +19,10 @@ _MARKS = {
 }
 
 
+SCORED = ", scored "
+"""Stands between the reason an item was left out for and what it scored."""
+
+
 class Entry(msgspec.Struct, frozen=True):
     """What became of a run of units of one section."""
 
@@ -74,7 +78,7 @@ class Manifest(msgspec.Struct, frozen=True):
             f"({self.counter}, {self.layout} layout, {self.policy})"
         ]
         lines += [_section_line(report) for report in self.sections if report.tokens or report.dropped]
-        lines += [_entry_line(entry) for entry in self.entries if entry.action != "kept"]
+        lines += _entry_lines(entry for entry in self.entries if entry.action != "kept")
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -90,9 +94,22 @@ def _section_line(report: SectionReport) -> str:
     return f"  {report.name:<10} {report.tokens:>8,} tokens{ceiling}" + (f": {shown}" if shown else "")
 
 
-def _entry_line(entry: Entry) -> str:
-    where = "" if entry.first is None else f" [{entry.first}..{entry.last}]"
-    return f"  - {entry.section}: {entry.units} {entry.action}{where}, {entry.tokens:,} tokens: {entry.reason}"
+def _entry_lines(entries: Iterable[Entry]) -> list[str]:
+    """One line for each fate and reason; what recall left out for the same reason is one line with its best score."""
+    groups: dict[tuple[str, str, str, int | None], list[Entry]] = {}
+    for entry in entries:
+        reason = entry.reason.partition(SCORED)[0]
+        groups.setdefault((entry.section, entry.action, reason, entry.first), []).append(entry)
+    return [_group_line(reason, group) for (_, _, reason, _), group in groups.items()]
+
+
+def _group_line(reason: str, group: list[Entry]) -> str:
+    first = group[0]
+    where = "" if first.first is None else f" [{first.first}..{first.last}]"
+    units, tokens = sum(entry.units for entry in group), sum(entry.tokens for entry in group)
+    scores = [entry.reason.partition(SCORED)[2] for entry in group if SCORED in entry.reason]
+    scored = f"{SCORED}{max(scores)}" + (" at best" if len(scores) > 1 else "") if scores else ""
+    return f"  - {first.section}: {units} {first.action}{where}, {tokens:,} tokens: {reason}{scored}"
 
 
 def bar(manifest: Manifest, width: int = 60) -> str:

@@ -176,7 +176,7 @@ class Indexer:
 
     async def _superseded(self, fact: Fact) -> list[Entry]:
         """Entries of messages that said another value of a fact before: marked with the fact, found below it."""
-        if not fact.version or (fact.actor != "processor" and not fact.sources):
+        if fact.version < 2:
             return []
         core = self._core
         old = await core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=VERSIONS)
