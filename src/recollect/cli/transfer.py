@@ -18,7 +18,10 @@ from .session import Session, session_of
 if TYPE_CHECKING:
     from .. import ImportReport, Memory
 
-KINDS = ("auto", "chatgpt", "claude", "mcp", "messages")
+KINDS = (
+    "auto", "chatgpt", "claude", "openai-agents", "langgraph", "mem0", "letta", "mcp", "graphiti", "messages",
+    "obsidian", "markdown",
+)  # fmt: skip
 """What `--from` takes; a test compares it with the readers, which are not loaded for `--help`."""
 WIDTH = 24
 

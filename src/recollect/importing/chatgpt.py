@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from ..errors import InvalidValue
 from .files import Given, JsonStream, Part
-from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment
+from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
 
 FILES = "conversations*.json"
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool"}
@@ -52,10 +51,7 @@ def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator
         yield Problem(place, "it is not a conversation with an id and a mapping")
         return
     title = found.get("title")
-    try:
-        at = moment(found.get("create_time"))
-    except InvalidValue:
-        at = None
+    at = moment_or_none(found.get("create_time"))
     metadata = {name: found[name] for name in ("gizmo_id", "default_model_slug") if isinstance(found.get(name), str)}
     yield ThreadItem(id, title if isinstance(title, str) else None, None, metadata, at, place)
     for number, node in enumerate(_path(mapping, found.get("current_node")), 1):
@@ -113,7 +109,8 @@ def _message(thread: str, node: Mapping[str, Any], place: str, files: Mapping[st
     about = node.get("metadata")
     if isinstance(about, Mapping) and isinstance(about.get("model_slug"), str):
         metadata["model"] = about["model_slug"]
-    yield MessageItem(thread, id, fields, at, metadata, place)
+    raw = None if isinstance(content, str) and _is_text(node.get("content")) else node.get("content")
+    yield MessageItem(thread, id, fields, at, metadata, place, raw)
     yield from attached
 
 
@@ -136,6 +133,10 @@ def _content(content: Any) -> Any:
         return "\n".join(str(one.get("content") or one.get("summary") or "") for one in thoughts)
     texts = [value for name, value in content.items() if name != "content_type" and isinstance(value, str) and value]
     return "\n".join(texts)
+
+
+def _is_text(content: Any) -> bool:
+    return isinstance(content, Mapping) and set(content) == {"content_type", "parts"} and len(content["parts"]) == 1
 
 
 def _part(part: Any) -> dict[str, Any]:

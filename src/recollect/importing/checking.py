@@ -46,7 +46,7 @@ class Checker:
             check_name(item.key, "the key of a fact")
             for version in item.versions:
                 encode_json(version.value, "the value of a fact")
-            return Checked(item, self._places.of(item.owner))
+            return Checked(item, self._places.of(item.owner, item.space))
         assert isinstance(item, DocumentItem)
         check_name(item.id, "the id of a document")
         check_text(item.text, "the text of a document")
@@ -55,7 +55,7 @@ class Checker:
         if item.title is not None:
             check_text(item.title, "a title", limit=10_000)
         check_metadata(item.metadata)
-        return Checked(item, self._places.of(item.owner))
+        return Checked(item, self._places.of(item.owner, item.space))
 
     def _thread(self, item: ThreadItem) -> Checked:
         try:
@@ -63,7 +63,7 @@ class Checker:
             if item.title is not None:
                 check_text(item.title, "the title of a thread", limit=10_000)
             check_metadata(item.metadata)
-            ns = self._places.of(item.owner)
+            ns = self._places.of(item.owner, item.space)
         except UsageError:
             self._refused.add(item.id)
             raise
@@ -84,6 +84,9 @@ class Checker:
         else:
             encode_json(message.content, "the content of a message")
         metadata: dict[str, Any] = {"source": self._source, **item.metadata}
+        if item.raw is not None:
+            encode_json(item.raw, "the original of a message")
+            metadata["raw"] = item.raw
         return Checked(
             item, self._spaces.get(item.thread, ""), _replace(message, metadata=metadata, created_at=item.created_at)
         )

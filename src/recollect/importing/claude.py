@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import InvalidValue
 from .chatgpt import FILES, heads
 from .files import Given, JsonStream
-from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment
+from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
 
 ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 ROOT = "00000000-0000-4000-8000-000000000000"
@@ -42,10 +41,7 @@ def _conversation(found: Any, place: str) -> Iterator[Item]:
     name, account = found.get("name"), found.get("account")
     owner = account.get("uuid") if isinstance(account, Mapping) else None
     owner = owner if isinstance(owner, str) else None
-    try:
-        at = moment(found.get("created_at"))
-    except InvalidValue:
-        at = None
+    at = moment_or_none(found.get("created_at"))
     yield ThreadItem(id, name if isinstance(name, str) else None, owner, {}, at, place)
     for number, message in enumerate(_path(messages, found.get("current_leaf_message_uuid")), 1):
         yield from _message(id, owner, message, number, f"{place}, message {number}")
@@ -80,7 +76,9 @@ def _message(thread: str, owner: str | None, found: Any, number: int, place: str
     if not content and not names:
         return
     metadata: dict[str, Any] = {"id": id, **({"attachments": names} if names else {})}
-    yield MessageItem(thread, id, {"role": role, "content": content}, at, metadata, place)
+    blocks = _listed(found, "content")
+    raw = None if len(blocks) < 2 and all(_is_text(block) for block in blocks) else blocks
+    yield MessageItem(thread, id, {"role": role, "content": content}, at, metadata, place, raw)
     yield from attached
 
 
@@ -95,6 +93,10 @@ def _content(found: Mapping[str, Any]) -> str:
     if text is not None and not isinstance(text, str):
         raise ValueError("its text is not text")
     return text or ""
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "text"
 
 
 def _listed(found: Mapping[str, Any], name: str) -> list[Any]:

@@ -37,6 +37,7 @@ class Part(NamedTuple):
     name: str
     open: Callable[[], IO[bytes]]
     size: int
+    changed: datetime | None = None
 
 
 class Given:
@@ -123,7 +124,8 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _file(path: Path, name: str) -> Part:
-    return Part(name, lambda: path.open("rb"), path.stat().st_size)
+    about = path.stat()
+    return Part(name, lambda: path.open("rb"), about.st_size, datetime.fromtimestamp(about.st_mtime, UTC))
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,8 @@ class ThreadItem(msgspec.Struct, frozen=True):
     metadata: dict[str, Any] = {}
     created_at: datetime | None = None
     place: str = ""
+    space: str | None = None
+    """The namespace it goes to here unless its owner is mapped or a namespace is given."""
 
 
 class MessageItem(msgspec.Struct, frozen=True):
@@ -33,6 +36,8 @@ class MessageItem(msgspec.Struct, frozen=True):
     created_at: datetime | None = None
     metadata: dict[str, Any] = {}
     place: str = ""
+    raw: Any = None
+    """The original, where the message does not say all of it."""
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -52,6 +57,7 @@ class FactItem(msgspec.Struct, frozen=True):
     confidence: float = 1.0
     expires_at: datetime | None = None
     place: str = ""
+    space: str | None = None
 
 
 class DocumentItem(msgspec.Struct, frozen=True):
@@ -64,6 +70,7 @@ class DocumentItem(msgspec.Struct, frozen=True):
     metadata: dict[str, Any] = {}
     created_at: datetime | None = None
     place: str = ""
+    space: str | None = None
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -77,6 +84,23 @@ Item = ThreadItem | MessageItem | FactItem | DocumentItem | Problem
 
 _LATEST = 253_402_300_799.0
 """The last second of the year 9999."""
+
+
+def named(fields: Mapping[str, Any], *names: str) -> str | None:
+    """The first of some fields that holds a name: text that is not empty, or a whole number."""
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return None
+
+
+def moment_or_none(given: Any) -> datetime | None:
+    """A time, or None where it cannot be read: for things whose parts have times of their own."""
+    try:
+        return moment(given)
+    except InvalidValue:
+        return None
 
 
 def moment(given: Any) -> datetime | None:

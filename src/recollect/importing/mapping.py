@@ -31,17 +31,18 @@ class Places(msgspec.Struct, frozen=True):
     everything: bool = False
     """Whether all goes to the default namespace, whoever it belongs to."""
 
-    def of(self, owner: str | None) -> str:
-        """The namespace of something that belongs to `owner` in the source."""
-        if owner is None or owner == "":
+    def of(self, owner: str | None, space: str | None = None) -> str:
+        """The namespace of something that belongs to `owner` in the source; `space` where nothing says otherwise."""
+        if owner:
+            named = self.namespaces.get(owner)
+            if named is not None:
+                return named
+            user = self.users.get(owner)
+            if user is not None:
+                return f"user:{user}"
+        if self.everything or not (owner or space):
             return self.default
-        named = self.namespaces.get(owner)
-        if named is not None:
-            return named
-        user = self.users.get(owner)
-        if user is not None:
-            return f"user:{user}"
-        return self.default if self.everything else _as_user(owner)
+        return _checked(space if space is not None else f"user:{owner}")
 
 
 def places(
@@ -97,11 +98,11 @@ def _texts(read: Mapping[str, Any], name: str) -> dict[str, str]:
     return dict(found)
 
 
-def _as_user(owner: str) -> str:
-    """A user of the source under the same name; a name that cannot be one is refused with what to do."""
+def _checked(space: str) -> str:
+    """A namespace made from a name of the source; a name that cannot be one is refused with what to do."""
     try:
-        return str(Namespace.parse(f"user:{owner}"))
+        return str(Namespace.parse(space))
     except (InvalidNamespace, UsageError) as cause:
-        size = len(owner.encode("utf-8", "replace"))
-        text = f"its owner's name ({size} bytes, at most {MAX_NAME_BYTES}) is no user's here; map it"
+        size = len(space.encode("utf-8", "replace"))
+        text = f"its owner's name cannot be part of a namespace here ({size} bytes, at most {MAX_NAME_BYTES}); map it"
         raise UsageError(text) from cause

@@ -15,7 +15,7 @@ import msgspec
 from ..errors import InvalidValue
 from ..messages import ROLES
 from .files import Given, JsonStream, Part, decoded, lines
-from .items import Item, MessageItem, Problem, ThreadItem, moment
+from .items import Item, MessageItem, Problem, ThreadItem, moment, moment_or_none, named
 
 THREADS = ("thread", "thread_id", "conversation_id", "session_id", "conversation", "session")
 TIMES = ("created_at", "timestamp", "create_time", "time", "date")
@@ -114,7 +114,7 @@ class Reading:
             yield Problem(place, "it is neither a message nor a list of messages")
 
     def _alone(self, found: Mapping[str, Any], place: str) -> Iterator[Item]:
-        name, owner = _named(found, THREADS), _named(found, OWNERS)
+        name, owner = named(found, *THREADS), named(found, *OWNERS)
         if name is None:
             if self._lonely is None:
                 self._lonely = f"{self._stem}-{_digest(found)[:8]}"
@@ -128,12 +128,12 @@ class Reading:
     def _thread(self, found: Any, place: str, number: int) -> Iterator[Item]:
         about: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
         messages: Sequence[Any] = about["messages"] if about else found
-        name = _named(about, (*IDS, *THREADS)) or f"{self._stem}-{number}-{_digest(messages[:1])[:8]}"
+        name = named(about, *IDS, *THREADS) or f"{self._stem}-{number}-{_digest(messages[:1])[:8]}"
         title = about.get("title")
         yield ThreadItem(
             id=name,
             title=title if isinstance(title, str) else None,
-            owner=_named(about, OWNERS),
+            owner=named(about, *OWNERS),
             created_at=_quietly(about),
             place=place,
         )
@@ -154,7 +154,7 @@ class Reading:
             at = next((moment(fields.pop(name)) for name in TIMES if name in fields), None)
         except InvalidValue as problem:
             return Problem(place, str(problem))
-        id = _named(fields, IDS)
+        id = named(fields, *IDS)
         for name in (*THREADS, *OWNERS, *IDS):
             if isinstance(fields.get(name), str | int | None):
                 fields.pop(name, None)
@@ -186,21 +186,9 @@ def _is_thread(found: Any) -> bool:
     return isinstance(found, list) and bool(found) and _is_message(found[0])
 
 
-def _named(fields: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """The first of some fields that holds a name."""
-    for name in names:
-        value = fields.get(name)
-        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return str(value)
-    return None
-
-
 def _quietly(fields: Mapping[str, Any]) -> Any:
     """The time of a thread, where it has one that can be read; its messages have their own."""
-    try:
-        return next((moment(fields[name]) for name in TIMES if name in fields), None)
-    except InvalidValue:
-        return None
+    return next((moment_or_none(fields[name]) for name in TIMES if name in fields), None)
 
 
 def _digest(value: Any) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..errors import UsageError
-from . import chatgpt, claude, mcp_memory
+from . import chatgpt, claude, graphiti, langgraph, letta, mcp_memory, mem0, notes
 from . import message_lines as lines
+from . import openai_agents as agents
 from .files import Given
 from .items import Item
 
@@ -25,8 +26,15 @@ class Reader(NamedTuple):
 _ALL = (
     Reader("chatgpt", "a ChatGPT data export: conversations.json, its ZIP or folder", chatgpt.recognises, chatgpt.read),
     Reader("claude", "a Claude data export: conversations.json, its ZIP or folder", claude.recognises, claude.read),
+    Reader("openai-agents", "sessions of the OpenAI Agents SDK: SQLite or Postgres", agents.recognises, agents.read),
+    Reader("langgraph", "LangGraph's savers and stores: SQLite or Postgres", langgraph.recognises, langgraph.read),
+    Reader("mem0", "mem0: an export, its history.db, or the folder of its store", mem0.recognises, mem0.read),
+    Reader("letta", "Letta's agent files (.af)", letta.recognises, letta.read),
     Reader("mcp", "the JSON lines of the MCP memory server", mcp_memory.recognises, mcp_memory.read),
+    Reader("graphiti", "Graphiti or Zep: episodes and edges as JSON", graphiti.recognises, graphiti.read),
     Reader("messages", "JSON or JSON lines of messages, OpenAI's or Anthropic's shape", lines.recognises, lines.read),
+    Reader("obsidian", "an Obsidian vault", notes.recognises_vault, notes.read_vault),
+    Reader("markdown", "a Markdown or text file, or a folder or ZIP of them", notes.recognises, notes.read),
 )
 READERS: dict[str, Reader] = {one.kind: one for one in _ALL}
 """By name; the order is that in which they are tried, the most particular first."""

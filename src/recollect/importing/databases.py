@@ -1,0 +1,139 @@
+"""Reads other tools' databases, SQLite files and Postgres servers, and changes nothing in them.
+
+Only tables that were found in the schema are read, by names quoted here: no view, no virtual table and no function that
+a hostile file brings along is used.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from ..errors import StoreUnavailable, UsageError
+from .files import SQLITE, Given, damaged
+
+PAGE = 500
+
+
+class Database(Protocol):
+    """A database to read from."""
+
+    @property
+    def tables(self) -> Mapping[str, Sequence[str]]:
+        """Its tables and their columns."""
+        ...
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
+        """The rows of a query, as they come; `?` stands for a value."""
+        ...
+
+
+def is_database(given: Given) -> bool:
+    """Whether it is a SQLite file or the URL of a Postgres server."""
+    return given.url is not None or given.head().startswith(SQLITE)
+
+
+@contextmanager
+def opened(given: Given) -> Iterator[Database]:
+    """The database that was named."""
+    if given.url is not None:
+        with _postgres(given.url) as database:
+            yield database
+    else:
+        with sqlite_file(given.path) as database:
+            yield database
+
+
+def quoted(name: str) -> str:
+    """A table or column as both kinds of database take it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def has(database: Database, table: str, *columns: str) -> bool:
+    """Whether there is such a table with at least these columns."""
+    return set(columns) <= set(database.tables.get(table, ()))
+
+
+@contextmanager
+def sqlite_file(path: Path) -> Iterator[Database]:
+    """A SQLite file, opened for reading; one that is damaged is refused with our error."""
+    file = _connected(path)
+    try:
+        yield _Sqlite(file)
+    except (sqlite3.Error, OverflowError) as cause:
+        damaged("the database", f"SQLite cannot read it ({type(cause).__name__})", cause)
+    finally:
+        file.close()
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    uri = f"file:{quote(str(path.resolve()))}?mode=ro"
+    try:
+        # Steps of a reader run on any thread, one at a time.
+        file = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        # What is no UTF-8 comes through as lone surrogates, which no message may hold: its row is reported.
+        file.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0"):
+            file.execute(f"PRAGMA {pragma}")
+        file.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error as cause:
+        damaged("the database", f"SQLite cannot open it ({type(cause).__name__})", cause)
+    return file
+
+
+class _Sqlite:
+    def __init__(self, file: sqlite3.Connection) -> None:
+        self._file = file
+        named = file.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+        real = [str(name) for name, sql in named if not str(sql).upper().startswith("CREATE VIRTUAL")]
+        self.tables = {name: self._columns(name) for name in real}
+
+    def _columns(self, table: str) -> list[str]:
+        return [str(row[1]) for row in self._file.execute(f"PRAGMA table_info({quoted(table)})")]
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
+        cursor = self._file.execute(query, values)
+        while page := cursor.fetchmany(PAGE):
+            yield from page
+
+
+@contextmanager
+def _postgres(url: str) -> Iterator[Database]:
+    try:
+        import psycopg
+    except ImportError as cause:
+        raise UsageError("reading from Postgres needs the driver: pip install 'recollect[postgres]'") from cause
+    try:
+        with psycopg.connect(url, autocommit=False) as connection:
+            connection.execute("SET TRANSACTION READ ONLY")
+            yield _Postgres(connection)
+    except psycopg.OperationalError as cause:
+        raise StoreUnavailable("the Postgres server to import from cannot be reached") from cause
+    except psycopg.Error as cause:
+        damaged("the database", f"Postgres cannot read it ({type(cause).__name__})", cause)
+
+
+class _Postgres:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        found = connection.execute(
+            "SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables t "
+            "USING (table_schema, table_name) WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE' "
+            "ORDER BY 1, c.ordinal_position"
+        ).fetchall()
+        self.tables: dict[str, list[str]] = {}
+        for table, column in found:
+            self.tables.setdefault(table, []).append(column)
+        self._cursors = 0
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
+        self._cursors += 1
+        # A cursor on the server: the rows are fetched as they are read.
+        with self._connection.cursor(name=f"importing_{self._cursors}") as cursor:
+            cursor.itersize = PAGE
+            cursor.execute(query.replace("%", "%%").replace("?", "%s"), values)
+            yield from cursor

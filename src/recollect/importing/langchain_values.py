@@ -1,0 +1,148 @@
+"""Values as LangGraph keeps them, read as data: nothing that they name is imported or built.
+
+MessagePack extensions there say which class to call with what; we keep the words. Pickles are not opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from .files import decoded
+
+ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "HumanMessageChunk": "user",
+    "system": "system",
+    "SystemMessageChunk": "system",
+    "tool": "tool",
+    "ToolMessageChunk": "tool",
+    "function": "function",
+    "chat": "user",
+    "user": "user",
+    "assistant": "assistant",
+}
+"""Types of LangChain's messages, and their roles."""
+TUPLES = (0, 1, 2, 3, 4, 5)
+"""Extensions that hold (module, name, arguments, …)."""
+SNAPSHOT = 7
+DEEPEST = 40
+
+
+class Built(msgspec.Struct, frozen=True):
+    """An object that a value describes: its class by name, and what it was made of."""
+
+    module: str
+    name: str
+    arguments: Any
+
+
+def loaded(kind: Any, data: Any) -> Any:
+    """A value from the type and the bytes it was kept as; ValueError where it cannot be read safely."""
+    if kind == "null" or data is None:
+        return None
+    raw = data.encode() if isinstance(data, str) else bytes(data)
+    if kind == "json":
+        return _revived(decoded(raw))
+    if kind == "msgpack":
+        return _unpacked(raw, 0)
+    if kind in ("bytes", "bytearray"):
+        return raw
+    if kind == "pickle":
+        raise ValueError("it was kept as a pickle, which is never opened")
+    raise ValueError("it was kept in a way that is not known here")
+
+
+def _unpacked(data: bytes, depth: int) -> Any:
+    if depth > DEEPEST:
+        raise ValueError("it is nested too deep")
+
+    def extension(code: int, inner: memoryview) -> Any:
+        if code == SNAPSHOT:
+            return _unpacked(bytes(inner), depth + 1)
+        if code not in TUPLES:
+            return Built("", f"extension {code}", None)
+        found = _unpacked(bytes(inner), depth + 1)
+        if not isinstance(found, list) or len(found) < 3 or not all(isinstance(part, str) for part in found[:2]):
+            raise ValueError("an extension in it is damaged")
+        return Built(found[0], found[1], found[2])
+
+    try:
+        return msgspec.msgpack.decode(data, ext_hook=extension)
+    except (msgspec.MsgspecError, RecursionError, TypeError, UnicodeDecodeError) as cause:
+        raise ValueError("it is not MessagePack, or damaged") from cause
+
+
+def _revived(value: Any) -> Any:
+    """JSON of earlier versions names classes in `lc` objects."""
+    if isinstance(value, list):
+        return [_revived(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    id = value.get("id")
+    if value.get("lc") in (1, 2) and isinstance(id, list) and id and all(isinstance(part, str) for part in id):
+        return Built(".".join(id[:-1]), id[-1], _revived(value.get("kwargs", value.get("args"))))
+    return {name: _revived(one) for name, one in value.items()}
+
+
+def as_messages(value: Any) -> list[dict[str, Any]]:
+    """The LangChain messages of a channel, as dicts; none where it holds anything else."""
+    listed = value if isinstance(value, list) else [value]
+    found = [_fields(one) for one in listed]
+    return [one for one in found if one is not None] if found and all(one is not None for one in found) else []
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    if not isinstance(value, Built) or not isinstance(value.arguments, Mapping):
+        return None
+    fields = dict(value.arguments)
+    if not value.name.endswith(("Message", "MessageChunk")) or "content" not in fields:
+        return None
+    fields.setdefault("type", value.name.removesuffix("Chunk").removesuffix("Message").lower())
+    return fields
+
+
+def chat(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A LangChain message in the OpenAI chat shape; ValueError where its type is not known."""
+    kind = fields.get("type")
+    role = fields.get("role") if kind == "chat" else ROLES.get(str(kind))
+    if role not in ("user", "assistant", "system", "tool", "function", "developer"):
+        raise ValueError("its type is not known here")
+    made: dict[str, Any] = {"role": role, "content": _content(fields.get("content"))}
+    if isinstance(fields.get("name"), str) and fields["name"]:
+        made["name"] = fields["name"]
+    calls = fields.get("tool_calls")
+    if role == "assistant" and isinstance(calls, list) and calls:
+        made["tool_calls"] = [_call(one) for one in calls if isinstance(one, Mapping)]
+    if role == "tool":
+        made["tool_call_id"] = str(fields.get("tool_call_id") or "")
+    return made
+
+
+def _content(content: Any) -> Any:
+    if isinstance(content, list):
+        return [plain(part) for part in content]
+    return content
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = msgspec.json.encode(plain(call.get("args") or {})).decode()
+    function = {"name": str(call.get("name") or ""), "arguments": arguments}
+    return {"id": str(call.get("id") or ""), "type": "function", "function": function}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON: what an object was made of stands for it, bytes and other things for their kind."""
+    if isinstance(value, Built):
+        return plain(value.arguments)
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(one) for one in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    return f"[{type(value).__name__}]"

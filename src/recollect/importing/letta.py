@@ -1,0 +1,150 @@
+"""Reads Letta's agent files (`.af`), both forms: one agent by itself, and agents with shared blocks and files.
+
+An agent's messages become a thread, its memory blocks facts of the agent, its files documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..values import compact_json
+from .files import PIECE, Given, damaged, decoded
+from .items import (
+    DocumentItem,
+    FactItem,
+    Item,
+    MessageItem,
+    Problem,
+    ThreadItem,
+    Version,
+    moment,
+    moment_or_none,
+    named,
+)
+
+ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool", "approval": "user"}
+
+
+def recognises(given: Given) -> bool:
+    """Whether it ends in `.af`, or begins as an agent file does."""
+    if not given.is_file:
+        return False
+    head = given.head()
+    if not head.lstrip().startswith(b"{"):
+        return False
+    one = b'"core_memory"' in head and b'"agent_type"' in head
+    return given.path.suffix == ".af" or one or (b'"agents"' in head and b'"in_context_message_ids"' in head)
+
+
+def read(given: Given) -> Iterator[Item]:
+    """The agents of a file; it is read whole, since it may hold at most a few megabytes."""
+    for part in given.parts():
+        if part.size > PIECE:
+            damaged("the file", f"an agent file has at most {PIECE // 1024 // 1024} MB")
+        with part.open() as file:
+            try:
+                found = decoded(file.read(PIECE + 1))
+            except ValueError as cause:
+                damaged("the file", "it is not JSON", cause)
+        if not isinstance(found, Mapping):
+            damaged("the file", "it is not an agent file")
+        yield from _file(found, given.stem)
+
+
+def _file(found: Mapping[str, Any], stem: str) -> Iterator[Item]:
+    if not isinstance(found.get("agents"), list):
+        yield from _agent(found, named(found, "name", "id") or stem, _listed(found, "core_memory"), "the agent")
+        return
+    blocks = {named(one, "id"): one for one in _listed(found, "blocks") if isinstance(one, Mapping)}
+    for number, agent in enumerate(found["agents"], 1):
+        place = f"agent {number}"
+        if not isinstance(agent, Mapping):
+            yield Problem(place, "it is not an object")
+            continue
+        held = [blocks[id] for id in _listed(agent, "block_ids") if isinstance(id, str) and id in blocks]
+        held += _listed(agent, "memory_blocks")
+        yield from _agent(agent, named(agent, "name", "id") or f"{stem}-{number}", held, place)
+    yield from _files(found, stem)
+
+
+def _agent(agent: Mapping[str, Any], name: str, blocks: list[Any], place: str) -> Iterator[Item]:
+    space = f"agent:{name}"
+    for number, block in enumerate(blocks, 1):
+        label, value = (block.get("label"), block.get("value")) if isinstance(block, Mapping) else (None, None)
+        if not isinstance(label, str) or not label or not isinstance(value, str):
+            yield Problem(f"{place}, block {number}", "it is not a block with a label and a value")
+        elif value:
+            at = moment_or_none(block.get("updated_at") or block.get("created_at"))
+            yield FactItem(f"block/{label}", (Version(value, at),), name, place=f"{place}, block {number}", space=space)
+    messages = _listed(agent, "messages")
+    if not messages:
+        return
+    thread = named(agent, "id") or name
+    at = moment_or_none(agent.get("created_at"))
+    yield ThreadItem(thread, name, name, {"agent": name}, at, place, space)
+    for number, message in enumerate(messages, 1):
+        yield _message(thread, message, number, f"{place}, message {number}")
+
+
+def _message(thread: str, found: Any, number: int, place: str) -> Item:
+    role = ROLES.get(str(found.get("role"))) if isinstance(found, Mapping) else None
+    if role is None:
+        return Problem(place, "it is not a message with a role that is known here")
+    id = named(found, "id") or str(number)
+    try:
+        fields = _fields(found, role)
+        at = moment(found.get("created_at") or found.get("date"))
+    except ValueError as problem:
+        return Problem(place, str(problem))
+    return MessageItem(thread, id, fields, at, {"id": id}, place, dict(found))
+
+
+def _fields(found: Mapping[str, Any], role: str) -> dict[str, Any]:
+    parts = found.get("content")
+    parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else parts
+    if parts is None and isinstance(found.get("text"), str):
+        parts = [{"type": "text", "text": found["text"]}]
+    if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+        parts = [] if parts is None else _refused()
+    fields: dict[str, Any] = {"role": role, "content": "\n".join(_texts(parts))}
+    calls = [*_calls(parts), *(one for one in _listed(found, "tool_calls") if isinstance(one, Mapping))]
+    if role == "assistant" and calls:
+        fields["tool_calls"] = calls
+    if role == "tool":
+        returned = next((part.get("tool_call_id") for part in parts if part.get("type") == "tool_return"), None)
+        fields["tool_call_id"] = str(found.get("tool_call_id") or returned or "")
+    name = found.get("name")
+    return {**fields, "name": name} if isinstance(name, str) and name and role == "user" else fields
+
+
+def _refused() -> Any:
+    raise ValueError("its content is neither text nor parts")
+
+
+def _texts(parts: list[Any]) -> Iterator[str]:
+    for part in parts:
+        value = part.get("content") if part.get("type") == "tool_return" else part.get("text")
+        if isinstance(value, str) and value:
+            yield value
+
+
+def _calls(parts: list[Any]) -> Iterator[dict[str, Any]]:
+    for part in parts:
+        if part.get("type") == "tool_call":
+            function = {"name": str(part.get("name") or ""), "arguments": compact_json(part.get("input") or {})}
+            yield {"id": str(part.get("id") or ""), "type": "function", "function": function}
+
+
+def _files(found: Mapping[str, Any], stem: str) -> Iterator[Item]:
+    for number, one in enumerate(_listed(found, "files"), 1):
+        text = one.get("content") if isinstance(one, Mapping) else None
+        if isinstance(text, str) and text.strip():
+            name = named(one, "file_name", "original_file_name", "name")
+            id, at = named(one, "id") or f"{stem}/{number}", moment_or_none(one.get("created_at"))
+            yield DocumentItem(id, text, name, None, {}, at, f"file {number}")
+
+
+def _listed(found: Mapping[str, Any], name: str) -> list[Any]:
+    value = found.get(name)
+    return list(value) if isinstance(value, list) else []

@@ -1,0 +1,181 @@
+"""Reads mem0: an export of `get_all()`, its history database, or the folder of its local store.
+
+A memory becomes the fact `mem0/<id>` with what it said before, from its history. Points of the local Qdrant store are
+pickles, which are opened with an allow-list (see `pickles`). Messages that the history database holds become threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from .databases import Database, has, sqlite_file
+from .files import SQLITE, Given, JsonStream
+from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, moment, named
+from .pickles import point
+
+HISTORY = ("memory_id", "old_memory", "new_memory", "event", "created_at", "updated_at")
+MESSAGES = ("id", "session_scope", "role", "content", "created_at")
+LISTS = ("results", "memories")
+
+
+def recognises(given: Given) -> bool:
+    """Whether it is an export, a history database, or a folder with either or with a local store."""
+    if given.url is not None:
+        return False
+    return bool(_databases(given)) or _is_export(given)
+
+
+def _databases(given: Given) -> list[Path]:
+    """The history databases and local stores in what was given."""
+    if given.is_file:
+        found = [given.path] if given.head().startswith(SQLITE) else []
+    else:
+        names = ("history*.db", "storage.sqlite") if given.is_folder else ()
+        found = [path for name in names for path in sorted(given.path.rglob(name))]
+    return [path for path in found if not path.is_symlink() and _kind(path)]
+
+
+def _kind(path: Path) -> str:
+    with path.open("rb") as file:
+        if not file.read(16).startswith(SQLITE):
+            return ""
+    with sqlite_file(path) as database:
+        if has(database, "history", *HISTORY):
+            return "history"
+        return "points" if has(database, "points", "id", "point") else ""
+
+
+def _is_export(given: Given) -> bool:
+    if not given.is_file:
+        return False
+    head = given.head()[:4096]
+    return head.lstrip()[:1] in (b"{", b"[") and b'"memory"' in head and (b'"user_id"' in head or b'"hash"' in head)
+
+
+def read(given: Given) -> Iterator[Item]:
+    """The memories with their history, then the messages."""
+    paths = _databases(given)
+    if not paths:
+        for part in given.parts("*.json"):
+            with part.open() as file:
+                yield from _export(JsonStream(file, part.name))
+        return
+    with ExitStack() as stack:
+        kinds = [(_kind(path), stack.enter_context(sqlite_file(path))) for path in paths]
+        histories = [database for kind, database in kinds if kind == "history"]
+        known: set[str] = set()
+        for kind, database in kinds:
+            if kind == "points":
+                yield from _points(database, histories, known)
+        for history in histories:
+            yield from _histories(history, known)
+            if has(history, "messages", *MESSAGES):
+                yield from _messages(history)
+
+
+def _export(stream: JsonStream) -> Iterator[Item]:
+    if stream.peek() == "[":
+        yield from _memories(stream)
+    else:
+        for name in stream.members():
+            if name in LISTS and stream.peek() == "[":
+                yield from _memories(stream)
+            else:
+                stream.value()
+    stream.done()
+
+
+def _memories(stream: JsonStream) -> Iterator[Item]:
+    for number, found in enumerate(stream.elements(), 1):
+        place = f"memory {number}"
+        try:
+            if not isinstance(found, Mapping):
+                raise ValueError("it is not a memory")
+            yield _fact(found, (), place)
+        except ValueError as problem:
+            yield Problem(place, str(problem))
+
+
+def _fact(found: Mapping[str, Any], past: tuple[Version, ...], place: str) -> FactItem:
+    """A memory of an export or of a point, whose text is under another name."""
+    id, text = named(found, "id"), found.get("memory", found.get("data"))
+    if id is None or not isinstance(text, str) or not text:
+        raise ValueError("it is not a memory with an id and a text")
+    at = moment(found.get("updated_at")) or moment(found.get("created_at"))
+    versions = past if past and past[-1].value == text else (*past, Version(text, at))
+    owner, agent, run = named(found, "user_id"), named(found, "agent_id"), named(found, "run_id")
+    space = None if owner is not None else f"agent:{agent}" if agent is not None else f"workflow:{run}" if run else None
+    return FactItem(f"mem0/{id}", versions, owner or agent or run, place=place, space=space)
+
+
+def _points(database: Database, histories: list[Database], known: set[str]) -> Iterator[Item]:
+    for number, (data,) in enumerate(database.rows("SELECT point FROM points ORDER BY id"), 1):
+        place = f"point {number}"
+        try:
+            found = point(data)
+            id = str(found["id"])
+            yield _fact(found, _past(histories, id), place)
+            known.add(id)
+        except ValueError as problem:
+            yield Problem(place, str(problem))
+
+
+_COLUMNS = "memory_id, new_memory, event, created_at, updated_at"
+
+
+def _past(histories: list[Database], id: str) -> tuple[Version, ...]:
+    query = f"SELECT {_COLUMNS} FROM history WHERE memory_id = ? ORDER BY rowid"
+    return tuple(version for one in histories for version in map(_version, one.rows(query, (id,))) if version)
+
+
+def _version(row: Any) -> Version | None:
+    """What one event of the history says; None where it changed nothing."""
+    _, text, event, made, changed = row
+    at = moment(changed) or moment(made)
+    if event == "DELETE":
+        return Version(None, at, ended=True)
+    return Version(text, at) if isinstance(text, str) and text else None
+
+
+def _histories(database: Database, known: set[str]) -> Iterator[Item]:
+    """Memories that no store was given for: those that were deleted, or all of them."""
+    rows = database.rows(f"SELECT {_COLUMNS} FROM history ORDER BY memory_id, rowid")
+    for id, events in groupby(rows, key=lambda row: row[0]):
+        place = f"the history of memory {str(id)[:64]!r}"
+        listed = list(events)
+        if str(id) in known:
+            continue
+        try:
+            versions = tuple(version for version in map(_version, listed) if version)
+            if not versions or versions[0].ended:
+                raise ValueError("its history has no text")
+            yield FactItem(f"mem0/{id}", versions, place=place)
+        except ValueError as problem:
+            yield Problem(place, str(problem))
+
+
+def _messages(database: Database) -> Iterator[Item]:
+    """The messages that mem0 keeps to read the next ones with, by the session they belong to."""
+    query = (
+        "SELECT session_scope, id, role, content, name, created_at FROM messages ORDER BY session_scope, created_at, id"
+    )
+    for scope, rows in groupby(database.rows(query), key=lambda row: row[0]):
+        owner = _scope(scope).get("user_id")
+        yield ThreadItem(f"mem0/{scope}", None, owner, {"session_scope": str(scope)}, None, "a session")
+        for number, (_, id, role, content, name, at) in enumerate(rows, 1):
+            place = f"message {number} of a session"
+            try:
+                fields = {"role": role, "content": content, **({"name": name} if name else {})}
+                yield MessageItem(f"mem0/{scope}", str(id), fields, moment(at), {"id": str(id)}, place)
+            except ValueError as problem:
+                yield Problem(place, str(problem))
+
+
+def _scope(scope: Any) -> dict[str, str]:
+    """`user_id=ada&run_id=7` as its parts."""
+    pairs = [part.partition("=") for part in str(scope).split("&")]
+    return {name: value for name, _, value in pairs if value}

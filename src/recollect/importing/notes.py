@@ -1,0 +1,117 @@
+"""Reads folders of Markdown and text as documents; in Obsidian's vaults also front matter, tags and links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from .files import Given, Part
+from .items import DocumentItem, Item, Problem, moment_or_none
+
+ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".org")
+MOST = 4 * 1024 * 1024
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FIELD = re.compile(r"([\w -]{1,60}):[ \t]*(.*)")
+_HEADING = re.compile(r"^#{1,2}[ \t]+(\S[^\n]{0,300})$", re.MULTILINE)
+_LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})")
+_TAG = re.compile(r"(?:^|\s)#([\w/-]{1,100})")
+MOST_NAMED = 200
+"""Links and tags that are kept of a note."""
+
+
+def recognises(given: Given) -> bool:
+    """Whether it is a text, or a folder or archive with some."""
+    if given.url is not None:
+        return False
+    if given.is_file:
+        return given.path.suffix.casefold() in ENDINGS
+    return any(_wanted(part.name) for part in given.parts())
+
+
+def recognises_vault(given: Given) -> bool:
+    """Whether it is a folder that Obsidian keeps notes in."""
+    return given.url is None and given.is_folder and (given.path / ".obsidian").is_dir()
+
+
+def read(given: Given) -> Iterator[Item]:
+    """A document for each text."""
+    yield from _read(given, vault=False)
+
+
+def read_vault(given: Given) -> Iterator[Item]:
+    """A document for each note, with what Obsidian would know of it."""
+    yield from _read(given, vault=True)
+
+
+def _read(given: Given, *, vault: bool) -> Iterator[Item]:
+    for part in given.parts():
+        if given.is_file or _wanted(part.name):
+            yield _document(part, vault=vault)
+
+
+def _wanted(name: str) -> bool:
+    path = PurePosixPath(name)
+    hidden = any(step.startswith(".") for step in path.parts)
+    return path.suffix.casefold() in ENDINGS and not hidden
+
+
+def _document(part: Part, *, vault: bool) -> Item:
+    if part.size > MOST:
+        return Problem(part.name, f"it has more than {MOST // 1024 // 1024} MB")
+    with part.open() as file:
+        data = file.read(MOST + 1)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return Problem(part.name, "it is not UTF-8 text")
+    if not text.strip():
+        return Problem(part.name, "it is empty")
+    fields, body = _front(text)
+    heading = _HEADING.search(body)
+    title = str(fields.get("title") or (heading.group(1).strip() if heading else PurePosixPath(part.name).stem))
+    metadata: dict[str, Any] = {"path": part.name, **(_vault(fields, body) if vault else {})}
+    at = moment_or_none(fields.get("created") or fields.get("date")) or part.changed
+    return DocumentItem(part.name, text, title[:1000], None, metadata, at, part.name)
+
+
+def _vault(fields: dict[str, Any], body: str) -> dict[str, Any]:
+    """Tags, links and aliases of a note."""
+    tags = [*_several(fields.get("tags")), *_TAG.findall(body)]
+    named = {
+        "tags": tags,
+        "links": [link.strip() for link in _LINK.findall(body)],
+        "aliases": _several(fields.get("aliases")),
+    }
+    return {name: list(dict.fromkeys(found))[:MOST_NAMED] for name, found in named.items() if found}
+
+
+def _several(value: Any) -> list[str]:
+    listed = value if isinstance(value, list) else str(value).split(",") if value else []
+    return [one.strip().lstrip("#") for one in map(str, listed) if one.strip()]
+
+
+def _front(text: str) -> tuple[dict[str, Any], str]:
+    """The fields before a note, names with a text or a list of texts, and the note without them."""
+    found = _FRONT.match(text)
+    if found is None:
+        return {}, text
+    fields: dict[str, Any] = {}
+    name = ""
+    for line in found.group(1).splitlines():
+        stripped = line.strip()
+        if stripped.startswith("- ") and isinstance(fields.get(name), list):
+            fields[name].append(_unquoted(stripped[2:]))
+        elif (field := _FIELD.fullmatch(line.rstrip())) is not None:
+            name, value = field.group(1).strip().casefold(), field.group(2).strip()
+            inside = value[1:-1] if value.startswith("[") and value.endswith("]") else None
+            fields[name] = (
+                [_unquoted(one) for one in inside.split(",")] if inside is not None else _unquoted(value) or []
+            )
+    return fields, text[found.end() :]
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value

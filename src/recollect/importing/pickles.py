@@ -1,0 +1,60 @@
+"""Opens the pickles of a local Qdrant store without running anything in them.
+
+A pickle is a program. Here the only names it may call on are those of Qdrant's point and of a few plain containers, and
+each stands for a class of ours that does nothing but keep what it is given; any other name refuses the pickle.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+MOST = 16 * 1024 * 1024
+
+
+class Point:
+    """What a pickled point holds."""
+
+    def __init__(self, *given: Any) -> None:
+        self.fields: dict[str, Any] = {}
+
+    def __setstate__(self, state: Any) -> None:
+        found = state[0] if isinstance(state, tuple) and state else state
+        fields = found.get("__dict__", found) if isinstance(found, dict) else {}
+        self.fields = fields if isinstance(fields, dict) else {}
+
+
+ALLOWED: dict[tuple[str, str], Any] = {
+    ("qdrant_client.http.models.models", "PointStruct"): Point,
+    ("qdrant_client.http.models.models", "SparseVector"): Point,
+    ("builtins", "set"): set,
+    ("builtins", "dict"): dict,
+    ("builtins", "list"): list,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return ALLOWED[module, name]
+        except KeyError:
+            raise ValueError("its pickle names something that is not a point") from None
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise ValueError("its pickle refers to something outside")
+
+
+def point(data: Any) -> dict[str, Any]:
+    """The payload of a pickled point; ValueError where it is anything else."""
+    if not isinstance(data, bytes) or len(data) > MOST:
+        raise ValueError("it is not a pickled point, or too large")
+    try:
+        found = _Unpickler(io.BytesIO(data)).load()
+    except ValueError:
+        raise
+    except Exception as cause:  # a damaged pickle fails in as many ways as it has opcodes
+        raise ValueError("its pickle is damaged") from cause
+    if not isinstance(found, Point) or not isinstance(found.fields.get("payload"), dict):
+        raise ValueError("it is not a point with a payload")
+    return {"id": found.fields.get("id"), **found.fields["payload"]}
