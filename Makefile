@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: run serve quick test lint check soak bench bench-peers docs docs-serve clean
+.PHONY: run serve quick test lint check soak bench bench-peers docs docs-serve release clean
 
 run: $(VENV)/.run
 	$(BIN)/recollect demo
@@ -52,6 +52,10 @@ docs: $(VENV)/.docs
 
 docs-serve: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+# Wheel and sdist into dist/, checked, installed into an empty environment and tried. Publishes nothing.
+release:
+	PYTHON=$(PYTHON) scripts/release
 
 clean:
 	rm -rf site $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

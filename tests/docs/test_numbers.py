@@ -1,0 +1,47 @@
+"""Numbers that a page says are the constants of the code: each sentence below is made from one and must stand there."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def constant(name: str) -> float:
+    """A constant named `module:NAME`, in seconds where it is a duration."""
+    module, _, attribute = name.partition(":")
+    value = getattr(import_module(f"recollect.{module}"), attribute)
+    return value.total_seconds() if hasattr(value, "total_seconds") else value
+
+
+SAID = [
+    ("decisions/0001-dependencies.md", "we empty that cache at {:,}", "context.tokens:_CACHED_WORDS", 1),
+    ("decisions/0005-context.md", "a summary may take {:.0f} % of", "context.fold:SUMMARY_SHARE", 100),
+    ("decisions/0007-extraction.md", "Confidence is capped at {:g}", "extract.model:MAX_CONFIDENCE", 1),
+    ("decisions/0012-redis.md", "pages of {:,} rows", "stores.redis.store:PAGE_ROWS", 1),
+    ("decisions/0012-redis.md", "rows or {:g} MB", "stores.redis.store:PAGE_BYTES", 1 / 2**20),
+    ("decisions/0013-server.md", "cached for {:g} seconds", "server.auth:CACHED_SECONDS", 1),
+    ("remembering.md", "`c + {:g} · (1 − c)`", "engine.learnings:REINFORCE", 1),
+    ("remembering.md", "| `weaken(id)` | `{:g} · c` |", "engine.learnings:WEAKEN", 1),
+    ("remembering.md", "contradicts it | `{:g} · c` |", "engine.learnings:CORRECT", 1),
+    ("remembering.md", "It lasts {:g} hours", "engine.working:WORKING_TTL", 1 / 3600),
+    ("remembering.md", "the newest {:g} are kept", "engine.working:MAX_ACTIONS", 1),
+    ("remembering.md", "missing for {:g} s", "engine.entities:MISSING_TTL", 1),
+    ("remembering.md", "about {:g} tokens", "engine.chunking:TARGET_TOKENS", 1),
+    ("remembering.md", "an overlap of {:g}", "engine.chunking:OVERLAP_TOKENS", 1),
+    ("remembering.md", "Data over {:g} KB is cut", "engine.records:PIECE_BYTES", 1 / 1024),
+    ("remembering.md", "have up to {:g} GB", "engine.records:MAX_RECORD_BYTES", 1 / 2**30),
+    ("models.md", "`timeout` ({:g} s by default)", "models.base:DEFAULT_TIMEOUT", 1),
+    ("models.md", "more than {:g} MB", "models.base:MAX_ANSWER_BYTES", 1 / 2**20),
+    ("orchestration.md", "at a confidence of at most {:g}", "extract.model:MAX_INFERRED", 1),
+]
+
+
+@pytest.mark.parametrize(("page", "sentence", "name", "scale"), SAID, ids=[said[2] for said in SAID])
+def test_a_number_in_the_docs_is_the_one_in_the_code(page: str, sentence: str, name: str, scale: float) -> None:
+    text = " ".join((DOCS / page).read_text("utf-8").split())
+    value = constant(name) * scale
+    assert sentence.format(int(value) if float(value).is_integer() else value) in text
