@@ -12,7 +12,7 @@ run: $(VENV)/.run
 
 # The server and the inspector over a demo file; prints a one-time link.
 serve: $(VENV)/.serve
-	test -e build/demo.db || { mkdir -p build; $(BIN)/recollect demo --keep build/demo.db --remember > /dev/null; }
+	test -e build/demo.db || { mkdir -p build; $(BIN)/recollect demo --keep build/demo.db; }
 	$(BIN)/recollect --url build/demo.db serve --link
 
 # Under a minute on two cores, with no server started: linters, types, unit tests and the docs of the core.

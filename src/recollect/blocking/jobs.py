@@ -28,9 +28,9 @@ class Jobs:
         """The dead letters that this handle may see, with their reasons."""
         return run_blocking(self._engine.dead())
 
-    def retry_dead(self) -> int:
-        """Give every dead letter another chance; how many."""
-        return run_blocking(self._engine.retry_dead())
+    def retry_dead(self, *, item: str | None = None) -> int:
+        """Give every dead letter another chance, or those of one item (`thread:<id>`, `fact:<key>`); how many."""
+        return run_blocking(self._engine.retry_dead(item=item))
 
     def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1000000.0) -> int:
         """Do what is waiting, for so long at most; how many jobs were claimed.

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ..blocking.memory import Memory
+from ..errors import UsageError
 from .display import human, table
 from .session import Session, session_of
 
@@ -43,20 +44,35 @@ with Memory(sys.argv[1], worker=False) as memory, memory.tasks.run("import-crm",
 
 
 @click.command()
-@click.option("--keep", type=click.Path(dir_okay=False), help="Keep the file here, to look around in afterwards.")
-@click.option("--remember", is_flag=True, help="Leave out the last step, which forgets Ada.")
+@click.option(
+    "--keep", type=click.Path(dir_okay=False), metavar="FILE", help="Write a memory with ten weeks of history instead."
+)
 @session_of
-def demo(session: Session, keep: str | None, remember: bool) -> None:
-    """A guided first look: sessions, facts, a correction, folding, a killed task, forgetting."""
+def demo(session: Session, keep: str | None) -> None:
+    """A guided first look: sessions, facts, a correction, folding, a killed task, forgetting.
+
+    With --keep, a new file with a believable history to look around in: `recollect open FILE` shows it.
+    """
+    if keep is not None:
+        _kept(keep)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        path = keep or os.path.join(folder, "demo.db")
+        path = os.path.join(folder, "demo.db")
         _first(path)
         _second(path)
         _folded(path)
         _killed(path)
-        if not remember:
-            _forgotten(path)
+        _forgotten(path)
     click.echo("\nThat was all: one SQLite file, no server, no key. Next: the README, and `recollect --help`.")
+
+
+def _kept(path: str) -> None:
+    from .demo_story import tell
+
+    if os.path.exists(path):
+        raise UsageError(f"{path} is there already; name a new file")
+    tell(path)
+    click.echo(f"{path}: a hospital's memory of ten weeks. Look around: recollect open {path}")
 
 
 def _title(text: str) -> None:

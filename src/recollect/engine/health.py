@@ -12,6 +12,7 @@ from ..records import Entry, Mark, Record, StateEntry
 from ..stores.base import Diagnoses
 from ..values import Json
 from .core import Core
+from .corrections import replaced_corrections
 from .outbox import Backlog, Jobs
 
 PAGE = 1000
@@ -127,6 +128,12 @@ class Health:
             if queue.waiting and queue.lag_seconds > STUCK_SECONDS:
                 problems.append(f"{queue.queue} lags {queue.lag_seconds:.0f} s behind; start `recollect worker`")
         problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
+        if replaced := await replaced_corrections(core):
+            keys = ", ".join(dict.fromkeys(one.fact.key for one in replaced[:3]))
+            problems.append(
+                f"{len(replaced)} facts replaced a correction this week (such as {keys}); look at them with "
+                "`recollect facts history`, and correct or restore them"
+            )
         embedder = await self._embedder(problems)
         return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, problems)
 

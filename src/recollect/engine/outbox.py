@@ -229,10 +229,12 @@ class Jobs:
         """The dead letters that this handle may see, with their reasons."""
         return [job for job in await self._jobs(QUEUES) if job.status == "dead"]
 
-    async def retry_dead(self) -> int:
-        """Give every dead letter another chance; how many."""
+    async def retry_dead(self, *, item: str | None = None) -> int:
+        """Give every dead letter another chance, or those of one item (`thread:<id>`, `fact:<key>`); how many."""
         core, revived = self._core, 0
         for job in await self.dead():
+            if item is not None and job.item != item:
+                continue
             at = core.at()
             fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, error=None, updated_at=at)
             told = await _told(core, job, given_up=False)

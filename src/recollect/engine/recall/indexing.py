@@ -175,20 +175,28 @@ class Indexer:
         plan.drafts.append(Draft(made, text))
 
     async def _superseded(self, fact: Fact) -> list[Entry]:
-        """Entries of messages that said another value of a fact before: marked with the fact, found below it."""
+        """Entries of messages that said another value of a fact before: marked with the fact, found below it.
+
+        Those that said the value it has now are freed of the mark: what was corrected back is true again.
+        """
         if fact.version < 2:
             return []
         core = self._core
         old = await core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=VERSIONS)
         same = fingerprint_json(fact.value)
-        said = [id for version in old if fingerprint_json(version.value) != same for id in version.sources]
-        keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in dict.fromkeys(said) if id not in fact.sources]
+        true = {id for version in old if fingerprint_json(version.value) == same for id in version.sources}
+        true.update(fact.sources)
+        said = dict.fromkeys(id for version in old for id in version.sources)
+        keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in said]
         found = await core.get_many(Entry, [key for key in keys if key[2]])
-        return [
-            msgspec.structs.replace(entry, metadata={**entry.metadata, SUPERSEDED: fact.id})
-            for entry in found
-            if entry is not None and entry.metadata.get(SUPERSEDED) != fact.id
-        ]
+        touched: list[Entry] = []
+        for entry in found:
+            if entry is None or (entry.metadata.get(SUPERSEDED) == fact.id) == (entry.id not in true):
+                continue
+            kept = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
+            marked = kept if entry.id in true else {**kept, SUPERSEDED: fact.id}
+            touched.append(msgspec.structs.replace(entry, metadata=marked))
+        return touched
 
     async def _document(self, job: Job, id: str, plan: Plan) -> None:
         core = self._core
