@@ -72,13 +72,19 @@ class Facts:
         """Take back all facts whose key starts with `prefix`; how many there were. See `delete`."""
         return run_blocking(self._engine.delete_range(ns, prefix, history=history))
 
-    def reject(self, ns: Ns, key: str, *, reason: str | None = None) -> Fact:
-        """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation."""
-        return run_blocking(self._engine.reject(ns, key, reason=reason))
+    def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
+        """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation.
 
-    def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None) -> Fact:
-        """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation."""
-        return run_blocking(self._engine.correct(ns, key, value, reason=reason))
+        With `expect`, only that version is rejected.
+        """
+        return run_blocking(self._engine.reject(ns, key, reason=reason, expect=expect))
+
+    def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None) -> Fact:
+        """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation.
+
+        With `expect`, only that version is corrected.
+        """
+        return run_blocking(self._engine.correct(ns, key, value, reason=reason, expect=expect))
 
     def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
         """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from ..messages import Message
 from ..runtime import run_blocking
 from .demo_words import CALLS, DOCUMENTS, FIRST, LAUNCH, MOVING, ORDERS, PEOPLE, STOCK, SYSTEM, TOOLS, WARDS
 
@@ -149,7 +150,7 @@ def _orders(memory: Memory, clock: StoryClock, dice: random.Random) -> None:
     clock.at(17, 9)
     thread = _thread(memory, "ada", "Mask orders, week 44")
     _talk(memory, clock, thread, [_order(dice, 1 + n % 5) for n in range(29)], pause=300)
-    _fold(memory, thread, room=900)
+    _fold(memory, thread, room=1100)
     _settle(memory, clock)
 
 
@@ -182,6 +183,9 @@ def _week(memory: Memory, clock: StoryClock, dice: random.Random) -> None:
     )
     _talk(memory, clock, thread, [_order(dice, 1 + n % 5) for n in range(8)], pause=900)
     clock.at(2, 16, 58)
+    memory.facts.set("user:ada", "shift.pattern", {"days": ["Mon", "Tue", "Thu"], "from": "07:00"}, confidence=0.74)
+    left = clock.end + timedelta(hours=6) - clock.now
+    memory.facts.set("user:ada", "supplier.rating", "4.6 of 5", confidence=0.55, ttl=left)
     _talk(memory, clock, thread, [("When is the supplier call?", "The supplier call is on Wednesday at 11:00.")])
     _settle(memory, clock)
 
@@ -202,7 +206,7 @@ def _exchange(memory: Memory, clock: StoryClock, thread: str, call: dict[str, An
 def _fold(memory: Memory, thread: str, *, room: int) -> None:
     from ..engine.folding import Folding
 
-    run_blocking(Folding(memory._core).fold(thread, room_tokens=room, compact_at=0.8, compact_to=0.15))
+    run_blocking(Folding(memory._core).fold(thread, room_tokens=room, compact_at=0.8, compact_to=0.45))
 
 
 def _reader(clock: StoryClock) -> Callable[[str], Any]:
@@ -225,12 +229,22 @@ def _reader(clock: StoryClock) -> Callable[[str], Any]:
 def _trip(memory: Memory, clock: StoryClock) -> None:
     clock.at(2, 17, 8)
     thread = _newest(memory)
-    memory.threads.append(
-        thread, {"role": "user", "content": "I'm in Porto until Friday for the training. Can we move the call?"}
+    said = (
+        ("I'm in Porto until Friday for the training. Can we move the call?", "Moved to Thursday 15:00."),
+        ("Yes, please tell Ruben.", "Done, Ruben knows."),
     )
-    _settle(memory, clock)
-    memory.threads.append(thread, {"role": "assistant", "content": "Moved to Thursday 15:00. Shall I tell Ruben?"})
-    _settle(memory, clock)
+    for asked, answered in said:
+        _sent(memory, thread, asked)
+        _settle(memory, clock)
+        memory.threads.append(thread, {"role": "assistant", "content": answered})
+        _settle(memory, clock)
+
+
+def _sent(memory: Memory, thread: str, text: str) -> None:
+    """What the user says, stored with what was recalled for it, as a session does in the cached layout."""
+    ada = memory.scope(user="ada")
+    made = ada.context(text, thread=thread, system=SYSTEM, tools=TOOLS, budget=6000, layout="cached")
+    memory.threads.append(thread, made.attach(Message(role="user", content=text)))
 
 
 def _newest(memory: Memory) -> str:
@@ -257,8 +271,6 @@ def _today(memory: Memory, clock: StoryClock) -> None:
     _talk(memory, clock, _thread(memory, "joao", "Beds"), [("How many beds are free on ward 2?", "Four.")])
     memory.facts.set("user:mei", "shift.pattern", {"days": ["Mon", "Tue"], "from": "07:00"})
     memory.facts.correct("user:mei", "shift.pattern", {"days": ["Mon", "Tue", "Thu"], "from": "07:00"})
-    memory.facts.set("user:ada", "shift.pattern", {"days": ["Mon", "Tue", "Thu"], "from": "07:00"}, confidence=0.74)
-    memory.facts.set("user:ada", "supplier.rating", "4.6 of 5", confidence=0.55, ttl=timedelta(hours=6))
     ada = memory.scope(user="ada")
     used = ada.learnings.list()
     for _ in range(6):

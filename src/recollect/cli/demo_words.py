@@ -62,7 +62,8 @@ _STOCK = "item,count\nmask-ffp2,140\nmask-surgical,1310\n" + "\n".join(
 CALLS: tuple[dict[str, Any], ...] = (
     {
         "id": "call_1", "name": "stock_lookup", "arguments": '{"ward": 3}',
-        "question": "Check the stock for ward 3, please.", "result": _STOCK, "answer": "Ward 3 has 140 FFP2 masks left.",
+        "question": "Check the stock for ward 3, please.", "result": _STOCK,
+        "answer": "Ward 3 has 140 FFP2 masks left.",
     },
     {
         "id": "call_2", "name": "find_slot", "arguments": '{"person": "Ruben Vaz", "minutes": 30}',

@@ -180,21 +180,31 @@ class Facts:
             if self._core.batch is not None:
                 return
 
-    async def reject(self, ns: Ns, key: str, *, reason: str | None = None) -> Fact:
-        """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation."""
-        ended = await self._end(ns, key, "rejected", reason)
+    async def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
+        """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation.
+
+        With `expect`, only that version is rejected.
+        """
+        ended = await self._end(ns, key, "rejected", reason, None if expect is None else version_of(expect))
         if ended is None:
             raise NotFound(f"no fact {key!r} in this namespace to reject", namespace=str(ns), key=key)
         return ended
 
-    async def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None) -> Fact:
-        """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation."""
+    async def correct(
+        self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None
+    ) -> Fact:
+        """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation.
+
+        With `expect`, only that version is corrected.
+        """
         core = self._core
         space = core.scope.writable(ns)
         check_reason(reason)
 
         async def attempt() -> Fact:
             old = await core.get(Fact, space, check_name(key, "fact key"))
+            if expect is not None:
+                _check_version(key, 0 if old is None else old.version, version_of(expect))
             fact = msgspec.structs.replace(self._new(space, key, value, None, 1.0, None), reason=reason)
             changes: builtins.list[Change] = [
                 Expect(Fact, fact.row_key, old.version if old else 0),
@@ -291,9 +301,8 @@ class Facts:
         async def attempt() -> Fact | None:
             old = await core.get(Fact, space, key)
             version = 0 if old is None else old.version
-            if expect is not None and version != expect:
-                text = f"fact {key!r} has version {version}, expected {expect}; read it again"
-                raise Conflict(text, expected=expect, actual=version, final=True)
+            if expect is not None:
+                _check_version(key, version, expect)
             if old is None:
                 return None
             ended, changes = self._ending(old, status, reason)
@@ -405,6 +414,12 @@ def version_of(expect: Any) -> int:
     if isinstance(expect, bool) or not isinstance(expect, int) or expect < 0:
         raise UsageError("expect is a version number; 0 means that there must be none yet")
     return expect
+
+
+def _check_version(key: str, version: int, expect: int) -> None:
+    if version != expect:
+        text = f"fact {key!r} has version {version}, expected {expect}; read it again"
+        raise Conflict(text, expected=expect, actual=version, final=True)
 
 
 def _as_stored(fact: Fact, stored: Any) -> Fact:

@@ -27,6 +27,7 @@ from .browser import LOOPBACK, Sessions, browser_routes, check_same_site, cookie
 from .calls import Call, read_call, written
 from .gate import Gate
 from .health import Health
+from .inspect import inspect_routes
 from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused
 from .metrics import Metrics
 from .openapi import document
@@ -148,7 +149,7 @@ def _routes(server: Server, parts: list[Part]) -> list[BaseRoute]:
         for path in (part.path, f"{part.path}/{{rest:path}}")
     ]
     return [
-        *operations, *_plain_routes(server), *browser_routes(server), *mounted,
+        *operations, *_plain_routes(server), *browser_routes(server), *inspect_routes(server, _body), *mounted,
         inspector_route(server.options.inspector),
     ]  # fmt: skip
 

@@ -1,0 +1,87 @@
+"""The inspector's own endpoints: a table of views (and a few acts the public API has no verb for) under `/v1/inspect/`.
+
+A view is one read for one page, so that a page needs few requests. Each takes the handle of the caller's key, which
+sees what that key may see and nothing else. What a page asks for travels in the body, never in the URL: what people
+type must not end in a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..errors import InvalidValue
+from .answers import JSON
+from .operations import Role
+from .views import acts, contexts, facts, finding, lists, overview, people, searching, tasks, threads
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+    from .app import Server
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+ReadBody = Callable[[Request], Awaitable[bytes]]
+
+
+class View(msgspec.Struct, frozen=True):
+    """One endpoint: what it is called, what it is asked with, who may ask, and what answers."""
+
+    name: str
+    asked: type[msgspec.Struct]
+    answer: Callable[[AsyncMemory, Any], Awaitable[Any]]
+    role: Role = "reader"
+    heavy: bool = False
+
+
+VIEWS: tuple[View, ...] = (
+    View("overview", overview.Overview, overview.overview),
+    View("pulse", overview.Pulse, overview.pulse),
+    View("users", people.Users, people.users),
+    View("user", people.User, people.user),
+    View("find", finding.Find, finding.find),
+    View("thread", threads.ThreadAsked, threads.thread),
+    View("messages", threads.Messages, threads.messages),
+    View("fact", facts.FactAsked, facts.fact),
+    View("suppose", facts.Suppose, facts.suppose, heavy=True),
+    View("list", lists.Listing, lists.listing),
+    View("document", lists.DocumentAsked, lists.document),
+    View("audit", lists.AuditAsked, lists.audit, role="operator"),
+    View("timeline", lists.TimelineAsked, lists.timeline),
+    View("jobs", tasks.JobsAsked, tasks.jobs, role="operator"),
+    View("task", tasks.TaskAsked, tasks.task),
+    View("search", searching.Search, searching.search, heavy=True),
+    View("whynot", searching.WhyNot, searching.why_not, heavy=True),
+    View("context", contexts.ContextAsked, contexts.context, heavy=True),
+    View("compare", contexts.Compare, contexts.compare, heavy=True),
+    View("turns", contexts.Turns, contexts.turns),
+    View("restore", acts.Restore, acts.restore_version, role="writer"),
+    View("pin", acts.Pin, acts.pin_message, role="writer"),
+    View("retry", acts.Retry, acts.retry, role="operator"),
+    View("analyses", lists.Analyses, lists.analyses),
+)
+
+
+def inspect_routes(server: Server, read_body: ReadBody) -> list[Route]:
+    """One route per view; all are POST, with what is asked as JSON."""
+    return [
+        Route(f"/v1/inspect/{view.name}", _endpoint(server, view, read_body), methods=["POST"], name=view.name)
+        for view in VIEWS
+    ]
+
+
+def _endpoint(server: Server, view: View, read_body: ReadBody) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        key = await server.admit(request, heavy=view.heavy)
+        key.check(view.role)
+        try:
+            asked = msgspec.json.decode(await read_body(request) or b"{}", type=view.asked)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+            raise InvalidValue(f"not what {view.name} is asked with: {wrong}") from None
+        return Response(_encode(await view.answer(server.handle(key), asked)), media_type=JSON)
+
+    return answer

@@ -1,0 +1,243 @@
+"""A request drawn as rows: sections in sending order, items with their state, and the items two requests differ in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...context.units import Unit
+from ...messages import Message
+from .searching import hit_row
+
+if TYPE_CHECKING:
+    from ...context.context import Context
+    from ...memory import AsyncMemory
+
+TEXT = 600
+ORDER = {
+    "cached": ("tools", "system", "profile", "history", "memory", "input", "scratchpad"),
+    "standard": ("tools", "system", "profile", "memory", "history", "input", "scratchpad"),
+}
+
+
+async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
+    """Everything the page shows of a request."""
+    asked, thread, made = built.asked, built.thread, built.context
+    head = {
+        "thread": None if thread is None else {"id": thread.id, "title": thread.title, "ns": thread.ns,
+                                               "length": thread.length},
+        "error": built.error, "milliseconds": built.milliseconds, "asked": asked,
+    }  # fmt: skip
+    if made is None:
+        return {**head, "tokens": None}
+    account = made.account
+    hits = {hit.id: await hit_row(handle, hit) for hit in built.hits}
+    return {
+        **head,
+        "tokens": made.tokens,
+        "budget": account.budget_tokens,
+        "reserve": account.output_reserve,
+        "free": account.budget_tokens - account.output_reserve - made.tokens,
+        "counter": account.counter,
+        "policy": account.policy,
+        "layout": made.layout,
+        "sections": _sections(made),
+        "system": [message.text for message in made.system_messages],
+        "tools": [_named(tool) for tool in made.tools],
+        "profile": _profile(made),
+        "history": await _history(handle, made, thread),
+        "memory": _memory(made, hits),
+        "input": [message.text for message in made.input],
+        "notes": list(account.notes),
+        "prefix": None if built.prefix is None else msgspec.to_builtins(built.prefix),
+        "anthropic": made.anthropic(),
+        "openai": made.openai(),
+        "text": made.text(),
+    }
+
+
+def _sections(made: Context) -> list[dict[str, Any]]:
+    reports = {report.name: report for report in made.manifest.sections}
+    ceilings = {"profile": min(made.account.budget_tokens // 6, 600)}
+    found = []
+    for name in ORDER[made.layout]:
+        report = reports.get(name)
+        if report is not None and (report.tokens or report.dropped):
+            row = msgspec.to_builtins(report)
+            row["ceiling"] = report.ceiling if report.ceiling is not None else ceilings.get(name)
+            found.append(row)
+    overhead = reports.get("overhead")
+    return [*found, {"name": "overhead", "tokens": overhead.tokens}] if overhead is not None else found
+
+
+def _named(tool: Any) -> dict[str, Any]:
+    inner = tool.get("function", tool)
+    return {"name": inner.get("name"), "says": inner.get("description")}
+
+
+def _profile(made: Context) -> list[dict[str, Any]]:
+    return [
+        {"id": f"profile:{line.source if '/' in line.source else line.text}:{line.lane}", "lane": line.lane,
+         "text": line.text, "source": line.source, "state": "kept", "trust": line.trust}
+        for line in made.profile
+    ]  # fmt: skip
+
+
+async def _history(handle: AsyncMemory, made: Context, thread: Any) -> list[dict[str, Any]]:
+    """What became of each unit of the thread, oldest first; a stored summary stands before all."""
+    account = made.account
+    rows: list[dict[str, Any]] = []
+    if account.behind and made.summary_message is not None:
+        rows.append(await _stored(handle, made, thread))
+    if account.unread is not None:
+        first, last, count = account.unread
+        rows.append(_run("dropped", "older than what was needed, not read", first, last, count))
+    was = {left.unit.position: left for left in account.elided}
+    units = [_unit("dropped", left.unit, left.reason) for left in account.dropped]
+    units += [_unit("folded", unit, f"in the {account.method} summary") for unit in account.folded]
+    for unit in account.kept:
+        left = was.get(unit.position)
+        units.append(_unit("elided", unit, left.reason, left.unit) if left is not None else _unit("kept", unit, ""))
+    units += [_repaired(fix) for fix in account.repairs]
+    units.sort(key=lambda row: (row["first"], row["state"] == "repaired"))
+    if account.folded and made.summary_message is not None:
+        units = _under_summary(made, units)
+    return [*rows, *units]
+
+
+def _under_summary(made: Context, units: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The units a fresh summary stands for, as one row with its text."""
+    inside = [row for row in units if row["state"] == "folded"]
+    rest = [row for row in units if row["state"] != "folded"]
+    row = _run(
+        "folded", inside[0]["reason"], inside[0]["first"], inside[-1]["last"], sum(one["count"] for one in inside)
+    )
+    row |= {
+        "text": made.summary_text or "", "tokens": made.summary_message.tokens or 0 if made.summary_message else 0,
+        "was": sum(one["tokens"] for one in inside), "summary": True,
+    }  # fmt: skip
+    return sorted([row, *rest], key=lambda one: one["first"])
+
+
+async def _stored(handle: AsyncMemory, made: Context, thread: Any) -> dict[str, Any]:
+    behind = made.account.behind
+    row = _run("folded", "in the stored summary", 1, behind, behind)
+    was, at, method = None, None, ""
+    if thread is not None and behind <= TEXT:
+        old = await handle._core.scan(Message, thread.id, before=(behind + 1,))
+        was = sum(message.tokens or 0 for message in old)
+    if thread is not None:
+        stored = await handle.threads.summaries(thread.id)
+        mine = next((one for one in stored if one.last == behind), None)
+        at, method = (mine.created_at, mine.method) if mine else (None, "")
+    summary = made.summary_message
+    return row | {
+        "text": made.summary_text or "", "tokens": summary.tokens or 0 if summary else 0, "was": was, "at": at,
+        "method": method, "summary": True,
+    }  # fmt: skip
+
+
+def _run(state: str, reason: str, first: int, last: int, count: int) -> dict[str, Any]:
+    return {
+        "id": f"history:{first}-{last}", "state": state, "reason": reason, "first": first, "last": last,
+        "count": count, "role": None, "text": "", "tokens": 0, "was": None, "exchange": False, "summary": False,
+    }  # fmt: skip
+
+
+def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> dict[str, Any]:
+    row = _run(state, reason, unit.position, unit.last, len(unit.messages))
+    calls = [call.name + _arguments(call.arguments) for message in unit.messages for call in message.tool_calls]
+    results = [str(one.content) for message in unit.messages for one in message.tool_results]
+    text = next((message.text for message in reversed(unit.messages) if message.text and not message.tool_results), "")
+    return row | {
+        "role": unit.messages[-1].role if not unit.exchange else "tool", "text": text[:TEXT], "tokens": unit.tokens,
+        "was": was.tokens if was is not None else None, "exchange": unit.exchange, "calls": calls,
+        "results": [result[:TEXT] for result in results], "pinned": unit.pinned, "count": len(unit.messages),
+        "attached": len(unit.messages) > 1 and not unit.exchange,
+    }  # fmt: skip
+
+
+def _arguments(given: Any) -> str:
+    if not isinstance(given, dict):
+        return f"({given})"
+    return f"({', '.join(f'{name}: {value}' for name, value in given.items())})"
+
+
+def _repaired(fix: Any) -> dict[str, Any]:
+    return _run("repaired", fix.reason, fix.position, fix.position, 1) | {"tokens": fix.tokens}
+
+
+def _memory(made: Context, hits: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every recalled item with its fate, best first, and the hit it came from."""
+    found = []
+    for fate in made.recalled:
+        item = fate.item
+        hit = hits.get(item.id) or hits.get(item.source)
+        sent = fate.fate != "dropped"
+        found.append(
+            {
+                "id": f"memory:{item.source or item.text[:60]}:{item.id}", "state": fate.fate, "sent": sent,
+                "reason": fate.reason, "tokens": fate.tokens, "text": item.text[:TEXT], "kind": item.kind,
+                "source": item.source, "trust": item.trust, "at": item.created_at, "score": item.score,
+                "superseded": item.superseded_by, "hit": hit,
+            }
+        )  # fmt: skip
+    return sorted(found, key=lambda row: -(row["score"] or 0))
+
+
+# Two requests side by side
+
+
+def _items(made: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of a request in the order they are sent."""
+    if made.get("tokens") is None:
+        return []
+    rows: list[dict[str, Any]] = []
+    for section in ORDER[made["layout"]]:
+        if section in ("tools", "system", "input"):
+            texts = [tool["name"] for tool in made["tools"]] if section == "tools" else made[section]
+            rows += [
+                {"id": f"{section}:{place}", "section": section, "text": text, "state": "kept", "reason": "",
+                 "tokens": None, "label": "", "superseded": None}
+                for place, text in enumerate(texts)
+            ]  # fmt: skip
+        elif section in ("profile", "history", "memory"):
+            rows += [_item(section, row) for row in made[section]]
+    return rows
+
+
+def _item(section: str, row: dict[str, Any]) -> dict[str, Any]:
+    state = row["state"]
+    if row.get("superseded") and state != "dropped":
+        state = "superseded"
+    label = row.get("lane") or row.get("kind") or f"#{row.get('first')}"
+    return {
+        "id": row["id"], "section": section, "text": row["text"] or "; ".join(row.get("calls") or ()), "state": state,
+        "reason": row.get("reason") or "", "tokens": row.get("tokens"), "label": label, "at": row.get("at"),
+        "superseded": row.get("superseded"), "score": row.get("score"), "source": row.get("source"),
+    }  # fmt: skip
+
+
+_SAME = ("text", "state", "tokens", "superseded")
+
+
+def changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    """Pairs of items in sending order: what is the same counts, what differs is shown on both sides."""
+    left, right = _items(a), _items(b)
+    mine = {row["id"]: row for row in left}
+    theirs = {row["id"] for row in right}
+    pairs: list[dict[str, Any]] = []
+    gone = [row for row in left if row["id"] not in theirs]
+    for row in right:
+        while gone and left.index(gone[0]) < _index(left, row["id"]):
+            pairs.append({"a": gone.pop(0), "b": None, "same": False})
+        old = mine.get(row["id"])
+        same = old is not None and all(old[name] == row[name] for name in _SAME)
+        pairs.append({"a": old, "b": row, "same": same})
+    pairs += [{"a": row, "b": None, "same": False} for row in gone]
+    return {"pairs": pairs, "changed": sum(not pair["same"] for pair in pairs), "all": len(pairs)}
+
+
+def _index(rows: list[dict[str, Any]], id: str) -> int:
+    return next((place for place, row in enumerate(rows) if row["id"] == id), -1)

@@ -1,0 +1,86 @@
+"""Find: users, threads, facts and ids by a few letters, for the box that `/` opens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...records import Fact, Thread
+
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
+EACH = 6
+SCANNED = 2_000
+"""Rows of a kind that are looked through for words in a title or key."""
+
+
+class Find(msgspec.Struct, forbid_unknown_fields=True):
+    """What was typed."""
+
+    text: str
+
+
+async def find(handle: AsyncMemory, asked: Find) -> Any:
+    """Matches by kind: users whose id or name begins so, facts and threads that hold every word."""
+    words = asked.text.casefold().split()
+    if not words:
+        return {"users": [], "threads": [], "facts": [], "id": None}
+    return {
+        "users": await _users(handle, words),
+        "facts": await _facts(handle, words),
+        "threads": await _threads(handle, words),
+        "id": await _id(handle, asked.text.strip()),
+    }
+
+
+async def _users(handle: AsyncMemory, words: list[str]) -> list[Any]:
+    core = handle._core
+    found: dict[str, Any] = {}
+    for ns in await handle.namespaces("user", prefix=words[0], limit=EACH):
+        name = await core.get(Fact, ns, "name")
+        found[ns] = {"user": ns.removeprefix("user:"), "name": name.value if name else None}
+    if len(found) < EACH:
+        for fact in await core.scan(Fact, limit=SCANNED):
+            named = fact.key == "name" and fact.ns.startswith("user:") and core.scope.may_read(fact.ns)
+            if named and _holds(str(fact.value), words):
+                found.setdefault(fact.ns, {"user": fact.ns.removeprefix("user:"), "name": fact.value})
+    return list(found.values())[:EACH]
+
+
+async def _facts(handle: AsyncMemory, words: list[str]) -> list[Any]:
+    core = handle._core
+    near = await core.scan(Fact, f"user:{words[0]}", limit=SCANNED) if core.scope.may_read(f"user:{words[0]}") else []
+    rest = [fact for fact in await core.scan(Fact, limit=SCANNED) if core.scope.may_read(fact.ns)]
+    found: dict[str, Any] = {}
+    for fact in (*near, *rest):
+        if _holds(f"{fact.ns} {fact.key}".replace(":", " ").replace(".", " "), words) and fact.id not in found:
+            found[fact.id] = {"ns": fact.ns, "key": fact.key, "value": fact.value}
+        if len(found) >= EACH:
+            break
+    return list(found.values())
+
+
+async def _threads(handle: AsyncMemory, words: list[str]) -> list[Any]:
+    core = handle._core
+    rows = await core.scan(Thread, reverse=True, limit=SCANNED)
+    mine = [one for one in rows if core.scope.may_read(one.ns) and _holds(f"{one.ns} {one.title or ''}", words)]
+    return [{"id": one.id, "title": one.title, "ns": one.ns, "at": one.updated_at} for one in mine[:EACH]]
+
+
+async def _id(handle: AsyncMemory, text: str) -> Any:
+    """What an id that was pasted leads to."""
+    if " " in text or len(text) < 8:
+        return None
+    thread, _, seq = text.partition("#")
+    found = await handle.threads.get(thread)
+    if found is None:
+        return None
+    return {"kind": "message" if seq else "thread", "thread": thread, "seq": seq or None, "title": found.title}
+
+
+def _holds(text: str, words: list[str]) -> bool:
+    """Whether every word begins one of the text's."""
+    parts = text.casefold().replace(":", " ").replace("-", " ").split()
+    return all(any(part.startswith(word) for part in parts) for word in words)

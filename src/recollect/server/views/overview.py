@@ -1,0 +1,92 @@
+"""The overview: how the memory stands in a few numbers, what needs attention, what just happened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...engine.corrections import replaced_corrections
+from ...records import AuditEvent, Job, Thread
+from .shared import event_row
+
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
+RECENT = 12
+
+
+class Overview(msgspec.Struct, forbid_unknown_fields=True):
+    """Nothing is asked but the page itself."""
+
+
+class Pulse(msgspec.Struct, forbid_unknown_fields=True):
+    """Nothing is asked but whether something changed."""
+
+
+async def overview(handle: AsyncMemory, asked: Overview) -> Any:
+    """Counts, doctor's findings, the newest events, and what the store is."""
+    core = handle._core
+    stats = await handle.stats()
+    users = sum(ns.startswith("user:") for ns in stats.namespaces)
+    whole = core.scope.user is None
+    doctor = await handle.doctor() if whole else None
+    replaced = await replaced_corrections(core) if whole else []
+    dead = await handle.jobs.dead() if whole else []
+    queues = await handle.jobs.backlog() if whole else []
+    return {
+        "stats": {**msgspec.to_builtins(stats), "namespaces": None},
+        "users": users,
+        "others": len(stats.namespaces) - users,
+        "lag": max((queue.lag_seconds for queue in queues if queue.waiting), default=0.0),
+        "problems": doctor.problems if doctor else [],
+        "dead": [{"queue": job.queue, "item": job.item, "error": job.error} for job in dead],
+        "replaced": [{"ns": one.fact.ns, "key": one.fact.key} for one in replaced],
+        "store": {
+            "kind": doctor.store if doctor else core.store.name,
+            "details": {name: value for name, value in (doctor.details if doctor else {}).items() if _plain(value)},
+            "embedder": doctor.embedder if doctor else None,
+            "indexed": stats.indexed,
+            "waiting": sum(stats.waiting.values()),
+        },
+        "recent": await recent(handle),
+    }
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool)
+
+
+async def recent(handle: AsyncMemory) -> list[Any]:
+    """The newest events of the audit trail; derivations of one message are one line."""
+    events = await handle.audit.list(limit=4 * RECENT, reverse=True)
+    return [await event_row(handle, event, count) for event, count in _gathered(events)][:RECENT]
+
+
+def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
+    rows: list[tuple[AuditEvent, int]] = []
+    for event in events:
+        last = rows[-1][0] if rows else None
+        same = last is not None and (last.action, last.kind, last.source) == (event.action, event.kind, event.source)
+        if same and event.source is not None:
+            rows[-1] = (rows[-1][0], rows[-1][1] + 1)
+        else:
+            rows.append((event, 1))
+    return rows
+
+
+async def pulse(handle: AsyncMemory, asked: Pulse) -> Any:
+    """A short text that changes when something does, and the number of dead letters."""
+    core = handle._core
+    events = await handle.audit.list(limit=1, reverse=True)
+    threads = await core.scan(Thread, reverse=True, limit=20)
+    newest = max((thread.updated_at for thread in threads), default=None)
+    dead = 0
+    if core.scope.user is None:
+        found = [await core.scan(Job, queue, limit=500) for queue in ("index", "derive", "reread")]
+        dead = sum(_letters(job) for jobs in found for job in jobs if job.status == "dead")
+    return {"mark": f"{events[0].id if events else ''}/{newest}/{len(threads)}", "dead": dead}
+
+
+def _letters(job: Job) -> int:
+    return len((job.payload or {}).get("seqs", ())) or 1

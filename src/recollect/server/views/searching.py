@@ -1,0 +1,158 @@
+"""Search: what recall finds, with the share of each signal in the score, and why something else was not found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...kinds import namespaced
+from ...recall.hit import Hit
+from ...recall.weights import CENTRE
+from ...records import Entry, Mark
+from .shared import message_row
+
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
+FAR = 300
+"""How far down the ranking an expected item is looked for."""
+
+
+class Search(msgspec.Struct, forbid_unknown_fields=True):
+    """A question, as one user or as the key itself, and filters."""
+
+    query: str
+    user: str | None = None
+    namespaces: list[str] | None = None
+    kinds: list[str] | None = None
+    trusts: list[str] | None = None
+    after: str | None = None
+    before: str | None = None
+    top_k: int = 8
+
+
+class WhyNot(msgspec.Struct, forbid_unknown_fields=True):
+    """An item by its id that was expected among the hits of a question."""
+
+    query: str
+    id: str
+    user: str | None = None
+    namespaces: list[str] | None = None
+    kinds: list[str] | None = None
+    trusts: list[str] | None = None
+    after: str | None = None
+    before: str | None = None
+    top_k: int = 8
+
+
+def as_user(handle: AsyncMemory, user: str | None) -> AsyncMemory:
+    """The handle as this user's would be, where one is named."""
+    return handle if user is None else handle.scope(user=user)
+
+
+async def search(handle: AsyncMemory, asked: Search) -> Any:
+    """The hits, best first, each with its signals; and how much there was to find."""
+    start = perf_counter()
+    own = as_user(handle, asked.user)
+    found = await _found(own, asked, max(1, min(asked.top_k, 100)))
+    took = (perf_counter() - start) * 1000
+    marks = await own._core.scan(Mark, "scope", limit=5000)
+    reach = [mark for mark in marks if own._core.scope.may_read(mark.item)]
+    return {
+        "hits": [await hit_row(own, hit) for hit in found],
+        "findable": sum((mark.detail or {}).get("entries", 0) for mark in reach),
+        "milliseconds": took,
+        "centre": CENTRE,
+        "namespaces": [mark.item for mark in reach][:200],
+    }
+
+
+async def _found(own: AsyncMemory, asked: Any, top_k: int) -> list[Hit]:
+    hits = await own.recall(
+        asked.query, namespaces=asked.namespaces, kinds=asked.kinds, after=asked.after, before=asked.before,
+        top_k=top_k if not asked.trusts else 100,
+    )  # fmt: skip
+    return [hit for hit in hits if not asked.trusts or hit.trust in asked.trusts][:top_k]
+
+
+async def hit_row(handle: AsyncMemory, hit: Hit) -> dict[str, Any]:
+    """A hit with its signals, and the thread or fact it leads to."""
+    thread = hit.id.rpartition("#")[0] if hit.kind in ("message", "summary") else ""
+    titled = await handle.threads.get(thread) if thread else None
+    return {
+        "kind": hit.kind, "id": hit.id, "ns": hit.namespace, "text": hit.text, "score": hit.score, "at": hit.created_at,
+        "trust": hit.trust, "speaker": hit.speaker, "source": hit.source, "superseded": hit.superseded_by,
+        "signals": {reason.signal: reason.weight for reason in hit.reasons},
+        "thread": thread or None, "title": titled.title if titled else None,
+        "seq": hit.id.rpartition("#")[2] if thread else None,
+    }  # fmt: skip
+
+
+async def why_not(handle: AsyncMemory, asked: WhyNot) -> Any:
+    """Where an expected item stands: its place and signals, the filter that hides it, or that it is not there."""
+    own = as_user(handle, asked.user)
+    shown = await _found(own, asked, FAR if not asked.trusts else 100)
+    place = _place(shown, asked.id)
+    if place is not None:
+        row = await hit_row(own, shown[place])
+        last = shown[min(asked.top_k, len(shown)) - 1]
+        return {"found": True, "place": place + 1, "hit": row, "cut": last.score, "reason": _reason(place, asked)}
+    hidden = await _hidden(own, asked)
+    if hidden is not None:
+        return {"found": True, "place": None, "hit": None, "reason": hidden}
+    return {"found": False, "place": None, "hit": None, "reason": await _absent(own, asked.id)}
+
+
+def _place(hits: Sequence[Hit], id: str) -> int | None:
+    return next((place for place, hit in enumerate(hits) if id in (hit.id, f"{hit.namespace}/{hit.id}")), None)
+
+
+def _reason(place: int, asked: WhyNot) -> str:
+    if place < asked.top_k:
+        return "It is among the hits."
+    return f"It is number {place + 1}; only the first {asked.top_k} are shown."
+
+
+async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
+    """The filter without which it would be found."""
+    loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
+    for field, name in loosened.items():
+        if getattr(asked, field):
+            hits = await _found(own, msgspec.structs.replace(asked, **{field: None}), FAR)
+            if _place(hits, asked.id) is not None:
+                return f"The filter by {name} leaves it out."
+    if asked.after or asked.before:
+        hits = await _found(own, msgspec.structs.replace(asked, after=None, before=None), FAR)
+        if _place(hits, asked.id) is not None:
+            return "It lies outside the dates."
+    return None
+
+
+async def _absent(own: AsyncMemory, id: str) -> str:
+    """Why something cannot be found at all."""
+    thread, _, seq = id.rpartition("#")
+    if seq.isdecimal() and thread:
+        if await own.threads.get(thread) is None:
+            return "There is no such thread in what this user may read; it may have been forgotten."
+        message = await own.threads.message(id)
+        if message is None:
+            return "There is no such message; it was deleted or forgotten."
+        said = message_row(message)
+        if not said["text"].strip():
+            return "The message has no text: calls of tools and their results are not found by words."
+        found = await own._core.get(Entry, *(await _entry_key(own, thread, id)))
+        return (
+            "It is not indexed yet." if found is None else f"It stands below the first {FAR}: too little speaks for it."
+        )
+    for ns, key in namespaced(id):
+        if own._core.scope.may_read(ns) and await own.facts.get(ns, key) is not None:
+            return f"It stands below the first {FAR}: too little of the question is in it."
+    return "There is nothing under this id in what this user may read. It may be expired, rejected or forgotten."
+
+
+async def _entry_key(own: AsyncMemory, thread: str, id: str) -> tuple[str, str, str, str]:
+    found = await own.threads.get(thread)
+    return (found.ns if found else "", "message", thread, id)

@@ -1,0 +1,98 @@
+"""What several views show in the same way: an event in words, a message, a fact's standing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...context.units import ATTACHED
+from ...engine.core import Core
+from ...engine.corrections import is_correction, replaced_correction
+from ...engine.facts import Facts
+from ...messages import Message
+from ...records import AuditEvent, Fact, Link, Thread
+
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
+LONG = 20_000
+"""Characters of one message that a page is sent at once."""
+
+
+async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> dict[str, Any]:
+    """One event, with the title of the thread it speaks of."""
+    thread = (event.source or "").rpartition("#")[0] or (event.subject if event.kind == "thread" else "")
+    found = await handle.threads.get(thread) if thread else None
+    rows = sum((event.detail or {}).get("counts", {}).values()) if event.action == "forget" else None
+    return {
+        "id": event.id, "at": event.created_at, "actor": event.actor, "user": event.user, "action": event.action,
+        "kind": event.kind, "subject": event.subject, "source": event.source, "detail": event.detail, "count": count,
+        "title": found.title if found else None, "thread": thread or None, "rows": rows,
+    }  # fmt: skip
+
+
+def message_row(message: Message) -> dict[str, Any]:
+    """A message as pages show it: text, calls and results apart."""
+    text = message.text
+    return {
+        "id": message.id, "thread": message.thread, "seq": message.seq, "role": message.role, "name": message.name,
+        "text": text[:LONG], "cut": len(text) > LONG, "tokens": message.tokens or 0, "at": message.created_at,
+        "pinned": message.pinned, "trust": message.trust_level,
+        "calls": [msgspec.to_builtins(call) for call in message.tool_calls],
+        "results": [msgspec.to_builtins(result) for result in message.tool_results],
+        "attached": bool(message.metadata.get(ATTACHED)),
+    }  # fmt: skip
+
+
+def fact_row(fact: Fact) -> dict[str, Any]:
+    """A fact or one of its versions."""
+    return {
+        "id": fact.id, "ns": fact.ns, "key": fact.key, "value": fact.value, "confidence": fact.confidence,
+        "trust": fact.trust, "actor": fact.actor, "status": fact.status, "reason": fact.reason,
+        "version": fact.version, "sources": list(fact.sources), "at": fact.updated_at, "created": fact.created_at,
+        "expires": fact.expires_at,
+    }  # fmt: skip
+
+
+async def standing(core: Core, fact: Fact) -> dict[str, Any]:
+    """Whether a fact was corrected, or replaced a correction; read only where it has a history."""
+    if fact.version < 2:
+        return {"corrected": False, "replaced": None}
+    versions = [one for one in await Facts(core).history(fact.ns, fact.key) if one.status == "active"]
+    replaced = replaced_correction(versions)
+    corrected = len(versions) > 1 and is_correction(versions[-1], versions[-2])
+    return {"corrected": corrected, "replaced": fact_row(replaced) if replaced else None}
+
+
+async def yields(core: Core, message: str) -> list[dict[str, Any]]:
+    """What was derived from a message: facts with their value then, learnings, and how many summaries hold it."""
+    found: list[dict[str, Any]] = []
+    for link in await core.scan(Link, message, limit=50):
+        ns, _, key = link.target.partition("/")
+        if link.kind == "fact" and core.scope.may_read(ns):
+            versions = await Facts(core).history(ns, key)
+            made = next((one for one in versions if message in one.sources), None)
+            if made is not None:
+                before = next((one for one in versions if one.version == made.version - 1), None)
+                now = versions[-1]
+                found.append(
+                    {
+                        "kind": "fact", "ns": ns, "key": key, "value": made.value, "confidence": made.confidence,
+                        "expires": made.expires_at, "replaced": before.value if before else None,
+                        "had": before is not None, "holds": now.status == "active" and now.value == made.value,
+                    }
+                )  # fmt: skip
+        elif link.kind == "learning" and core.scope.may_read(ns):
+            from ...records import Learning
+
+            learning = await core.get(Learning, ns, key)
+            if learning is not None:
+                found.append({"kind": "learning", "type": learning.type, "content": learning.content, "ns": ns,
+                              "id": learning.id})  # fmt: skip
+    return found
+
+
+async def title_of(handle: AsyncMemory, thread: str) -> Thread | None:
+    """The thread, where this handle may see it."""
+    return await handle.threads.get(thread) if thread else None

@@ -1,0 +1,93 @@
+"""Tasks with their steps as differences of state, and the jobs of the outbox with their reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...engine.outbox import QUEUES
+from ...errors import NotFound
+from ...messages import Message
+from ...records import Job, Task
+
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
+STEPS = 50
+MOST = 500
+
+
+class JobsAsked(msgspec.Struct, forbid_unknown_fields=True):
+    """Nothing is asked but the queues."""
+
+
+class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
+    """One task."""
+
+    id: str
+    steps: int = STEPS
+
+
+async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Any:
+    """How each queue stands, the dead letters with the messages they are about, and what waits."""
+    core = handle._core
+    rows = [job for queue in QUEUES for job in await core.scan(Job, queue, limit=MOST) if core.scope.may_write(job.ns)]
+    queues = await handle.jobs.backlog()
+    shown = [await _job(handle, job) for job in sorted(rows, key=lambda job: (job.status != "dead", job.run_at))]
+    return {"queues": [msgspec.to_builtins(queue) for queue in queues], "jobs": shown}
+
+
+async def _job(handle: AsyncMemory, job: Job) -> dict[str, Any]:
+    kind, _, id = job.item.partition(":")
+    thread = await handle.threads.get(id) if kind == "thread" else None
+    seqs = list((job.payload or {}).get("seqs", ()))[:5]
+    if thread is not None and not seqs and job.queue != "index":
+        seqs = [thread.length - 1] if thread.length > 1 else [thread.length]
+    said = await handle._core.get_many(Message, [(id, seq) for seq in seqs]) if thread is not None and seqs else []
+    return {
+        "queue": job.queue, "ns": job.ns, "item": job.item, "status": job.status, "attempts": job.attempts,
+        "error": job.error, "run_at": job.run_at, "owner": job.owner, "leased": job.leased_until,
+        "created": job.created_at, "at": job.updated_at, "thread": thread.id if thread else None,
+        "title": thread.title if thread else None,
+        "said": [{"seq": one.seq, "text": one.text[:200]} for one in said if one is not None],
+    }  # fmt: skip
+
+
+async def task(handle: AsyncMemory, asked: TaskAsked) -> Any:
+    """A task, who works on it, and its steps newest first with what each changed in the state."""
+    row = await handle._core.get(Task, asked.id)
+    found = await handle.tasks.get(asked.id)
+    if row is None or found is None:
+        raise NotFound("there is no such task")
+    steps = await handle.tasks.history(asked.id, max(1, min(asked.steps, 200)))
+    shown = []
+    for place, step in enumerate(steps):
+        before = steps[place - 1] if place else None
+        done = set(before.completed_subtasks) if before else set()
+        shown.append(
+            {
+                "version": step.version, "step": step.step, "status": step.status, "at": step.updated_at,
+                "completed": [item for item in step.completed_subtasks if item not in done],
+                "changes": changed(before.state if before else None, step.state),
+            }
+        )  # fmt: skip
+    events = await handle.audit.list(subject=asked.id, kind="task", limit=50)
+    return {
+        "id": row.task_id, "ns": row.ns, "step": row.step, "status": row.status, "owner": row.owner,
+        "fence": row.fence, "leased": row.leased_until, "created": row.created_at, "at": row.updated_at,
+        "state": found.state, "completed": list(found.completed_subtasks), "steps": shown[::-1],
+        "events": [{"action": one.action, "at": one.created_at, "detail": one.detail} for one in events],
+    }  # fmt: skip
+
+
+def changed(before: Any, after: Any, path: str = "") -> list[dict[str, Any]]:
+    """What differs between two JSON values, by path."""
+    if before == after:
+        return []
+    if isinstance(before, dict) and isinstance(after, dict):
+        found: list[dict[str, Any]] = []
+        for key in dict.fromkeys((*before, *after)):
+            found += changed(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
+        return found
+    return [{"path": path, "before": before, "after": after}]

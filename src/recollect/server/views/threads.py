@@ -1,0 +1,101 @@
+"""A thread: its messages around a place, what each yielded, and the summaries that stand for its older part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...errors import NotFound
+from ...messages import Message
+from ...records import Link, Mark
+from .shared import message_row, yields
+
+if TYPE_CHECKING:
+    from ...memory import AsyncMemory
+
+BARS = 120
+WHOLE = 600
+"""Up to so many messages the ruler reads all; of longer threads it samples."""
+
+
+class ThreadAsked(msgspec.Struct, forbid_unknown_fields=True):
+    """One thread."""
+
+    id: str
+
+
+class Messages(msgspec.Struct, forbid_unknown_fields=True):
+    """A stretch of a thread: after or before a place, or around one."""
+
+    id: str
+    after: int | None = None
+    before: int | None = None
+    limit: int = 100
+
+
+async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
+    """The thread, its summaries, and a ruler with a bar per message (or per stretch, where there are many)."""
+    found = await handle.threads.get(asked.id)
+    if found is None:
+        raise NotFound("there is no such thread", thread=asked.id)
+    core = handle._core
+    summaries = await handle.threads.summaries(asked.id)
+    mark = await core.get(Mark, "pinned", asked.id)
+    links = await core.scan(Link, starts=f"{asked.id}#", limit=5000)
+    return {
+        "id": found.id, "ns": found.ns, "title": found.title, "length": found.length, "tokens": found.tokens,
+        "created": found.created_at, "updated": found.updated_at, "expires": found.expires_at,
+        "metadata": {name: value for name, value in found.metadata.items() if name not in ("system", "tools")},
+        "summaries": [
+            {
+                "id": one.id, "first": one.first, "last": one.last, "text": one.text, "tokens": one.tokens,
+                "method": one.method, "actor": one.actor, "at": one.created_at, "from": await _told(handle, one),
+            }
+            for one in summaries
+        ],
+        "pinned": list(mark.detail or ()) if mark else [],
+        "yielded": _counted(links),
+        "ruler": await _ruler(handle, asked.id, found.length),
+    }  # fmt: skip
+
+
+def _counted(links: list[Link]) -> dict[str, int]:
+    kinds: dict[str, set[str]] = {}
+    for link in links:
+        kinds.setdefault(link.kind, set()).add(link.target)
+    return {kind: len(targets) for kind, targets in kinds.items()}
+
+
+async def _told(handle: AsyncMemory, summary: Any) -> int | None:
+    """The tokens of the messages that a summary stands for, where they are few enough to count."""
+    if summary.last - summary.first > WHOLE:
+        return None
+    rows = await handle._core.scan(Message, summary.thread, after=(summary.first - 1,), before=(summary.last + 1,))
+    return sum(row.tokens or 0 for row in rows)
+
+
+async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[dict[str, Any]]:
+    core = handle._core
+    if length <= WHOLE:
+        rows: list[Any] = await core.scan(Message, id, limit=WHOLE)
+    else:
+        seqs = sorted({1 + (length - 1) * place // (BARS - 1) for place in range(BARS)})
+        rows = [row for row in await core.get_many(Message, [(id, seq) for seq in seqs]) if row is not None]
+    step = max(1, -(-len(rows) // BARS))
+    bars = []
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        bars.append(
+            {"seq": part[0].seq, "last": part[-1].seq, "tokens": max(row.tokens or 0 for row in part),
+             "tool": any(row.role in ("tool", "function") or row.tool_results for row in part)}
+        )  # fmt: skip
+    return bars
+
+
+async def messages(handle: AsyncMemory, asked: Messages) -> Any:
+    """Messages in order, each with what was derived from it."""
+    limit = max(1, min(asked.limit, 200))
+    found = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)
+    items = [{**message_row(one), "yields": await yields(handle._core, one.id)} for one in found]
+    return {"items": items}
