@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from ..engine.assembling import Recall
 from ..messages import Message
 from ..runtime import run_blocking
 from .demo_words import CALLS, DOCUMENTS, FIRST, LAUNCH, MOVING, ORDERS, PEOPLE, STOCK, SYSTEM, TOOLS, WARDS
@@ -243,7 +244,9 @@ def _trip(memory: Memory, clock: StoryClock) -> None:
 def _sent(memory: Memory, thread: str, text: str) -> None:
     """What the user says, stored with what was recalled for it, as a session does in the cached layout."""
     ada = memory.scope(user="ada")
-    made = ada.context(text, thread=thread, system=SYSTEM, tools=TOOLS, budget=6000, layout="cached")
+    made = ada.context(
+        text, thread=thread, system=SYSTEM, tools=TOOLS, budget=6000, layout="cached", recall=Recall(top_k=2)
+    )
     memory.threads.append(thread, made.attach(Message(role="user", content=text)))
 
 
