@@ -40,6 +40,23 @@ soak: $(VENV)/.test
 	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/property tests/faults tests/conformance tests/stores
 	$(BIN)/python -m tests.faults.forgetting_model --runs 100000
 
+# The adapters with their frameworks, in an environment of their own.
+test-adapters: .venv-adapters/.ready
+	.venv-adapters/bin/python -m pytest -n $(WORKERS) --dist worksteal tests/adapters -p no:asyncio -W ignore::DeprecationWarning -W ignore::UserWarning
+
+lint-adapters: .venv-adapters/.ready
+	.venv-adapters/bin/mypy src/recollect/adapters src/recollect/testing/langgraph_saver.py src/recollect/testing/langgraph_store.py
+
+# The frameworks' own tests with our classes in the place of theirs; their archives come from the package index.
+test-upstream: .venv-adapters/.ready
+	.venv-adapters/bin/python -m tests.upstream
+
+bench-adapters: .venv-adapters/.ready
+	.venv-adapters/bin/python -m bench.adapters
+
+.venv-adapters/.ready: pyproject.toml scripts/adapter-env
+	scripts/adapter-env $(PYTHON)
+
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench
 
@@ -58,7 +75,7 @@ release:
 	PYTHON=$(PYTHON) scripts/release
 
 clean:
-	rm -rf site $(VENV) .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf site $(VENV) .venv-peers .venv-adapters .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)

@@ -16,6 +16,9 @@ from models.wire_server import Reply, WireServer, anthropic_answer, openai_answe
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ADAPTERS = ROOT / "docs" / "adapters"
+"""Pages and examples that need a framework: tests/adapters runs them, in the environment that has it."""
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if "recollect.adapters" not in path.read_text()]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RECOLLECT = Path(sys.executable).parent / "recollect"
 
@@ -50,7 +53,9 @@ def run(command: list[str], folder: Path, extra: dict[str, str] | None = None) -
     )
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if blocks(p, "python") and p.parent != ADAPTERS], ids=lambda p: p.name
+)
 def test_python_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path, provider: dict[str, str]) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(page, "python")), "utf-8")
@@ -93,7 +98,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
 def test_examples_end_well(example: Path, tmp_path: Path) -> None:
     ended = run([sys.executable, "-W", "error", str(example)], tmp_path)
     assert ended.returncode == 0, ended.stderr

@@ -32,6 +32,7 @@ LAYERS = {
     "server": 11,
     "mcp": 12, "remote": 12,
     "cli": 13, "surface": 13, "testing": 13,
+    "adapters": 13,
     "__main__": 14,
 }  # fmt: skip
 ONE_PART = {

@@ -48,9 +48,13 @@ class Records:
         *,
         ttl: Ttl | None = None,
         absent: bool = False,
+        expect: Iterable[tuple[RecordKey, int]] = (),
     ) -> builtins.list[OpaqueRecord]:
-        """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`."""
-        return run_blocking(self._engine.put_many(ns, items, ttl=ttl, absent=absent))
+        """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`.
+
+        `expect` names other records that must have these versions at the commit (0: there must be none).
+        """
+        return run_blocking(self._engine.put_many(ns, items, ttl=ttl, absent=absent, expect=expect))
 
     def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
         """The record under a key; None where there is none."""

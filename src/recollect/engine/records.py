@@ -102,11 +102,18 @@ class Records:
         *,
         ttl: Ttl | None = None,
         absent: bool = False,
+        expect: Iterable[tuple[RecordKey, int]] = (),
     ) -> builtins.list[OpaqueRecord]:
-        """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`."""
+        """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`.
+
+        `expect` names other records that must have these versions at the commit (0: there must be none).
+        """
         given: Iterable[Any] = items.items() if isinstance(items, Mapping) else items
         puts = [_as_put(item, ttl, absent) for item in given]
-        return await self._put_all(self._core.scope.writable(ns), puts) if puts else []
+        space = self._core.scope.writable(ns)
+        row = (self._core.org, space)
+        expected = [Expect(StoredRecord, (*row, _whole_key(key)), version_of(version)) for key, version in expect]
+        return await self._put_all(space, puts, expected) if puts else []
 
     async def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
         """The record under a key; None where there is none."""
@@ -178,12 +185,14 @@ class Records:
 
     # -- writing
 
-    async def _put_all(self, ns: str, puts: Sequence[RecordPut]) -> builtins.list[OpaqueRecord]:
+    async def _put_all(
+        self, ns: str, puts: Sequence[RecordPut], expected: Sequence[Change] = ()
+    ) -> builtins.list[OpaqueRecord]:
         rows: builtins.list[tuple[StoredRecord, bytes | None]] = [self._row(ns, put) for put in puts]
         await self._check_quota(sum(row.size for row, _ in rows))
         if all(long is None for _, long in rows):
-            return await self._commit(puts, [row for row, _ in rows])
-        return await self._put_long(puts, rows)
+            return await self._commit(puts, [row for row, _ in rows], expected)
+        return await self._put_long(puts, rows, expected)
 
     def _row(self, ns: str, put: RecordPut) -> tuple[StoredRecord, bytes | None]:
         """The row of a record, and its data where that is too long for the row."""
@@ -201,7 +210,10 @@ class Records:
         return row, data if long else None
 
     async def _put_long(
-        self, puts: Sequence[RecordPut], rows: Sequence[tuple[StoredRecord, bytes | None]]
+        self,
+        puts: Sequence[RecordPut],
+        rows: Sequence[tuple[StoredRecord, bytes | None]],
+        expected: Sequence[Change],
     ) -> builtins.list[OpaqueRecord]:
         for left in range(UPLOAD_TRIES - 1, -1, -1):
             heads = [row if data is None else _with_upload(row, data) for row, data in rows]
@@ -209,7 +221,7 @@ class Records:
                 if data is not None:
                     await self._upload(head, data)
             try:
-                return await self._commit(puts, heads)
+                return await self._commit(puts, heads, expected)
             except Conflict as conflict:
                 await self._abandon(heads)
                 # Where another writer of this key removed the pieces, they are written again, under another name.
@@ -228,8 +240,10 @@ class Records:
                 await core.store.apply(changes, now=core.now())
                 changes = []
 
-    async def _commit(self, puts: Sequence[RecordPut], rows: Sequence[StoredRecord]) -> builtins.list[OpaqueRecord]:
-        changes: builtins.list[Change] = []
+    async def _commit(
+        self, puts: Sequence[RecordPut], rows: Sequence[StoredRecord], expected: Sequence[Change] = ()
+    ) -> builtins.list[OpaqueRecord]:
+        changes: builtins.list[Change] = [*expected]
         places: builtins.list[int] = []
         for put, row in zip(puts, rows, strict=True):
             if put.expect is not None:

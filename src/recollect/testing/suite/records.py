@@ -247,3 +247,11 @@ class RecordTests:
         await memory.records.delete(NS, ("a",))
         await memory.records.put(NS, ("b",), b"x" * 600)
         assert [record.key for record in await memory.records.scan(NS)] == [("b",)]
+
+    async def test_records_are_put_only_while_others_stand_as_expected(self, memory: Any) -> None:
+        await memory.records.put(NS, ("base",), 1)
+        await memory.records.put_many(NS, [(("next",), 2)], expect=[(("base",), 1), (("none",), 0)])
+        for expected in ([(("base",), 2)], [(("none",), 1)], [(("base",), 1), (("next",), 0)]):
+            with pytest.raises(Conflict):
+                await memory.records.put_many(NS, [(("after",), 3)], expect=expected)
+        assert [record.key for record in await memory.records.scan(NS)] == [("base",), ("next",)]

@@ -1,0 +1,4 @@
+"""Adapters: memory for agent frameworks. One module or folder each; nothing in the package imports them.
+
+Each needs its framework, which the extra of the same name installs: `pip install 'recollect[langgraph]'`.
+"""

@@ -1,0 +1,367 @@
+"""Reading and writing checkpoints as records: the saver's work, written once for blocking and awaited callers."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    PendingWrite,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from ...engine.records import OpaqueRecord, RecordPut
+from ...errors import Conflict
+from ...memory import AsyncMemory
+from ...ordered_keys import RecordKey
+from . import rows, values
+from .rows import CheckpointRow, WriteRow, checkpoint_row
+from .values import Known, Stored, Version
+
+PAGE = 50
+"""Checkpoints read at once when many are asked for."""
+KEPT_LISTS = 256
+KEPT_BYTES = 32 * 1024 * 1024
+logger = logging.getLogger(__name__)
+Channel = tuple[str, str, str]
+"""A thread, a namespace of it and a channel."""
+
+
+class KnownLists:
+    """The lists that this process wrote last, the least used leaving when there are too many."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Channel, Known] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, channel: Channel) -> Known | None:
+        """What is known of a channel."""
+        with self._lock:
+            known = self._kept.get(channel)
+            if known is not None:
+                self._kept.move_to_end(channel)
+            return known
+
+    def put(self, channel: Channel, known: Known) -> None:
+        """Remember a version."""
+        with self._lock:
+            self._drop(channel)
+            self._kept[channel] = known
+            self._bytes += values.weight(known.items)
+            while len(self._kept) > KEPT_LISTS or (self._bytes > KEPT_BYTES and len(self._kept) > 1):
+                self._drop(next(iter(self._kept)))
+
+    def drop(self, channel: Channel) -> None:
+        """Forget a channel: someone else changed it."""
+        with self._lock:
+            self._drop(channel)
+
+    def _drop(self, channel: Channel) -> None:
+        gone = self._kept.pop(channel, None)
+        if gone is not None:
+            self._bytes -= values.weight(gone.items)
+
+
+class Checkpoints:
+    """The checkpoints in one namespace of a memory."""
+
+    def __init__(self, memory: AsyncMemory, space: str, serde: SerializerProtocol, known: KnownLists) -> None:
+        self.memory = memory
+        self.space = space
+        self.serde = serde
+        self._known = known
+
+    # -- writing
+
+    async def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Keep a checkpoint and the new values of its channels, in one commit."""
+        thread, ns, parent = place_of(config)
+        bare = checkpoint.copy()
+        held: dict[str, Any] = bare.pop("channel_values")  # type: ignore[misc]
+        about = get_checkpoint_metadata(config, metadata)
+        run = about.get("run_id")
+        row = CheckpointRow(
+            thread=thread, ns=ns, id=checkpoint["id"], parent=parent, checkpoint=self.serde.dumps_typed(bare),
+            metadata=self.serde.dumps_typed(about), versions=dict(checkpoint["channel_versions"]),
+            run=None if run is None else str(run), deltas=rows.waiting_deltas(about, held),
+        )  # fmt: skip
+        whole = {name: values.serialised(held[name], self.serde) for name in new_versions if name in held}
+        await self._commit(row, new_versions, whole)
+        return config_of(row)
+
+    async def _commit(
+        self,
+        row: CheckpointRow,
+        versions: ChannelVersions,
+        whole: Mapping[str, tuple[Stored, tuple[values.Item, ...] | None]],
+    ) -> None:
+        """Write it with lists as differences; where a base was deleted meanwhile, write them whole."""
+        puts = [
+            RecordPut(key=rows.head_key(row.thread), data=b""),
+            RecordPut(key=rows.checkpoint_key(row.thread, row.ns, row.id), data=rows.encode(row)),
+        ]
+        if row.run is not None:
+            puts.append(RecordPut(key=rows.run_key(row.run, row.thread), data=row.thread, absent=True))
+        stored, bases = await self._compared(row, versions, whole)
+        try:
+            done = await self._put_all(row, versions, puts, stored, bases)
+        except Conflict:
+            if not bases:
+                raise
+            stored = {name: full for name, (full, _) in whole.items()}
+            done = await self._put_all(row, versions, puts, stored, [])
+        for (name, (_, items)), record in zip(whole.items(), done[len(puts) :], strict=True):
+            if items is not None:
+                known = Known(versions[name], record.version, items, stored[name])
+                self._known.put((row.thread, row.ns, name), known)
+
+    async def _put_all(
+        self,
+        row: CheckpointRow,
+        versions: ChannelVersions,
+        puts: Sequence[RecordPut],
+        stored: Mapping[str, Stored],
+        bases: Sequence[tuple[RecordKey, int]],
+    ) -> builtins.list[OpaqueRecord]:
+        channels = [
+            RecordPut(key=rows.value_key(row.thread, row.ns, name, versions[name]), data=values.encode(one))
+            for name, one in stored.items()
+        ]
+        return await self.memory.records.put_many(self.space, [*puts, *channels], expect=bases)
+
+    async def _compared(
+        self,
+        row: CheckpointRow,
+        versions: ChannelVersions,
+        whole: Mapping[str, tuple[Stored, tuple[values.Item, ...] | None]],
+    ) -> tuple[dict[str, Stored], builtins.list[tuple[RecordKey, int]]]:
+        """How each value is stored, and the versions that must still be there when it is."""
+        stored: dict[str, Stored] = {}
+        bases: builtins.list[tuple[RecordKey, int]] = []
+        for name, (full, items) in whole.items():
+            stored[name] = full
+            if items is None:
+                continue
+            known = await self._last(row, name)
+            stored[name] = one = values.spliced(versions[name], full, items, known)
+            if known is not None and one.base is not None:
+                bases.append((rows.value_key(row.thread, row.ns, name, known.version), known.row))
+        return stored, bases
+
+    async def _last(self, row: CheckpointRow, channel: str) -> Known | None:
+        """The version that a list is compared with: the last one here, else the newest that is stored."""
+        place = (row.thread, row.ns, channel)
+        known = self._known.get(place)
+        if known is not None or row.parent is None:
+            return known
+        prefix = rows.value_key(row.thread, row.ns, channel, 0)[:-1]
+        newest = await self.memory.records.scan(self.space, prefix, reverse=True, limit=1)
+        if not newest:
+            return None
+        stored = values.decode(newest[0].data)  # type: ignore[arg-type]  # it was put as bytes
+        if stored.type != values.LIST:
+            return None
+        items = (await self._lists(row.thread, row.ns, {channel: stored}))[channel]
+        return Known(newest[0].key[-1], newest[0].version, items, stored)
+
+    async def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+    ) -> None:
+        """Keep what a task wrote; a write that is there stays, but for errors, interrupts and the like."""
+        thread, ns, id = place_of(config)
+        if id is None:
+            raise KeyError("checkpoint_id")
+        prefix = rows.writes_prefix(thread, ns, id)
+        puts = []
+        for place, (channel, value) in enumerate(writes):
+            index = WRITES_IDX_MAP.get(channel, place)
+            row = WriteRow(task_id, index, channel, task_path, self.serde.dumps_typed(value))
+            key = (*prefix, rows.short(task_id), index)
+            puts.append(RecordPut(key=key, data=rows.encode(row), absent=index >= 0))
+        if puts:
+            await self.memory.records.put_many(self.space, puts)
+
+    # -- reading
+
+    async def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """One checkpoint, the newest where none is named."""
+        row = await self._row(config)
+        return None if row is None else await self.opened(row)
+
+    async def _row(self, config: RunnableConfig) -> CheckpointRow | None:
+        thread, ns, _ = place_of(config)
+        id = get_checkpoint_id(config)
+        if id:
+            record = await self.memory.records.get(self.space, rows.checkpoint_key(thread, ns, id))
+            found = [] if record is None else [record]
+        else:
+            # A hidden one has a younger descendant, so it is never the newest.
+            prefix = rows.checkpoints_prefix(thread, ns)
+            found = await self.memory.records.scan(self.space, prefix, reverse=True, limit=1)
+        row = checkpoint_row(found[0]) if found else None
+        return None if row is None or row.hidden else row
+
+    async def opened(self, row: CheckpointRow) -> CheckpointTuple:
+        """A checkpoint with its values and its pending writes."""
+        held = await self._values(row, row.versions)
+        prefix = rows.writes_prefix(row.thread, row.ns, row.id)
+        writes = await self.memory.records.scan(self.space, prefix)
+        return self._tuple(row, held, rows.pending(writes, self.serde))
+
+    def _tuple(self, row: CheckpointRow, held: dict[str, Any], writes: builtins.list[PendingWrite]) -> CheckpointTuple:
+        checkpoint = {**self.serde.loads_typed(row.checkpoint), "channel_values": held}
+        return CheckpointTuple(
+            config=config_of(row),
+            checkpoint=checkpoint,  # type: ignore[arg-type]  # the serializer gives back what it was given
+            metadata=self.serde.loads_typed(row.metadata),
+            parent_config=None if row.parent is None else config_of(row, row.parent),
+            pending_writes=writes,
+        )
+
+    async def _values(self, row: CheckpointRow, versions: Mapping[str, Version]) -> dict[str, Any]:
+        names = list(versions)
+        keys = [rows.value_key(row.thread, row.ns, name, versions[name]) for name in names]
+        found = await self.memory.records.get_many(self.space, keys)
+        stored: dict[str, Stored] = {
+            name: values.decode(record.data)  # type: ignore[arg-type]  # it was put as bytes
+            for name, record in zip(names, found, strict=True)
+            if record is not None
+        }
+        lists = await self._lists(row.thread, row.ns, stored)
+        return {name: values.opened(one, lists.get(name, ()), self.serde) for name, one in stored.items()}
+
+    async def _lists(self, thread: str, ns: str, stored: Mapping[str, Stored]) -> dict[str, tuple[values.Item, ...]]:
+        """The items of each list among the values, with the versions they lean on."""
+        lists: dict[str, tuple[values.Item, ...]] = {}
+        for name, one in stored.items():
+            if one.type == values.LIST:
+                below = {} if one.base is None else await self._below(thread, ns, name, one)
+                lists[name] = values.joined(one, below)
+        return lists
+
+    async def _below(self, thread: str, ns: str, channel: str, stored: Stored) -> dict[Version, Stored]:
+        """The versions that one leans on: those from the whole one to its base lie together."""
+        assert stored.whole is not None and stored.base is not None
+        prefix = rows.value_key(thread, ns, channel, 0)[:-1]
+        ends = [(*prefix, stored.whole), (*prefix, stored.base)]
+        between = await self.memory.records.scan(self.space, prefix, after=ends[0], before=ends[1])
+        outer = await self.memory.records.get_many(self.space, ends)
+        found = [record for record in [*outer, *between] if record is not None]
+        return {record.key[-1]: values.decode(record.data) for record in found}  # type: ignore[arg-type]
+
+    async def rows_of(
+        self, thread: str | None, ns: str | None, *, before: str | None = None
+    ) -> AsyncIterator[CheckpointRow]:
+        """Checkpoints of a thread and a namespace, or of all, the newest of each first."""
+        prefix = rows.checkpoints_prefix(thread, ns)
+        last = None if before is None or ns is None else (*prefix, before)
+        while True:
+            page = await self.memory.records.scan(self.space, prefix, before=last, reverse=True, limit=PAGE)
+            for record in page:
+                row = checkpoint_row(record)
+                if before is None or row.id < before:
+                    yield row
+            if len(page) < PAGE:
+                return
+            last = page[-1].key
+
+    async def list(
+        self,
+        config: RunnableConfig | None,
+        filter: dict[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Checkpoints that fit, the newest first."""
+        named = {} if config is None else config["configurable"]
+        thread, ns, id = named.get("thread_id"), named.get("checkpoint_ns"), named.get("checkpoint_id")
+        end = None if before is None else get_checkpoint_id(before)
+        async for row in self.rows_of(None if thread is None else str(thread), ns, before=end):
+            if limit is not None and limit <= 0:
+                return
+            if row.hidden or (id and row.id != id) or not self._passes(row, filter):
+                continue
+            limit = None if limit is None else limit - 1
+            yield await self.opened(row)
+
+    def _passes(self, row: CheckpointRow, filter: dict[str, Any] | None) -> bool:
+        if not filter:
+            return True
+        metadata = self.serde.loads_typed(row.metadata)
+        return all(metadata.get(name) == wanted for name, wanted in filter.items())
+
+    async def history(self, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
+        """For each channel its writes since the nearest ancestor that holds its value, oldest first, and that value."""
+        found: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
+        remaining = set(channels)
+        target = await self._row(config) if channels else None
+        parent = None if target is None else target.parent
+        if target is None or parent is None:
+            return found
+        # Hidden ancestors count: this is what they were kept for.
+        async for row in self._ancestors(target.thread, target.ns, parent):
+            wanted = {name: row.versions[name] for name in remaining if name in row.versions}
+            held = await self._values(row, wanted)
+            writes = await self.memory.records.scan(self.space, rows.writes_prefix(row.thread, row.ns, row.id))
+            for write in reversed(rows.pending(writes, self.serde)):
+                if write[1] in remaining:
+                    found[write[1]]["writes"].append(write)
+            for name, value in held.items():
+                found[name]["seed"] = value
+            remaining -= held.keys()
+            if not remaining:
+                break
+        for one in found.values():
+            one["writes"].reverse()
+        return found
+
+    async def _ancestors(self, thread: str, ns: str, id: str) -> AsyncIterator[CheckpointRow]:
+        """A checkpoint and its parents: most lie in front of one another, so a page of neighbours is read at once."""
+        near: dict[str, CheckpointRow] = {}
+        wanted: str | None = id
+        while wanted is not None:
+            row = near.get(wanted)
+            if row is None:
+                key = rows.checkpoint_key(thread, ns, wanted)
+                record = await self.memory.records.get(self.space, key)
+                if record is None:
+                    return
+                row = checkpoint_row(record)
+                prefix = rows.checkpoints_prefix(thread, ns)
+                page = await self.memory.records.scan(self.space, prefix, before=key, reverse=True, limit=PAGE)
+                near = {one.id: one for one in map(checkpoint_row, page)}
+            yield row
+            wanted = row.parent
+
+
+def place_of(config: RunnableConfig) -> tuple[str, str, str | None]:
+    """The thread, the namespace and the checkpoint that a config names."""
+    named = config["configurable"]
+    return str(named["thread_id"]), named.get("checkpoint_ns") or "", named.get("checkpoint_id")
+
+
+def config_of(row: CheckpointRow, id: str | None = None) -> RunnableConfig:
+    """The config that names a checkpoint, or another one beside it."""
+    return {
+        "configurable": {"thread_id": row.thread, "checkpoint_ns": row.ns, "checkpoint_id": id or row.id},
+    }

@@ -1,0 +1,100 @@
+"""The filters and namespace patterns of LangGraph's stores, on values in hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langgraph.store.base import ListNamespacesOp, MatchCondition
+
+_FILTER_KEY = re.compile(r"[A-Za-z0-9_.\-]+\Z")
+_MISSING = object()
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "$eq": lambda value, wanted: bool(value == wanted),
+    "$ne": lambda value, wanted: bool(value != wanted),
+    "$gt": lambda value, wanted: value > wanted,
+    "$gte": lambda value, wanted: value >= wanted,
+    "$lt": lambda value, wanted: value < wanted,
+    "$lte": lambda value, wanted: value <= wanted,
+}
+
+
+def check_filter(filter: Mapping[str, Any] | None) -> None:
+    """Refuse a filter with a key or an operator that no store knows."""
+    for key, wanted in (filter or {}).items():
+        if not isinstance(key, str) or not _FILTER_KEY.match(key):
+            raise ValueError(f"Invalid filter key: {str(key)[:60]!r}; it is letters, digits, '_', '-' and '.'")
+        unknown = [name for name in _operators(wanted) if name not in _OPERATORS]
+        if unknown:
+            raise ValueError(f"Unsupported operator: {unknown[0][:20]}")
+
+
+def passes(value: Mapping[str, Any], filter: Mapping[str, Any] | None) -> bool:
+    """Whether a value passes all parts of a filter; a dotted key looks inside."""
+    return all(_compare(_at(value, key), wanted) for key, wanted in (filter or {}).items())
+
+
+def _at(value: Any, key: str) -> Any:
+    if isinstance(value, Mapping) and key in value:
+        return value[key]
+    first, dot, rest = key.partition(".")
+    if dot and isinstance(value, Mapping) and first in value:
+        return _at(value[first], rest)
+    return _MISSING
+
+
+def _compare(value: Any, wanted: Any) -> bool:
+    operators = _operators(wanted)
+    if operators:
+        return all(_operate(value, name, wanted[name]) for name in operators)
+    if isinstance(wanted, Mapping):
+        return isinstance(value, Mapping) and all(_compare(_at(value, key), one) for key, one in wanted.items())
+    if isinstance(wanted, list | tuple):
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(wanted)
+            and all(_compare(one, other) for one, other in zip(value, wanted, strict=True))
+        )
+    return _equal(value, wanted)
+
+
+def _operators(wanted: Any) -> list[str]:
+    return [key for key in wanted if str(key).startswith("$")] if isinstance(wanted, Mapping) else []
+
+
+def _operate(value: Any, name: str, wanted: Any) -> bool:
+    if name in ("$eq", "$ne"):
+        return _equal(value, wanted) == (name == "$eq")
+    alike = isinstance(value, str) and isinstance(wanted, str)
+    if not alike and not (_number(value) and _number(wanted)):
+        return False
+    return _OPERATORS[name](value, wanted)
+
+
+def _equal(value: Any, wanted: Any) -> bool:
+    """JSON's equality: true is not 1, and what is missing equals null."""
+    value = None if value is _MISSING else value
+    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def listed(namespaces: Sequence[tuple[str, ...]], op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    """The page of namespaces that an operation asks for."""
+    found = [ns for ns in namespaces if all(_matches(one, ns) for one in op.match_conditions or ())]
+    if op.max_depth is not None:
+        found = [ns[: op.max_depth] for ns in found]
+    return sorted(set(found))[op.offset : op.offset + op.limit]
+
+
+def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    if condition.match_type not in ("prefix", "suffix"):
+        raise ValueError(f"Unsupported match type: {condition.match_type}")
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))

@@ -1,0 +1,181 @@
+"""Deleting and copying checkpoints without breaking those that stay.
+
+A checkpoint that stays may need rows of one that goes: versions of a list that its own version leans on, and, for delta
+channels, the writes of its ancestors back to the last snapshot. So what is deleted is what nothing that stays needs. An
+ancestor that is still needed is hidden: it is neither listed nor found, and the history of a delta channel reads it.
+
+Each commit expects the thread's head as it was read. A checkpoint written meanwhile changes the head; then all is read
+again, so nothing goes that a new checkpoint has come to need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from ...engine.records import OpaqueRecord, RecordPut
+from ...errors import Conflict
+from ...ordered_keys import RecordKey
+from . import rows, values
+from .checkpoints import Checkpoints
+from .rows import CheckpointRow, checkpoint_row
+
+AT_ONCE = 400
+"""Records deleted or copied in one commit."""
+TRIES = 20
+Going = Callable[[Sequence[CheckpointRow]], set[tuple[str, str]]]
+"""Says which of a thread's checkpoints go, each by namespace and id."""
+
+
+class Pruning:
+    """Deletes and copies for a saver."""
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._space = checkpoints.space
+        self._memory = checkpoints.memory
+        self._records = checkpoints.memory.records
+
+    async def delete_thread(self, thread: str) -> None:
+        """Delete all that is kept of a thread; the checkpoints go first, so that nobody sees half of one."""
+        runs = {row.run for row in await self._rows(thread) if row.run is not None}
+        async with self._memory.batch() as batch:
+            for prefix in (rows.checkpoints_prefix(thread), *_parts(thread)):
+                await batch.records.delete_range(self._space, prefix)
+            await batch.records.delete(self._space, rows.head_key(thread))
+            for run in runs:
+                await batch.records.delete(self._space, rows.run_key(run, thread))
+
+    async def delete_for_runs(self, runs: Sequence[str]) -> None:
+        """Delete the checkpoints that runs made, in whatever threads they ran."""
+        for run in map(str, runs):
+            marks = await self._records.scan(self._space, rows.run_key(run, "")[:-1])
+            for mark in marks:
+                await self._remove(str(mark.data), lambda all, run=run: {(r.ns, r.id) for r in all if r.run == run})  # type: ignore[misc]
+                await self._records.delete(self._space, mark.key)
+
+    async def keep_latest(self, thread: str) -> None:
+        """Delete all but the newest checkpoint of each namespace."""
+
+        def older(all: Sequence[CheckpointRow]) -> set[tuple[str, str]]:
+            newest: dict[str, str] = {}
+            for row in all:
+                newest[row.ns] = max(newest.get(row.ns, ""), row.id)
+            return {(row.ns, row.id) for row in all if newest[row.ns] != row.id}
+
+        await self._remove(thread, older)
+
+    async def copy(self, source: str, target: str) -> None:
+        """Copy all that is kept of a thread; the checkpoints come last, so that nobody sees half of one."""
+        for prefix in _parts(source):
+            await self._copy(prefix, lambda record: RecordPut(key=_moved(record.key, target), data=record.data))
+        await self._copy(rows.checkpoints_prefix(source), lambda record: _renamed(record, target))
+        runs = {row.run for row in await self._rows(target) if row.run is not None}
+        marks = [RecordPut(key=rows.run_key(run, target), data=target, absent=True) for run in runs]
+        await self._records.put_many(self._space, [*marks, RecordPut(key=rows.head_key(target), data=b"")])
+
+    async def _copy(self, prefix: RecordKey, copied: Callable[[OpaqueRecord], RecordPut]) -> None:
+        last: RecordKey | None = None
+        while page := await self._records.scan(self._space, prefix, after=last, limit=AT_ONCE):
+            await self._records.put_many(self._space, [copied(record) for record in page])
+            last = page[-1].key
+
+    # -- what goes and what stays
+
+    async def _remove(self, thread: str, going: Going) -> None:
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                await self._remove_once(thread, going)
+                return
+            except Conflict:
+                if not left:
+                    raise
+
+    async def _remove_once(self, thread: str, going: Going) -> None:
+        head = await self._records.get(self._space, rows.head_key(thread))
+        version = 0 if head is None else head.version
+        all = await self._rows(thread)
+        if not all:
+            return
+        gone = going(all) | {(row.ns, row.id) for row in all if row.hidden}
+        needed = _needed(all, gone)
+        hidden = [row for row in all if (row.ns, row.id) in gone & needed and not row.hidden]
+        dead = [rows.checkpoint_key(thread, row.ns, row.id) for row in all if (row.ns, row.id) in gone - needed]
+        await self._replace(version, thread, [msgspec.structs.replace(row, hidden=True) for row in hidden], dead)
+        kept = [row for row in all if (row.ns, row.id) not in gone - needed]
+        version += 1
+        for keys in _pages([*await self._unused_values(thread, kept), *await self._unused_writes(thread, kept)]):
+            await self._replace(version, thread, [], keys)
+            version += 1
+
+    async def _replace(
+        self, version: int, thread: str, hidden: Sequence[CheckpointRow], dead: Iterable[RecordKey]
+    ) -> None:
+        """One commit, under the head as it was read."""
+        async with self._memory.batch() as batch:
+            await batch.records.put(self._space, rows.head_key(thread), b"", expect=version)
+            for row in hidden:
+                await batch.records.put(self._space, rows.checkpoint_key(thread, row.ns, row.id), rows.encode(row))
+            for key in dead:
+                await batch.records.delete(self._space, key)
+
+    async def _unused_values(self, thread: str, kept: Sequence[CheckpointRow]) -> list[RecordKey]:
+        """Versions of channels that no checkpoint holds and no held version leans on."""
+        found = {record.key: record for record in await self._records.scan(self._space, _parts(thread)[0])}
+        wanted = [
+            rows.value_key(thread, row.ns, name, version) for row in kept for name, version in row.versions.items()
+        ]
+        used: set[RecordKey] = set()
+        while wanted:
+            key = wanted.pop()
+            if key in used or key not in found:
+                continue
+            used.add(key)
+            stored = values.decode(found[key].data)  # type: ignore[arg-type]  # it was put as bytes
+            # The whole version that a row of differences begins with is where reading starts: see Checkpoints._below.
+            wanted += [(*key[:-1], version) for version in (stored.base, stored.whole) if version is not None]
+        return [key for key in found if key not in used]
+
+    async def _unused_writes(self, thread: str, kept: Sequence[CheckpointRow]) -> list[RecordKey]:
+        found = await self._records.scan(self._space, _parts(thread)[1], keys_only=True)
+        held = {rows.writes_prefix(thread, row.ns, row.id) for row in kept}
+        return [record.key for record in found if record.key[:5] not in held]
+
+    async def _rows(self, thread: str) -> list[CheckpointRow]:
+        return [checkpoint_row(one) for one in await self._records.scan(self._space, rows.checkpoints_prefix(thread))]
+
+
+def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The ancestors that delta channels of the checkpoints that stay are rebuilt from."""
+    known = {(row.ns, row.id): row for row in all}
+    needed: set[tuple[str, str]] = set()
+    for row in all:
+        if (row.ns, row.id) in gone:
+            continue
+        waiting, parent = set(row.deltas), row.parent
+        while waiting and parent is not None and (row.ns, parent) in known:
+            needed.add((row.ns, parent))
+            above = known[row.ns, parent]
+            # An ancestor without a version of the channel is before its first write; one with its value ends the walk.
+            waiting &= set(above.deltas)
+            parent = above.parent
+    return needed
+
+
+def _parts(thread: str) -> tuple[RecordKey, RecordKey]:
+    """Where the values and the writes of a thread are."""
+    name = rows.short(thread)
+    return (rows.ROOT, "value", name), (rows.ROOT, "write", name)
+
+
+def _moved(key: RecordKey, thread: str) -> RecordKey:
+    return (*key[:2], rows.short(thread), *key[3:])
+
+
+def _renamed(record: OpaqueRecord, thread: str) -> RecordPut:
+    row = msgspec.structs.replace(checkpoint_row(record), thread=thread)
+    return RecordPut(key=_moved(record.key, thread), data=rows.encode(row))
+
+
+def _pages(keys: list[RecordKey]) -> Iterable[list[RecordKey]]:
+    return (keys[start : start + AT_ONCE] for start in range(0, len(keys), AT_ONCE))

@@ -1,0 +1,131 @@
+"""What the saver keeps, and under which keys.
+
+    (langgraph, head, thread)                                      rewritten with every checkpoint
+    (langgraph, checkpoint, thread, ns, checkpoint id)             a checkpoint without values, metadata, parent
+    (langgraph, value, thread, ns, channel, version)               one version of a channel
+    (langgraph, write, thread, ns, checkpoint id, task, index)     a pending write
+    (langgraph, run, run id, thread)                               where a run wrote
+
+Long names are cut to a digest in keys; the rows hold them in full.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from langgraph.checkpoint.base import CheckpointMetadata, PendingWrite, writes_sort_key
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from ...engine.records import OpaqueRecord
+from ...ordered_keys import RecordKey
+from .values import Version
+
+ROOT = "langgraph"
+LONGEST = 300
+"""Bytes of one name in a key; a key may have 1,536 in all."""
+Typed = tuple[str, bytes]
+
+
+class CheckpointRow(msgspec.Struct, array_like=True, frozen=True):
+    """A checkpoint without the values of its channels."""
+
+    thread: str
+    ns: str
+    id: str
+    parent: str | None
+    checkpoint: Typed
+    metadata: Typed
+    versions: dict[str, Version]
+    """Which version of each channel it holds."""
+    run: str | None = None
+    deltas: tuple[str, ...] = ()
+    """Delta channels whose value is in the writes of its ancestors."""
+    hidden: bool = False
+    """It was deleted, and stays for descendants that need its writes: neither listed nor found."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Whose ancestors and descendants it is among."""
+        return self.thread, self.ns
+
+
+class WriteRow(msgspec.Struct, array_like=True, frozen=True):
+    """One pending write."""
+
+    task: str
+    index: int
+    channel: str
+    path: str
+    value: Typed
+
+    @property
+    def order(self) -> tuple[str, str, int]:
+        """Where it stands among the writes of its checkpoint."""
+        key: tuple[str, str, int] = writes_sort_key(self.path, self.task, self.index)
+        return key
+
+
+encode = msgspec.msgpack.Encoder().encode
+_checkpoint = msgspec.msgpack.Decoder(CheckpointRow).decode
+_write = msgspec.msgpack.Decoder(WriteRow).decode
+
+
+def checkpoint_row(record: OpaqueRecord) -> CheckpointRow:
+    """A checkpoint from its record."""
+    return _checkpoint(record.data)  # type: ignore[arg-type]  # it was put as bytes
+
+
+def pending(records: Sequence[OpaqueRecord], serde: SerializerProtocol) -> list[PendingWrite]:
+    """Writes in the order in which a step applies them."""
+    rows = sorted((_write(record.data) for record in records), key=lambda row: row.order)  # type: ignore[arg-type]
+    return [(row.task, row.channel, serde.loads_typed(row.value)) for row in rows]
+
+
+def waiting_deltas(metadata: CheckpointMetadata, values: dict[str, Any]) -> tuple[str, ...]:
+    """The delta channels that were written since their last snapshot, and that a checkpoint has no snapshot of."""
+    counters = metadata.get("counters_since_delta_snapshot") or {}
+    return tuple(name for name, (updates, _) in counters.items() if updates and name not in values)
+
+
+def short(name: str) -> str:
+    """A name as it stands in a key."""
+    raw = name.encode("utf-8", "surrogatepass")
+    if len(raw) <= LONGEST:
+        return name
+    digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
+    return f"{raw[:60].decode('utf-8', 'ignore')}…{digest}"
+
+
+def head_key(thread: str) -> RecordKey:
+    """The record that every checkpoint of a thread rewrites: unchanged means that no checkpoint came."""
+    return (ROOT, "head", short(thread))
+
+
+def checkpoints_prefix(thread: str | None = None, ns: str | None = None) -> RecordKey:
+    """All checkpoints, those of a thread, or of one namespace of it."""
+    if thread is None:
+        return (ROOT, "checkpoint")
+    return (ROOT, "checkpoint", short(thread)) if ns is None else (ROOT, "checkpoint", short(thread), short(ns))
+
+
+def checkpoint_key(thread: str, ns: str, id: str) -> RecordKey:
+    """One checkpoint."""
+    return (*checkpoints_prefix(thread, ns), id)
+
+
+def value_key(thread: str, ns: str, channel: str, version: Version) -> RecordKey:
+    """One version of a channel."""
+    return (ROOT, "value", short(thread), short(ns), short(channel), version)
+
+
+def writes_prefix(thread: str, ns: str, id: str) -> RecordKey:
+    """The pending writes of a checkpoint."""
+    return (ROOT, "write", short(thread), short(ns), id)
+
+
+def run_key(run: str, thread: str) -> RecordKey:
+    """That a run wrote to a thread."""
+    return (ROOT, "run", short(run), short(thread))

@@ -1,0 +1,57 @@
+"""Plain cosine over the vectors of an item's fields, as LangGraph's own stores rank."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import numpy as np
+from langgraph.store.base import get_text_at_path, tokenize_path
+
+from ...errors import UsageError
+from ...memory import AsyncMemory
+
+Embeds = Callable[[Sequence[str]], Awaitable[Any]]
+
+
+def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
+    """What makes vectors: the index's own function, or the memory's embedder."""
+    if embeddings is None:
+        own = memory._core.shared.embedder
+        if own is None:
+            raise UsageError("score='cosine' needs vectors: give the memory an embedder, or the store an index")
+
+        async def by_memory(texts: Sequence[str]) -> Any:
+            return await own.embed(list(texts))
+
+        return by_memory
+
+    async def by_index(texts: Sequence[str]) -> Any:
+        if memory._core.runtime.blocking:
+            return embeddings.embed_documents(list(texts))
+        return await embeddings.aembed_documents(list(texts))
+
+    return by_index
+
+
+def texts_of(value: Any, fields: Sequence[str]) -> list[str]:
+    """The texts of some fields; missing ones are left out, lists give one for each element."""
+    return [
+        text for field in fields for text in get_text_at_path(value, field if field == "$" else tokenize_path(field))
+    ]
+
+
+def packed(vectors: Sequence[Any]) -> bytes:
+    """Vectors of one item as bytes: how many, then each made a unit."""
+    rows = np.asarray(vectors, np.float32)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    units = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return len(rows).to_bytes(4, "big") + units.astype("<f4").tobytes()
+
+
+def similarity(query: Any, data: Any) -> float:
+    """The cosine of the nearest of an item's vectors."""
+    rows = np.frombuffer(data, "<f4", offset=4).reshape(int.from_bytes(data[:4], "big"), -1)
+    unit = np.asarray(query, np.float32)
+    norm = float(np.linalg.norm(unit))
+    return float((rows @ unit).max() / norm) if norm else 0.0

@@ -1,0 +1,1 @@
+"""Adapters, each with its framework: `make test-adapters`."""

@@ -1,0 +1,23 @@
+"""LangGraph's graph tests: their in-memory checkpointer becomes our saver."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+from counted import open_memory
+from langchain_core.agents import AgentAction, AgentFinish
+
+from recollect.adapters.langgraph import RecollectSaver
+
+
+@contextmanager
+def _ours() -> Iterator[RecollectSaver]:
+    # Strict, as it is by default; the types that those graphs put into their state are allowed.
+    yield RecollectSaver(open_memory(), allow=[AgentAction, AgentFinish])
+
+
+sys.path.insert(0, "")
+import_module("tests.conftest_checkpointer")._checkpointer_memory = _ours
