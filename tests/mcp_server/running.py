@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 from mcp import Client, StdioServerParameters
@@ -21,16 +21,21 @@ PLAIN: dict[str, Any] = {"embedder": None, "extract": None, "worker": False}
 
 @asynccontextmanager
 async def connected(
-    memory: AsyncMemory, *sets: ToolSet, caller: Caller | None = None, mode: Any = "auto", **options: Any
+    memory: AsyncMemory,
+    *sets: ToolSet,
+    caller: Caller | None = None,
+    mode: Any = "auto",
+    keep_open: bool = False,
+    **options: Any,
 ) -> AsyncIterator[Client]:
-    """A client of a server over a memory, in this process."""
+    """A client of a server over a memory, in this process; the memory is closed at the end, unless it is kept open."""
     asking = caller or local_caller(memory)
 
     async def who(ctx: Any) -> Caller:
         return asking
 
     server = make_server(who, Options(sets=frozenset(sets or SETS), **options))
-    async with memory, Client(server, mode=mode) as client:
+    async with nullcontext() if keep_open else memory, Client(server, mode=mode) as client:
         yield client
 
 

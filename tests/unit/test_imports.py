@@ -19,7 +19,7 @@ HEAVY = ("numpy", "apsw", "psycopg", "redis", "click", "rich", "wordllama", "spl
 LAYERS = {
     "": 0, "errors": 0,
     "analyze": 1, "filters": 1, "ids": 1, "languages": 1, "ports": 1, "runtime": 1, "telemetry": 1,
-    "access": 1, "backoff": 0, "ordered_keys": 1, "problems": 1, "typed": 1, "values": 1,
+    "access": 1, "backoff": 0, "graph_keys": 0, "ordered_keys": 1, "problems": 1, "typed": 1, "values": 1,
     "dates": 2, "records": 2, "scope": 2,
     "messages": 3,
     "kinds": 4,

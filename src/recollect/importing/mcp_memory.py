@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..graph_keys import entity_key, relation_key
 from .files import Given, decoded, lines
 from .items import FactItem, Item, Problem, Version
 
@@ -30,23 +31,25 @@ def read(given: Given) -> Iterator[Item]:
         for number, line in lines(part):
             place = f"line {number}"
             try:
-                yield _fact(decoded(line), place)
+                yield _fact(decoded(line), number)
             except ValueError as problem:
                 yield Problem(place, str(problem))
 
 
-def _fact(found: Any, place: str) -> FactItem:
+def _fact(found: Any, line: int) -> FactItem:
+    """The fact of a line; `order` keeps the lines in their order, before all that the tools add later."""
+    place = f"line {line}"
     kind = found.get("type") if isinstance(found, Mapping) else None
     if kind == "entity":
         name, observations = _text(found, "name"), found.get("observations", [])
         if not isinstance(observations, list) or not all(isinstance(one, str) for one in observations):
             raise ValueError("the observations of an entity are a list of texts")
-        value = {"name": name, "entityType": _text(found, "entityType"), "observations": observations}
-        return FactItem(f"entity/{name}", (Version(value),), place=place)
+        value = {"name": name, "entityType": _text(found, "entityType"), "observations": observations, "order": line}
+        return FactItem(entity_key(name), (Version(value),), place=place)
     if kind == "relation":
         start, stop, what = _text(found, "from"), _text(found, "to"), _text(found, "relationType")
-        value = {"from": start, "to": stop, "relationType": what}
-        return FactItem(f"relation/{start}/{what}/{stop}", (Version(value),), place=place)
+        value = {"from": start, "to": stop, "relationType": what, "order": line}
+        return FactItem(relation_key(start, what, stop), (Version(value),), place=place)
     raise ValueError("it is neither an entity nor a relation")
 
 

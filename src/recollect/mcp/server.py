@@ -18,6 +18,7 @@ from ..errors import RecollectError
 from .answers import MAX_TOKENS, Fitted, fitted, tokens_of
 from .callers import Caller
 from .calls import call
+from .graph_tools import GRAPH_TOOLS, GraphTool, call_graph
 from .tools import BY_TOOL, TOOLS, Tool, ToolSet, input_schema, output_schema
 from .use import Clocked, Use
 
@@ -52,7 +53,7 @@ class Handlers:
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """The tools that the caller's key may call."""
         caller = await self._who(ctx)
-        return types.ListToolsResult(tools=[_announced(tool) for tool in self._offered(caller).values()])
+        return types.ListToolsResult(tools=[announced(tool) for tool in self._offered(caller).values()])
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Do what a tool does; what goes wrong is told to the model, which may mend it."""
@@ -63,17 +64,23 @@ class Handlers:
         given = params.arguments or {}
         clock = Clocked(caller, tool.name, tokens_of(msgspec.json.encode(given).decode()), self._options.used)
         try:
-            answer = fitted(await call(caller, tool, given), self._options.max_tokens)
+            answer = await self._done(caller, tool, given)
         except RecollectError as error:
             clock.done(type(error).__name__, 0)
-            return failed(error)
+            return failed(error, plain=isinstance(tool, GraphTool))
         clock.done("ok", answer.tokens)
         return told(answer)
 
-    def _offered(self, caller: Caller) -> Mapping[str, Tool]:
-        return {
-            name: tool for name, tool in BY_TOOL.items() if tool.set in self._options.sets and caller.may(tool.role)
-        }
+    async def _done(self, caller: Caller, tool: Tool | GraphTool, given: Mapping[str, Any]) -> Fitted:
+        if isinstance(tool, GraphTool):
+            return await call_graph(caller, tool, given)
+        return fitted(await call(caller, tool, given), self._options.max_tokens)
+
+    def _offered(self, caller: Caller) -> Mapping[str, Tool | GraphTool]:
+        sets = self._options.sets
+        ours: list[Tool | GraphTool] = [tool for tool in TOOLS if tool.set in sets]
+        ours += GRAPH_TOOLS if "graph" in sets else ()
+        return {tool.name: tool for tool in ours if caller.may(tool.role)}
 
 
 def told(answer: Fitted) -> types.CallToolResult:
@@ -83,23 +90,25 @@ def told(answer: Fitted) -> types.CallToolResult:
     )
 
 
-def failed(error: RecollectError) -> types.CallToolResult:
-    """An error in words: what happened, and what to do."""
+def failed(error: RecollectError, *, plain: bool = False) -> types.CallToolResult:
+    """An error in words: what happened, and what to do. A graph tool says it as the server it stands for."""
     again = " It may be tried again." if error.retryable else ""
-    text = f"{type(error).__name__}: {error}.{again}"
+    text = str(error) if plain else f"{type(error).__name__}: {error}.{again}"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 
 
-def _announced(tool: Tool) -> types.Tool:
+def announced(tool: Tool | GraphTool) -> types.Tool:
+    """A tool as clients list it."""
     hints = tool.hints
+    ours = isinstance(tool, Tool)
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.about,
-        input_schema=input_schema(tool),
-        output_schema=output_schema(tool),
+        input_schema=input_schema(tool) if isinstance(tool, Tool) else tool.input,
+        output_schema=output_schema(tool) if isinstance(tool, Tool) else tool.output,
         annotations=types.ToolAnnotations(
-            title=tool.title,
+            title=tool.title if ours else None,
             read_only_hint=hints.read_only,
             destructive_hint=hints.destructive,
             idempotent_hint=hints.idempotent,
@@ -124,5 +133,7 @@ def make_server(who: Who, options: Options | None = None) -> Server[Any]:
 
 
 def _schema_of(name: str) -> Mapping[str, Any] | None:
-    tool = next((one for one in TOOLS if one.name == name), None)
-    return None if tool is None else input_schema(tool)
+    graph = next((one for one in GRAPH_TOOLS if one.name == name), None)
+    if graph is not None:
+        return graph.input
+    return input_schema(BY_TOOL[name]) if name in BY_TOOL else None

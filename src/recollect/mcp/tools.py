@@ -85,7 +85,7 @@ TOOLS: tuple[Tool, ...] = (
             "role": Argument("messages", "who said it; user by default", kind=SPEAKER),
             "thread": Argument("id"),
             "namespace": Argument("create", _SPACE),
-            "key": Argument("key", "repeating it stores nothing twice"),
+            "key": Argument("key", "repeating it stores nothing twice", kind=str),
         },
     ),
     Tool(

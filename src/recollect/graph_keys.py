@@ -1,0 +1,32 @@
+"""The keys of facts that make up a graph: `entity/<name>`, and `relation/<from>/<type>/<to>`.
+
+The graph tools of the MCP server and the importer of such graphs share them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+ENTITY = "entity/"
+RELATION = "relation/"
+_LONGEST = 400
+"""Bytes of a name that stands in its key as it is; the limit of a key is 512."""
+
+
+def entity_key(name: str) -> str:
+    """The key of an entity."""
+    return _key(ENTITY, name)
+
+
+def relation_key(start: str, kind: str, end: str) -> str:
+    """The key of a relation; slashes inside its parts are escaped, so that no two relations share one."""
+    return _key(RELATION, *(part.replace("%", "%25").replace("/", "%2F") for part in (start, kind, end)))
+
+
+def _key(beginning: str, *parts: str) -> str:
+    """A name that is too long for a key, or that no key can hold, stands as its digest; the value has the name."""
+    made = "/".join(parts)
+    data = made.encode("utf-8", "surrogatepass")
+    if len(data) > _LONGEST or "\x00" in made or any("\ud800" <= one <= "\udfff" for one in made):
+        return f"{beginning}#{hashlib.sha256(data).hexdigest()}"
+    return beginning + made

@@ -1,0 +1,249 @@
+"""A knowledge graph kept as facts, which answers as `@modelcontextprotocol/server-memory` does.
+
+An entity is a fact `entity/<name>`, a relation a fact `relation/<from>/<type>/<to>`. What that server does to the whole
+of its file is done here to a copy of the graph; then only the facts that changed are written, each on the condition
+that it is still as it was read, and all together. A process that finds one changed reads again and starts over, so
+several processes lose nothing of each other's.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import msgspec
+
+from ..errors import Conflict, NotFound, Unsupported
+from ..graph_keys import ENTITY, RELATION, entity_key, relation_key
+
+if TYPE_CHECKING:
+    from ..engine.facts import Facts
+    from ..memory import AsyncMemory
+
+PAGE = 500
+TRIES = 40
+T = TypeVar("T")
+
+
+class Node(msgspec.Struct):
+    """An entity; `order` says how old it is."""
+
+    name: str
+    entityType: str  # the name in that server's answers
+    observations: list[str]
+    order: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        """As it is answered."""
+        return {"name": self.name, "entityType": self.entityType, "observations": list(self.observations)}
+
+
+class Edge(msgspec.Struct):
+    """A relation."""
+
+    start: str
+    end: str
+    kind: str
+    order: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        """As it is answered."""
+        return {"from": self.start, "to": self.end, "relationType": self.kind}
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        return self.start, self.end, self.kind
+
+
+class Graph:
+    """The graph at one moment, and the versions of the facts it was read from."""
+
+    def __init__(self, nodes: list[Node], edges: list[Edge], versions: Mapping[str, int]) -> None:
+        self.nodes = nodes
+        self.edges = edges
+        self.versions = versions
+        used = [*(node.order for node in nodes), *(edge.order for edge in edges)]
+        self._clock = max(time.time_ns() // 1000, *used, 0)
+
+    def next_order(self) -> int:
+        """A number behind all that are there."""
+        self._clock += 1
+        return self._clock
+
+    def facts(self) -> dict[str, Any]:
+        """The graph as values of facts by their keys. Entities of one name, made in one call, share a fact."""
+        made: dict[str, Any] = {}
+        for node in self.nodes:
+            value = {**node.shown(), "order": node.order}
+            first = made.setdefault(entity_key(node.name), value)
+            if first is not value:
+                first.setdefault("more", []).append(value)
+        for edge in self.edges:
+            value = {**edge.shown(), "order": edge.order}
+            first = made.setdefault(relation_key(edge.start, edge.kind, edge.end), value)
+            if first is not value:
+                first.setdefault("more", []).append(value)
+        return made
+
+    def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> dict[str, Any]:
+        """The graph, or a part of it, as it is answered."""
+        return {
+            "entities": [one.shown() for one in (self.nodes if nodes is None else nodes)],
+            "relations": [one.shown() for one in (self.edges if edges is None else edges)],
+        }
+
+    def around(self, nodes: list[Node]) -> dict[str, Any]:
+        """Some nodes with every relation that one of them has."""
+        names = {node.name for node in nodes}
+        return self.shown(nodes, [edge for edge in self.edges if edge.start in names or edge.end in names])
+
+
+async def load(memory: AsyncMemory, space: str) -> Graph:
+    """The graph of a namespace."""
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    versions: dict[str, int] = {}
+    for key, version, value in await _rows(memory.facts, space, ENTITY):
+        versions[key] = version
+        nodes += [_node(one) for one in (value, *value.get("more", ()))]
+    for key, version, value in await _rows(memory.facts, space, RELATION):
+        versions[key] = version
+        edges += [_edge(one) for one in (value, *value.get("more", ()))]
+    return Graph(sorted(nodes, key=lambda one: one.order), sorted(edges, key=lambda one: one.order), versions)
+
+
+async def _rows(facts: Facts, space: str, prefix: str) -> list[tuple[str, int, dict[str, Any]]]:
+    found: list[Any] = []
+    while page := await facts.list(space, prefix=prefix, limit=PAGE, after=found[-1].key if found else None):
+        found += page
+        if len(page) < PAGE:
+            break
+    return [(fact.key, fact.version, fact.value) for fact in found if isinstance(fact.value, dict)]
+
+
+def _node(value: Mapping[str, Any]) -> Node:
+    observations = [str(one) for one in value.get("observations") or ()]
+    return Node(str(value.get("name")), str(value.get("entityType")), observations, int(value.get("order") or 0))
+
+
+def _edge(value: Mapping[str, Any]) -> Edge:
+    ends = (str(value.get("from")), str(value.get("to")), str(value.get("relationType")))
+    return Edge(*ends, order=int(value.get("order") or 0))
+
+
+async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) -> T:
+    """Edit the graph: all of the edit, or nothing; again from the start where another process was quicker."""
+    for tries in range(TRIES):
+        graph = await load(memory, space)
+        before = graph.facts()
+        done = edit(graph)
+        try:
+            await _commit(memory, space, before, graph)
+        except Conflict:
+            await anyio.sleep(min(0.2, 0.002 * 2**tries) * random.random())
+        else:
+            return done
+    raise Conflict("the graph is being changed by others all the time; try again")
+
+
+async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, Any], graph: Graph) -> None:
+    after = graph.facts()
+    puts = {key: value for key, value in after.items() if before.get(key) != value}
+    gone = [key for key in before if key not in after]
+    if not puts and not gone:
+        return
+    try:
+        async with memory.batch() as batch:
+            await _write(batch.facts, space, puts, gone, graph.versions)
+    except Unsupported:
+        # A server that takes no batches: one by one, each still only where nobody else was quicker.
+        await _write(memory.facts, space, puts, gone, graph.versions)
+
+
+async def _write(
+    facts: Facts, space: str, puts: Mapping[str, Any], gone: Sequence[str], versions: Mapping[str, int]
+) -> None:
+    for key, value in puts.items():
+        await facts.set(space, key, value, expect=versions.get(key, 0))
+    for key in gone:
+        await facts.delete(space, key, expect=versions[key])
+
+
+# What the nine tools do
+
+
+def create_entities(graph: Graph, entities: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Add entities whose names are new."""
+    known = {node.name for node in graph.nodes}
+    new = [one for one in entities if one["name"] not in known]
+    nodes = [Node(one["name"], one["entityType"], list(one["observations"]), graph.next_order()) for one in new]
+    graph.nodes += nodes
+    return [node.shown() for node in nodes]
+
+
+def create_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Add relations that are new."""
+    known = {edge.triple for edge in graph.edges}
+    new = [Edge(one["from"], one["to"], one["relationType"]) for one in relations]
+    edges = [edge for edge in new if edge.triple not in known]
+    for edge in edges:
+        edge.order = graph.next_order()
+    graph.edges += edges
+    return [edge.shown() for edge in edges]
+
+
+def add_observations(graph: Graph, observations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Add observations that an entity does not have; an unknown entity refuses the whole call."""
+    done = []
+    for one in observations:
+        node = next((node for node in graph.nodes if node.name == one["entityName"]), None)
+        if node is None:
+            raise NotFound(f"Entity with name {one['entityName']} not found")
+        had = set(node.observations)
+        new = [content for content in one["contents"] if content not in had]
+        node.observations += new
+        done.append({"entityName": one["entityName"], "addedObservations": new})
+    return done
+
+
+def delete_entities(graph: Graph, names: Sequence[str]) -> None:
+    """Remove entities, with their relations."""
+    gone = set(names)
+    graph.nodes = [node for node in graph.nodes if node.name not in gone]
+    graph.edges = [edge for edge in graph.edges if edge.start not in gone and edge.end not in gone]
+
+
+def delete_observations(graph: Graph, deletions: Sequence[Mapping[str, Any]]) -> None:
+    """Remove observations; what is not there is passed over."""
+    for one in deletions:
+        node = next((node for node in graph.nodes if node.name == one["entityName"]), None)
+        if node is not None:
+            gone = set(one["observations"])
+            node.observations = [text for text in node.observations if text not in gone]
+
+
+def delete_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> None:
+    """Remove relations."""
+    gone = {(one["from"], one["to"], one["relationType"]) for one in relations}
+    graph.edges = [edge for edge in graph.edges if edge.triple not in gone]
+
+
+def search_nodes(graph: Graph, query: str) -> dict[str, Any]:
+    """Entities in whose name, type or observations the query stands, whatever the case."""
+    wanted = query.lower()
+    return graph.around(
+        [
+            node
+            for node in graph.nodes
+            if any(wanted in text.lower() for text in (node.name, node.entityType, *node.observations))
+        ]
+    )
+
+
+def open_nodes(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
+    """Entities by name."""
+    wanted = set(names)
+    return graph.around([node for node in graph.nodes if node.name in wanted])

@@ -1,0 +1,193 @@
+"""The nine tools of `@modelcontextprotocol/server-memory`: its names, schemas and answers, over our facts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..server.operations import Role
+from . import graph
+from .answers import Fitted, tokens_of
+from .callers import Caller
+from .tools import DESTROY, READ, WRITE, Hints
+
+RESOURCE = "memory://knowledge-graph"
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+Schema = dict[str, Any]
+
+
+def _text(about: str = "") -> Schema:
+    return {"type": "string", "description": about} if about else {"type": "string"}
+
+
+def _list(items: Schema, about: str = "") -> Schema:
+    made: Schema = {"type": "array", "items": items}
+    return {**made, "description": about} if about else made
+
+
+def _object(**fields: Schema) -> Schema:
+    made: Schema = {"type": "object", "properties": fields}
+    return {**made, "required": list(fields)} if fields else made
+
+
+def _closed(schema: Schema) -> Schema:
+    """The same for an answer, which has no other fields."""
+    if schema["type"] == "object":
+        properties = {name: _closed(one) for name, one in schema["properties"].items()}
+        return {**schema, "properties": properties, "additionalProperties": False}
+    return {**schema, "items": _closed(schema["items"])} if schema["type"] == "array" else schema
+
+
+_ENTITY = _object(
+    name=_text("what it is called"), entityType=_text("what it is"), observations=_list(_text(), "what is known of it")
+)
+_RELATION = _object(
+    **{
+        "from": _text("the entity it starts from"),
+        "to": _text("the entity it leads to"),
+        "relationType": _text("what joins them, in active voice"),
+    }
+)
+_ADDED = _object(entityName=_text(), addedObservations=_list(_text()))
+_DONE = _object(success={"type": "boolean"}, message=_text())
+_GRAPH = _object(entities=_list(_ENTITY), relations=_list(_RELATION))
+
+
+class GraphTool(msgspec.Struct, frozen=True, eq=False):
+    """One of the nine."""
+
+    name: str
+    title: str
+    about: str
+    input: Schema
+    output: Schema
+    hints: Hints
+    edit: Callable[..., Any] | None = None
+    """Changes the graph, and gives what is answered."""
+    read: Callable[..., dict[str, Any]] | None = None
+    answer: str = ""
+    """The field of the answer; for a deletion what it says."""
+
+    @property
+    def role(self) -> Role:
+        """What a key needs."""
+        return "reader" if self.edit is None else "writer"
+
+
+def _tool(name: str, about: str, input: Schema, output: Schema, hints: Hints, **more: Any) -> GraphTool:
+    title = name.replace("_", " ").title()
+    answers = {"$schema": _DRAFT, **_closed(output)}
+    return GraphTool(name, title, about, {"$schema": _DRAFT, **input}, answers, hints, **more)
+
+
+GRAPH_TOOLS: tuple[GraphTool, ...] = (
+    _tool(
+        "create_entities", "Add entities to the graph; those whose names are taken are passed over.",
+        _object(entities=_list(_ENTITY)), _object(entities=_list(_ENTITY)), WRITE,
+        edit=graph.create_entities, answer="entities",
+    ),
+    _tool(
+        "create_relations", "Add relations between entities to the graph.",
+        _object(relations=_list(_RELATION)), _object(relations=_list(_RELATION)), WRITE,
+        edit=graph.create_relations, answer="relations",
+    ),
+    _tool(
+        "add_observations", "Add what is known of entities that are in the graph.",
+        _object(observations=_list(_object(entityName=_text("whose"), contents=_list(_text(), "what is new")))),
+        _object(results=_list(_ADDED)), WRITE, edit=graph.add_observations, answer="results",
+    ),
+    _tool(
+        "delete_entities", "Take entities out of the graph, with their relations.",
+        _object(entityNames=_list(_text(), "which")), _DONE, DESTROY,
+        edit=graph.delete_entities, answer="Entities deleted successfully",
+    ),
+    _tool(
+        "delete_observations", "Take observations away from entities.",
+        _object(deletions=_list(_object(entityName=_text("whose"), observations=_list(_text(), "which")))), _DONE,
+        DESTROY, edit=graph.delete_observations, answer="Observations deleted successfully",
+    ),
+    _tool(
+        "delete_relations", "Take relations out of the graph.",
+        _object(relations=_list(_RELATION, "which")), _DONE, DESTROY,
+        edit=graph.delete_relations, answer="Relations deleted successfully",
+    ),
+    _tool("read_graph", "The whole graph.", _object(), _GRAPH, READ, read=lambda whole: whole.shown()),
+    _tool(
+        "search_nodes", "Entities in whose name, type or observations a text stands, with their relations.",
+        _object(query=_text("the text")), _GRAPH, READ, read=graph.search_nodes,
+    ),
+    _tool(
+        "open_nodes", "Entities by name, with their relations.",
+        _object(names=_list(_text(), "which")), _GRAPH, READ, read=graph.open_nodes,
+    ),
+)  # fmt: skip
+
+
+async def call_graph(caller: Caller, tool: GraphTool, arguments: Mapping[str, Any]) -> Fitted:
+    """Do what a tool does; the answer is as that server writes it, to the byte."""
+    given = [_known(tool.input["properties"][name], value) for name, value in _checked(tool, arguments).items()]
+    space = caller.own
+    if tool.read is not None:
+        return _written(tool.read(await graph.load(caller.memory, space), *given))
+    edit = tool.edit
+    assert edit is not None
+    done = await graph.change(caller.memory, space, lambda whole: edit(whole, *given))
+    if done is None:
+        return Fitted({"success": True, "message": tool.answer}, tool.answer, tokens_of(tool.answer))
+    written = _written(done)
+    return msgspec.structs.replace(written, data={tool.answer: done})
+
+
+def _written(data: Any) -> Fitted:
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    return Fitted(data, text, tokens_of(text))
+
+
+def _checked(tool: GraphTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = _problems(tool.input, dict(arguments), "")
+    if wrong:
+        told = "\n".join(wrong)
+        raise WrongArguments(
+            f"MCP error -32602: Input validation error: Invalid arguments for tool {tool.name}: {told}"
+        )
+    return {name: arguments[name] for name in tool.input["properties"]}
+
+
+class WrongArguments(UsageError):
+    """Arguments that the schema does not allow, in that server's words."""
+
+
+_ABSENT = object()
+_KINDS: Mapping[type, str] = {
+    str: "string", list: "array", dict: "object", bool: "boolean", int: "number", float: "number"
+}  # fmt: skip
+
+
+def _problems(schema: Schema, value: Any, path: str) -> list[str]:
+    """What is wrong with a value, and where."""
+    received = "undefined" if value is _ABSENT else _KINDS.get(type(value), "null")
+    if received != schema["type"]:
+        return [f"Invalid input: expected {schema['type']}, received {received}" + (f" at {path}" if path else "")]
+    if received == "array":
+        return [told for at, one in enumerate(value) for told in _problems(schema["items"], one, f"{path}[{at}]")]
+    if received != "object":
+        return []
+    inner = {name: (f"{path}.{name}" if path else name) for name in schema["properties"]}
+    return [
+        told
+        for name, one in schema["properties"].items()
+        for told in _problems(one, value.get(name, _ABSENT), inner[name])
+    ]
+
+
+def _known(schema: Schema, value: Any) -> Any:
+    """A value without fields that the schema does not know."""
+    if schema["type"] == "array":
+        return [_known(schema["items"], one) for one in value]
+    if schema["type"] == "object":
+        return {name: _known(one, value[name]) for name, one in schema["properties"].items()}
+    return value

