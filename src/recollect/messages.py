@@ -1,4 +1,5 @@
-"""Messages: accepted in the OpenAI chat shape, the Anthropic shape or as `Message`, and given back in any of them.
+"""Messages: accepted in the OpenAI chat shape, as Responses items, in the Anthropic shape or as `Message`, and given
+back in any of them.
 
 A message is kept in the shape it came in, unknown fields included, so that what went in comes out to the byte.
 Only asking for the other shape converts, and what has no equal there is carried along rather than dropped.
@@ -15,6 +16,8 @@ import msgspec
 from .errors import InvalidValue, UsageError
 from .ports import as_datetime
 from .records import Record, Table
+from .responses import SHAPE as RESPONSES
+from .responses import as_chat, is_item, item_fields, output_text
 from .shapes import mended
 from .values import check_metadata, check_name
 
@@ -71,8 +74,8 @@ class Message(Record, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
     """Other fields of the wire shape: tool_calls, tool_call_id, refusal, and any we do not know."""
     shape: str | None = None
-    """`anthropic` where the content blocks are Anthropic's; `bare` where there was no content field at all;
-    otherwise the OpenAI chat shape."""
+    """`anthropic` where the content blocks are Anthropic's; `responses` where it is an item of the Responses API;
+    `bare` where there was no content field at all; otherwise the OpenAI chat shape."""
     metadata: dict[str, Any] = {}
     importance: float | None = None
     pinned: bool = False
@@ -123,6 +126,12 @@ class Message(Record, frozen=True, kw_only=True):
 
         return to_anthropic(self)
 
+    def responses(self) -> list[dict[str, Any]]:
+        """The items of the Responses API this stands for: one, or several where a message holds text and calls."""
+        from .responses import to_items
+
+        return to_items(self)
+
 
 def message_id(text: str) -> tuple[str, int]:
     """Thread and sequence number of a message id."""
@@ -150,12 +159,15 @@ def _part_text(block: Any) -> str:
         return ""
     if block.get("type") == "tool_result":
         return text_of(block.get("content"))
+    if "output" in block:
+        return text_of(output_text(block))
     text = block.get("text")
     return text if isinstance(text, str) else ""
 
 
 Given = Message | Mapping[str, Any] | str
-"""A message as users give it: a `Message`, a dict in the OpenAI or Anthropic shape, or text (a user's message)."""
+"""A message as users give it: a `Message`, a dict in the shape of OpenAI (chat or Responses) or Anthropic, or text (a
+user's message)."""
 
 
 def as_message(given: Given) -> Message:
@@ -173,13 +185,7 @@ def as_message(given: Given) -> Message:
         return Message(role=given["role"], content=given["content"])
     if not isinstance(given, Mapping):
         raise InvalidValue(f"a message is a dict, a Message or text, not {type(given).__name__}")
-    fields = {name: given[name] for name in _OWN if name in given}
-    if "role" not in fields:
-        raise InvalidValue("a message needs a role")
-    extra = {name: value for name, value in given.items() if name not in _OWN}
-    bare = "content" not in fields
-    if bare:
-        fields["content"] = None
+    fields = item_fields(given) if "role" not in given and is_item(given) else _fields(given)
     if fields.get("metadata") is None:
         fields.pop("metadata", None)
     elif isinstance(fields["metadata"], dict):
@@ -187,10 +193,19 @@ def as_message(given: Given) -> Message:
         check_metadata(fields["metadata"], "message metadata")
     if isinstance(fields.get("created_at"), str):
         fields["created_at"] = as_datetime(fields["created_at"], "created_at")
-    # bool(…) would hide a wrong type that _check reports.
-    message = Message(**fields, extra=extra, shape="bare" if bare else _shape_of(fields["content"], extra))
+    message = Message(**fields)
     _check(message)
     return message
+
+
+def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a message from a dict with a role; what we do not know goes with it as it is."""
+    fields = {name: given[name] for name in _OWN if name in given}
+    if "role" not in fields:
+        raise InvalidValue("a message needs a role")
+    extra = {name: value for name, value in given.items() if name not in _OWN}
+    shape = "bare" if "content" not in fields else _shape_of(fields["content"], extra)
+    return {**fields, "content": fields.get("content"), "extra": extra, "shape": shape}
 
 
 def as_messages(given: Iterable[Given]) -> list[Message]:
@@ -199,6 +214,8 @@ def as_messages(given: Iterable[Given]) -> list[Message]:
 
 
 def _shape_of(content: Any, extra: Mapping[str, Any]) -> str | None:
+    if extra.get("type") == "message":
+        return RESPONSES
     if not isinstance(content, list) or "tool_calls" in extra or "tool_call_id" in extra:
         return None
     kinds = {block.get("type") for block in content if isinstance(block, Mapping)}
@@ -232,6 +249,7 @@ def _check(message: Message) -> None:
 
 
 def _tool_calls(message: Message) -> list[ToolCall]:
+    message = as_chat(message)
     calls = message.extra.get("tool_calls")
     if isinstance(calls, list):
         return [_openai_call(call) for call in calls if isinstance(call, Mapping)]
@@ -262,6 +280,7 @@ def parse_arguments(raw: Any) -> Any:
 
 
 def _tool_results(message: Message) -> list[ToolResult]:
+    message = as_chat(message)
     if message.role == "tool":
         return [ToolResult(str(message.extra.get("tool_call_id", "")), message.content)]
     if message.role != "user" or not isinstance(message.content, list):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .responses import flaw_of
 from .values import compact_json
 
 if TYPE_CHECKING:
@@ -93,6 +94,10 @@ def _part(part: Any, flaws: list[str]) -> Any:
     needed = _NEEDED.get(kind)
     if needed is not None and not isinstance(part.get(needed), str):
         flaws.append(f"a part of type {kind} has no text under `{needed}`")
+        return None
+    flaw = flaw_of(part)
+    if flaw is not None:
+        flaws.append(flaw)
         return None
     if kind == "tool_use":
         return _use(part, flaws)

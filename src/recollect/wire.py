@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .messages import INSTRUCTIONS, Message, parse_arguments, text_of
+from .responses import SHAPE as RESPONSES
+from .responses import as_chat, nested_tool, without_items
 from .values import compact_json
 
 SYSTEM_NOTE = "System note:"
@@ -20,6 +22,8 @@ _LISTED = (list, tuple)
 
 def to_openai(message: Message) -> list[dict[str, Any]]:
     """One dict, or several where an Anthropic user message carries several tool results."""
+    if message.shape == RESPONSES:
+        message = without_items(as_chat(message))
     if message.shape != "anthropic":
         return [_as_given(message)]
     if message.role == "assistant":
@@ -29,6 +33,8 @@ def to_openai(message: Message) -> list[dict[str, Any]]:
 
 def to_anthropic(message: Message) -> dict[str, Any]:
     """One dict in the Anthropic messages shape."""
+    if message.shape == RESPONSES:
+        message = without_items(as_chat(message))
     if message.shape == "anthropic":
         return _as_given(message)
     if message.role in ("tool", "function"):
@@ -303,7 +309,7 @@ def openai_tools(tools: Sequence[Any]) -> list[Any]:
 
 def _openai_tool(tool: Any) -> Any:
     if not isinstance(tool, Mapping) or "input_schema" not in tool:
-        return tool
+        return nested_tool(tool)
     function = {"name": tool.get("name", "")}
     if tool.get("description"):
         function["description"] = tool["description"]
@@ -316,6 +322,7 @@ def anthropic_tools(tools: Sequence[Any]) -> list[Any]:
 
 
 def _anthropic_tool(tool: Any) -> Any:
+    tool = nested_tool(tool)
     inner = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(inner, Mapping):
         return tool

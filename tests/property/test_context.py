@@ -320,7 +320,7 @@ def test_a_positional_trim_is_caught_by_the_validators() -> None:
 def test_a_planted_fault_in_grouping_is_refused_by_the_assembly(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: every message is a unit of its own, as in a trim by position."""
 
-    def alone(self: Grouper, message: Message, position: int) -> list[Unit]:
+    def alone(self: Grouper, message: Message, position: int, last: int) -> list[Unit]:
         return [self._unit((message,), position, position)]
 
     thread = [message for number in range(20) for message in KINDS[("user", "parallel")[number % 2]](number)]

@@ -38,6 +38,7 @@ LAYERS = {
 ONE_PART = {
     "wire": "messages",
     "shapes": "messages",
+    "responses": "messages",
     "loop_runtime": "runtime",
 }  # the shapes of a message; the two need each other
 

@@ -18,7 +18,8 @@ def test_text_alone_is_a_users_message() -> None:
 def test_a_message_comes_out_in_the_shape_it_went_in(shape: str) -> None:
     for given in WIRE[shape]:
         message = as_message(given)
-        assert (message.openai()[0] if shape == "openai" else message.anthropic()) == given
+        written = {"openai": message.openai, "responses": message.responses}
+        assert (written[shape]() if shape in written else [message.anthropic()]) == [given]
 
 
 def test_fields_nobody_knows_are_kept() -> None:

@@ -156,6 +156,11 @@ class Assembly:
 
     # Reading
 
+    @property
+    def oldest(self) -> int:
+        """The place of the oldest message that was looked at; 0 where none was."""
+        return self._oldest or 0
+
     def wants(self) -> int:
         """How many older messages to feed next; 0 when enough was seen."""
         if self._ended or self._read >= MAX_READ:

@@ -143,6 +143,8 @@ def maybe_compress(
 
 
 def _written(message: Message) -> list[dict[str, Any]]:
+    if message.shape == "responses":
+        return message.responses()
     return [message.anthropic()] if message.shape == "anthropic" else message.openai()
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from ..messages import Message
+from ..responses import problems as item_problems
+from ..responses import responses_tools
 from ..values import compact_json
 from ..wire import anthropic_tools, openai_tools
 from .cache import mark
@@ -22,6 +24,7 @@ from .render import (
     anthropic_messages,
     fill,
     openai_messages,
+    response_items,
     transcript,
 )
 from .units import ATTACHED, Repair, Unit
@@ -111,6 +114,14 @@ class Context:
             made["messages"] = [_simple(message) for message in messages]
         refuse(anthropic_problems(made), "Anthropic")
         return made
+
+    def responses(self) -> dict[str, Any]:
+        """`instructions`, `input` and `tools` for the Responses API."""
+        lead = (self.lead,) if self.lead is not None and self.lead_always else ()
+        items = response_items((*lead, *self.view))
+        refuse(item_problems(items), "OpenAI")
+        tools = responses_tools(self.tools)
+        return {"instructions": self._text(self.system_messages), "input": items, "tools": tools}
 
     def text(self, template: str | None = None) -> str:
         """The request as text: a template with {system}, {memory}, {tools}, {history}, {input} and {scratchpad}."""

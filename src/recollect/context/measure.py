@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from ..messages import INSTRUCTIONS, Message, as_message
+from ..responses import SHAPE as RESPONSES
 from ..values import compact_json
 from ..wire import anthropic_tools, openai_tools, sent_anthropic, sent_openai
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
@@ -55,7 +56,31 @@ def count_message(message: Message, counter: Counter | None = None) -> int:
     if message.role in INSTRUCTIONS:
         return as_openai
     _, blocks = sent_anthropic(message)
-    return max(as_openai, _count_parts(blocks, counter) if blocks else 0)
+    as_items = _count_items(message, counter) if message.shape == RESPONSES else 0
+    return max(as_openai, _count_parts(blocks, counter) if blocks else 0, as_items)
+
+
+def _count_items(message: Message, counter: Counter) -> int:
+    """A message that came as items, as it is sent to the Responses API; what is encrypted by its length."""
+    tokens = 0
+    for item in message.responses():
+        hidden = len(str(item.get("encrypted_content") or "")) // 4
+        shown = {name: value for name, value in item.items() if name != "encrypted_content"}
+        images = [part for part in _listed(item.get("content")) + _listed(item.get("output")) if _is_image(part)]
+        if images:
+            shown = {name: value for name, value in shown.items() if name not in ("content", "output")}
+            parts = _listed(item.get("content")) + _listed(item.get("output"))
+            tokens += sum(_count_block(part, counter) for part in parts)
+        tokens += MESSAGE_TOKENS + hidden + counter.count(compact_json(shown))
+    return tokens
+
+
+def _listed(content: Any) -> list[Any]:
+    return list(content) if isinstance(content, list | tuple) else []
+
+
+def _is_image(part: Any) -> bool:
+    return isinstance(part, Mapping) and str(part.get("type", "")).endswith(("image", "image_url", "file"))
 
 
 def _count_openai(message: Mapping[str, Any], counter: Counter) -> int:

@@ -31,6 +31,11 @@ def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
     return out
 
 
+def response_items(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """The items of the Responses API, each as it came where it was one."""
+    return [item for message in messages for item in message.responses()]
+
+
 def anthropic_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """The Anthropic shape: content as blocks, neighbours of one role merged, results first, ids unique."""
     out: list[dict[str, Any]] = []

@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 
 from ..messages import INSTRUCTIONS, Message, ToolCall, as_message
+from ..responses import SHAPE as RESPONSES
+from ..responses import as_chat, as_turn
 from ..shapes import mended
 from ..wire import SYSTEM_NOTE
 from .fence import fenced_memory
@@ -76,17 +78,19 @@ class Grouper:
         self._attached = attached
         self.repairs: list[Repair] = []
         self._pending: list[_Carrier] = []
+        self._turn: list[_Carrier] = []
+        """Items of one turn of the model, newest first: they are one message to every other provider."""
         self._strays: dict[str, _Carrier] = {}
 
     @property
     def waiting(self) -> bool:
-        """Results were seen whose call is further back."""
-        return bool(self._pending)
+        """Results were seen whose call is further back, or items whose turn may begin further back."""
+        return bool(self._pending or self._turn)
 
     def plain(self, message: Message, position: int) -> Unit | None:
         """The unit of a message that is only text, which nearly all are; None where `push` must look at it."""
         content = message.content
-        if type(content) is not str or message.extra or self._pending or not content or content.isspace():
+        if type(content) is not str or message.extra or self.waiting or not content or content.isspace():
             return None
         if message.role not in ("user", "assistant") or (self._attached and message.metadata):
             return None
@@ -98,7 +102,19 @@ class Grouper:
     def push(self, message: Message, position: int) -> list[Unit]:
         """The units completed by the next older message, newest first."""
         unit = self.plain(message, position)
-        return [unit] if unit is not None else self._push_any(_modern(self._sound(message, position)), position)
+        if unit is not None:
+            return [unit]
+        sound = self._sound(message, position)
+        if sound.shape == RESPONSES and sound.role == "assistant":
+            self._turn.append(_Carrier(sound, position))
+            return []
+        return [*self._end_turn(), *self._push_any(_modern(sound), position, position)]
+
+    def _end_turn(self) -> list[Unit]:
+        if not self._turn:
+            return []
+        turn, self._turn = self._turn[::-1], []
+        return self._push_any(as_turn([one.message for one in turn]), turn[0].position, turn[-1].position)
 
     def _sound(self, message: Message, position: int) -> Message:
         """A stored message as a provider takes it: what was accepted once, or imported, may have flaws."""
@@ -110,13 +126,13 @@ class Grouper:
 
     def close(self) -> list[Unit]:
         """No older messages: what waits for a call will not find one."""
-        units = self._release()
+        units = [*self._end_turn(), *self._release()]
         for stray in self._strays.values():
             self._note(stray.message, stray.position, "tool result without its call")
         self._strays.clear()
         return units
 
-    def _push_any(self, message: Message, position: int) -> list[Unit]:
+    def _push_any(self, message: Message, position: int, last: int) -> list[Unit]:
         if carries_results(message):
             self._pending.append(_Carrier(message, position))
             return []
@@ -126,7 +142,7 @@ class Grouper:
         units = self._release()
         if not has_substance(message):
             return units + self._empty(message, position)
-        return [*units, self._unit((message,), position, position)]
+        return [*units, self._unit((message,), position, last)]
 
     def _empty(self, message: Message, position: int) -> list[Unit]:
         if message.pinned:
@@ -354,6 +370,7 @@ def _renamed(result: Message, new: str) -> Message:
 def _modern(message: Message) -> Message:
     """Known blocks under their shape; the retired `function_call` and role `function` as a tool call and its result."""
     replace = msgspec.structs.replace
+    message = as_chat(message)
     extra = message.extra
     if message.shape is None and isinstance(message.content, list):
         shape = as_message({"role": message.role, "content": message.content, **extra}).shape

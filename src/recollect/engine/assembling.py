@@ -93,7 +93,7 @@ class Assembling:
             parts["found"] = []
         assembly = Assembly(**parts)
         pages = await self._read(assembly, thread, past.last if past else 0)
-        oldest = pages[-1].seq if pages else 0
+        oldest = assembly.oldest  # not the last of a page: a policy that has seen enough leaves the rest of it
         head = await self._pinned(thread, oldest)
         memory = await self._recalled(input, recall, budget)
         if isinstance(policy, VectorSwap):

@@ -40,7 +40,9 @@ def kept(core: Core, thread: Thread) -> list[Change]:
     """What a thread leaves when its row goes; for the start of a change list, as it fails where someone appends."""
     if core.batch is not None:  # whose own appends are not counted yet
         return [Put(_mark(core, thread.id, thread.length + RESERVED))]
-    return [Expect(Thread, thread.row_key, thread.version), Put(_mark(core, thread.id, thread.length))]
+    ended = thread.expires_at is not None and thread.expires_at <= core.at()
+    live = 0 if ended else thread.version
+    return [Expect(Thread, thread.row_key, live), Put(_mark(core, thread.id, thread.length))]
 
 
 def _mark(core: Core, id: str, last: int) -> Mark:

@@ -154,11 +154,13 @@ def _removal(thread: Thread, message: Message) -> builtins.list[Change]:
 def _redacted(message: Message) -> Message:
     """A message with its ids, so that an exchange stays whole, and without anything that was said."""
     content, extra = message.content, message.extra
-    kept = {name: extra[name] for name in ("tool_call_id",) if name in extra}
+    kept: dict[str, Any] = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
     if isinstance(extra.get("tool_calls"), list):
         kept["tool_calls"] = [_bare_call(call) for call in extra["tool_calls"]]
     if isinstance(content, list) and message.shape == "anthropic":
         content = [_bare_block(block) for block in content]
+    elif isinstance(content, list) and message.shape == "responses" and "type" not in extra:
+        content = [_bare_item(item) for item in content]
     elif content:
         content = REDACTED
     return _replace(message, content=content, extra=kept, metadata={}, name=None, raw=None)
@@ -168,6 +170,18 @@ def _bare_call(call: Any) -> dict[str, Any]:
     kind = "custom" if "custom" in call else "function"
     inner = {"name": call[kind].get("name", ""), "input" if kind == "custom" else "arguments": "{}"}
     return {"id": call.get("id", ""), "type": kind, kind: inner}
+
+
+def _bare_item(item: Any) -> dict[str, Any]:
+    """An item of the Responses API with what pairs it with others."""
+    kept: dict[str, Any] = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
+    kind = str(kept["type"])
+    if kind.endswith("_output"):
+        return {**kept, "output": REDACTED}
+    blank: dict[str, dict[str, Any]] = {
+        "function_call": {"arguments": "{}"}, "custom_tool_call": {"input": ""}, "reasoning": {"summary": []},
+    }  # fmt: skip
+    return {**kept, **blank.get(kind, {})}
 
 
 def _bare_block(block: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from ..server.operations import OPERATIONS, Operation, Parameter, answer_of, is_
 from .clients import Answer, Client
 
 _encode = msgspec.json.Encoder().encode
-_OWN_FIELDS = ("metadata", "importance", "pinned", "trust")
+_OWN_FIELDS = ("metadata", "importance", "pinned", "trust", "raw")
 
 
 @cache
@@ -179,7 +179,9 @@ def plain(value: Any) -> Any:
 
 def _message(message: Message) -> dict[str, Any]:
     out: dict[str, Any] = {"role": message.role, **message.extra}
-    if message.shape != "bare":
+    if message.shape == "responses":
+        [out] = message.responses()
+    elif message.shape != "bare":
         out["content"] = message.content
     if message.name is not None:
         out["name"] = message.name

@@ -63,13 +63,14 @@ async def _fill(core: Core, user: str, mark: str) -> None:
     threads, facts = Threads(core), Facts(core)
     thread = f"{mark}-thread"
     await threads.create(ns, f"title {mark}", id=thread, metadata={"m": mark})
-    await threads.append(thread, f"I am {mark}, remember me", key=f"key-{mark}")
-    await threads.append(thread, {"role": "assistant", "content": f"hello {mark}"})
-    await facts.set(ns, f"name.{mark}", f"value {mark} one", source=f"{thread}#1")
-    await facts.set(ns, f"name.{mark}", f"value {mark} two", source=f"{thread}#1")
-    await facts.set("global", f"heard.{mark}", f"of {mark}", source=f"{thread}#1")
+    [said] = await threads.append(thread, f"I am {mark}, remember me", key=f"key-{mark}")
+    [answered] = await threads.append(thread, {"role": "assistant", "content": f"hello {mark}"})
+    source, first, last = said.message.id, said.message.seq, answered.message.seq
+    await facts.set(ns, f"name.{mark}", f"value {mark} one", source=source)
+    await facts.set(ns, f"name.{mark}", f"value {mark} two", source=source)
+    await facts.set("global", f"heard.{mark}", f"of {mark}", source=source)
     await facts.set("global", f"second.{mark}", f"hand {mark}", source=f"global/heard.{mark}")
-    await Learnings(own).add(f"likes {mark} a lot", source=f"{thread}#1")
+    await Learnings(own).add(f"likes {mark} a lot", source=source)
     await State(own).set(f"state-{mark}", mark)
     await Records(core).put(ns, (mark,), f"bytes of {mark}".encode())
     await Records(core).put(ns, (mark, "long"), mark.encode() * (PIECE_BYTES // len(mark) + 1))
@@ -79,12 +80,12 @@ async def _fill(core: Core, user: str, mark: str) -> None:
     await Entities(core).get("customer", user, lambda id: {"name": mark})
     async with Tasks(core).run(f"task-{mark}", ns=ns, state={"log": [mark]}) as task:
         await task.complete(mark)
-    summary = Summary(org=core.org, thread=thread, first=1, last=2, text=mark, tokens=1, ns=ns, created_at=at)
+    summary = Summary(org=core.org, thread=thread, first=first, last=last, text=mark, tokens=1, ns=ns, created_at=at)
     rows: list[Any] = [
         summary,
-        Mark(org=core.org, name="index", item=f"thread:{thread}", position=2, updated_at=at),
-        _entry(core, ns, "message", thread, f"{thread}#1", mark),
-        _entry(core, ns, "message", thread, f"{thread}#2", mark),
+        Mark(org=core.org, name="index", item=f"thread:{thread}", position=last, updated_at=at),
+        _entry(core, ns, "message", thread, source, mark),
+        _entry(core, ns, "message", thread, answered.message.id, mark),
         _entry(core, ns, "summary", thread, summary.id, mark),
         _entry(core, "global", "fact", "", f"global/heard.{mark}", mark),
     ]

@@ -52,7 +52,8 @@ async def test_another_user_loses_nothing(core: Core, fill: Fill) -> None:
 
 
 async def _remove_traces(core: Core) -> None:
-    """What a forgetting leaves on purpose: tombstones, raised epochs, and the event that says so."""
+    """What a forgetting leaves on purpose: tombstones, raised epochs, numbers that are not given again, and the event
+    that says so."""
     from recollect.records import AuditEvent, Mark
     from recollect.stores.base import Delete
 
@@ -64,6 +65,8 @@ async def _remove_traces(core: Core) -> None:
     for mark in await core.scan(Mark, "epoch"):
         if mark.version > 1:
             await core.apply(Delete(Mark, mark.row_key))
+    for mark in await core.scan(Mark, "numbers"):
+        await core.apply(Delete(Mark, mark.row_key))
 
 
 async def test_a_user_whose_name_begins_like_another_ones_is_left_alone(core: Core) -> None:

@@ -41,12 +41,34 @@ WIRE: dict[str, list[dict[str, Any]]] = {
             {"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, {"type": "new_kind", "x": 1},
         ]},
     ],
+    "responses": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": '{"at": "sky"}'},
+        {"type": "custom_tool_call", "call_id": "c2", "name": "shell", "input": "ls"},
+        {"type": "function_call_output", "call_id": "c1", "output": "blue"},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "a.txt"}]},
+        {"type": "computer_call", "id": "cu", "call_id": "c3", "action": {"type": "screenshot"}, "status": "completed"},
+        {"type": "computer_call_output", "call_id": "c3", "output": {
+            "type": "computer_screenshot", "image_url": "https://x/y.png",
+        }},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "sky"}},
+        {"type": "message", "role": "assistant", "id": "m_1", "status": "completed", "content": [
+            {"type": "output_text", "text": "It is blue.", "annotations": [], "logprobs": None},
+        ]},
+    ],
 }  # fmt: skip
 
 
 async def texts(memory: Any, id: str = "t", **bounds: Any) -> list[str]:
     """The texts of a thread's messages."""
     return [message.text for message in await memory.threads.messages(id, **bounds)]
+
+
+def _written(message: Message, shape: str) -> list[dict[str, Any]]:
+    if shape == "anthropic":
+        return [message.anthropic()]
+    return message.openai() if shape == "openai" else message.responses()
 
 
 class ThreadTests:
@@ -270,7 +292,35 @@ class ThreadTests:
         await memory.threads.create(NS, id="t")
         await memory.threads.append("t", *WIRE[shape])
         found = await memory.threads.messages("t")
-        assert [message.openai()[0] if shape == "openai" else message.anthropic() for message in found] == WIRE[shape]
+        assert [item for message in found for item in _written(message, shape)] == WIRE[shape]
+
+    async def test_items_of_the_responses_api_go_into_requests_in_pairs(self, memory: Any) -> None:
+        await memory.threads.append("t", *WIRE["responses"], create=NS)
+        whole = await memory.context("go on", thread="t", recall=False)
+        assert whole.responses()["input"] == [*WIRE["responses"], {"role": "user", "content": "go on"}]
+        assert [call["id"] for call in whole.messages()[1]["tool_calls"]] == ["c1", "c2"]
+        for budget in range(60, whole.tokens, 7):
+            context = await memory.context("go on", thread="t", recall=False, budget=budget)
+            items = context.responses()["input"]
+            called = [
+                item["call_id"] for item in items if str(item.get("type")).endswith("_call") and "call_id" in item
+            ]
+            answered = [item["call_id"] for item in items if str(item.get("type")).endswith("_output")]
+            assert sorted(called) == sorted(answered) and context.tokens <= budget
+            assert context.messages() and context.anthropic()
+
+    async def test_an_original_stays_beside_its_message_untouched(self, memory: Any) -> None:
+        raw = {"z": [1, None, {"b": "Persimmons", "a": 2.5}], "type": "event"}
+        plain, kept = {"role": "user", "content": "I like plums."}, "I like plums."
+        [one, two] = await memory.threads.append("t", plain, {**plain, "raw": raw}, create=NS)
+        assert one.message.tokens == two.message.tokens
+        found = (await memory.threads.messages("t"))[1]
+        assert found.raw == raw and list(found.raw) == ["z", "type"] and found.openai() == [plain]
+        assert await memory.recall("persimmons", namespaces=[NS], kinds=["message"], min_score=0.5) == []
+        with pytest.raises(InvalidValue):
+            await memory.threads.append("t", {**plain, "raw": b"bytes"})
+        redacted = await memory.threads.redact("t#2")
+        assert (redacted.raw, redacted.text) == (None, "[redacted]") and kept not in str(redacted)
 
     async def test_a_message_object_keeps_its_own_fields(self, memory: Any) -> None:
         await memory.threads.create(NS, id="t")
