@@ -159,6 +159,13 @@ class AsyncMemory(Listens):
 
         A user's handle reads and writes `user:<id>` and reads `global`. `read` and `write` grant it more: namespaces,
         or all that begin so (`agent:*`). Narrowed again, the lists can only get shorter.
+
+        Raises `Forbidden` where it would reach more than this handle does.
+
+        Examples:
+            >>> ada = memory.scope(user="ada", read=["workflow:review"])
+            >>> ada.user
+            'ada'
         """
         return self._over(self._core.narrowed(self._core.scope.narrow(org, user, actor, read, write)))
 
@@ -174,6 +181,10 @@ class AsyncMemory(Listens):
         """The namespaces that hold something and that this handle reads, in order; the next page is `after` the last.
 
         `prefix` is how an id begins where a `kind` is named, else how the whole namespace begins.
+
+        Examples:
+            >>> memory.namespaces("user")
+            ['user:ada']
         """
         return await namespaces(self._core, kind, prefix, limit, after, reverse)
 
@@ -197,6 +208,11 @@ class AsyncMemory(Listens):
         """The hits that matter most for a query, best first; what was written before the call is found.
 
         `expand` looks up other wordings that the memory's model gives, `hops` over 1 what it says is still missing.
+
+        Examples:
+            >>> hit = memory.recall("where does she live?", namespaces="user:ada", top_k=1)[0]
+            >>> hit.kind, hit.text
+            ('message', 'I live in Lisbon.')
         """
         return await self._core.part(Recalling).recall(
             query,
@@ -232,6 +248,13 @@ class AsyncMemory(Listens):
 
         `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
         8,000 tokens unless given.
+
+        Raises `BudgetError` where what must be kept exceeds the budget.
+
+        Examples:
+            >>> request = memory.context("Where does she live?", thread="talk", system="Be brief.", budget=2000)
+            >>> [message["role"] for message in request.messages()]
+            ['system', 'user', 'assistant', 'user']
         """
         return await self._core.part(Assembling).context(
             input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,
@@ -254,7 +277,12 @@ class AsyncMemory(Listens):
         on_turn_end: Callable[[Turn], object] | None = None,
         on_session_end: Callable[[Ended], object] | None = None,
     ) -> AsyncSession:
-        """One run of a conversation: a context manager that goes on with a thread, or begins one."""
+        """One run of a conversation: a context manager that goes on with a thread, or begins one.
+
+        Examples:
+            >>> with memory.session(user="ada", budget=4000) as talk:
+            ...     receipts = talk.add("I prefer short answers.", "Noted.")
+        """
         return AsyncSession(
             self._core, thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
             compact_at=compact_at, compact_to=compact_to, should_persist=should_persist, on_turn_end=on_turn_end,
@@ -262,13 +290,26 @@ class AsyncMemory(Listens):
         )  # fmt: skip
 
     async def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
-        """Run maintenance processors in order: objects, classes or names; none means the usual ones."""
+        """Run maintenance processors in order: objects, classes or names; none means the usual ones.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> [report.processor for report in memory.process("gc", "dedup")]
+            ['gc', 'dedup']
+        """
         return await run_all(self._core, processors, progress)
 
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until the messages are indexed and derived from (or given up on); the receipts as they are then."""
+        """Wait until the messages are indexed and derived from (or given up on); the receipts as they are then.
+
+        Examples:
+            >>> receipts = memory.threads.append("talk", "I moved to Porto.")
+            >>> memory.wait(receipts)[0].derived
+            'done'
+        """
         return await self.jobs.wait(receipts, timeout=timeout)
 
     def task(
@@ -278,19 +319,50 @@ class AsyncMemory(Listens):
         remember: Remember | None = None,
         thread: str | None = None,
     ) -> AsyncTask:
-        """Give a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
+        """Give a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none.
+
+        Examples:
+            >>> from recollect import Recall, Remember
+            >>> @memory.task(recall=Recall("user:ada"), remember=Remember("workflow:review", key="last"))
+            ... def review(text: str, recalled: list = ()) -> dict:
+            ...     return {"verdict": "fine"}
+            >>> review("a report"), memory.facts.get("workflow:review", "last").value
+            ({'verdict': 'fine'}, {'verdict': 'fine'})
+        """
         return Injection(self._core).task(recall=recall, remember=remember, thread=thread)
 
     async def stats(self) -> Stats:
-        """What is remembered here, by kind, and how far it is indexed."""
+        """What is remembered here, by kind, and how far it is indexed.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.stats().messages
+            2
+        """
         return await self._core.part(Health).stats()
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:
-        """What stands under this memory, and everything that is wrong with it; `deep` reads every row."""
+        """What stands under this memory, and everything that is wrong with it; `deep` reads every row.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.doctor().problems
+            []
+        """
         return await self._core.part(Health).doctor(deep=deep)
 
     def batch(self) -> AsyncBatch:
-        """Collect changes of any kind and commit them together at the end of the block, or not at all."""
+        """Collect changes of any kind and commit them together at the end of the block, or not at all.
+
+        Examples:
+            >>> with memory.batch() as batch:
+            ...     fact = batch.facts.set("global", "release", "1.2")
+            ...     count = batch.state.increment("releases")
+            >>> memory.facts.get("global", "release").value
+            '1.2'
+        """
         return AsyncBatch(self)
 
     async def forget(
@@ -308,6 +380,14 @@ class AsyncMemory(Listens):
 
         On a server `physical` is refused: its files are others' too, and an operator runs `scrub`. A `preview` counts
         what would go and removes nothing.
+
+        Raises `NotFound` where there is no such thing, `Unsupported` for `physical` on a server.
+
+        Examples:
+            >>> memory.forget(user="ada", preview=True).counts["messages"]
+            2
+            >>> memory.forget(user="ada").complete
+            True
         """
         return await self._core.part(Forgetting).forget(
             user=user, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
@@ -317,19 +397,47 @@ class AsyncMemory(Listens):
         """Rewrite the store's files without the bytes of deleted rows; an operator's command.
 
         On a server it is felt by all who share it, and needs a handle opened with `all_orgs=True`.
+
+        Raises `Forbidden` on any other handle than one over all orgs.
+
+        Examples:
+            >>> report = Memory("memory://", all_orgs=True).scrub()
         """
         return await self._core.part(Scrubbing).scrub()
 
     async def why(self, item: Traceable) -> Why:
-        """Where a fact, learning, summary, hit or id came from, back to the messages."""
+        """Where a fact, learning, summary, hit or id came from, back to the messages.
+
+        Raises `NotFound` where there is no such thing.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon", source="talk#1")
+            >>> [message.text for message in memory.why("user:ada/city").messages]
+            ['I live in Lisbon.']
+        """
         return await self._core.part(Provenance).why(item)
 
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Write every row of this org to a file of JSON lines."""
+        """Write every row of this org to a file of JSON lines.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.export("everything.jsonl").counts["messages"]
+            2
+        """
         return await self._core.part(Portable).export(path, progress=progress)
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
+        """Load a file that `export` wrote; a damaged one names its line and changes nothing.
+
+        Raises `InvalidValue` for a damaged file, `Forbidden` on a user's handle.
+
+        Examples:
+            >>> written = memory.export("everything.jsonl")
+            >>> Memory("memory://").import_("everything.jsonl").rows == written.rows
+            True
+        """
         return await self._core.part(Portable).import_(path, progress=progress)
 
     async def import_from(
@@ -351,6 +459,14 @@ class AsyncMemory(Listens):
         what is missing. `kind` is the format, which is recognised by itself. `namespace` takes everything, `users` and
         a `mapping` (a TOML or JSON file, or a dict) say what users and namespaces of the source are called here.
         `strict` refuses a source of which anything cannot come in. `forget(source=report.source)` undoes it.
+
+        Raises `InvalidValue` for a file that cannot be read; nothing is written then.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> written = Path("talk.jsonl").write_text('{"role": "user", "content": "I live in Oslo."}', "utf-8")
+            >>> memory.import_from("talk.jsonl", namespace="user:eve").added["messages"]
+            1
         """
         from .importing.importing import Importing
 
@@ -363,6 +479,9 @@ class AsyncMemory(Listens):
         """Finish what is under way and let go of the store; after this, every call on any handle is refused.
 
         A batch has nothing of its own to close: `with task.batch() as batch` leaves the memory open.
+
+        Examples:
+            >>> memory.close()
         """
         if self._core.batch is None:
             await self._core.shared.close()

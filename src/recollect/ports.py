@@ -81,9 +81,13 @@ class TokenCounter(Protocol):
     """Counts tokens of text; `name` is stored beside the counts it made."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Names the tokenizer; counts made under another name are made again."""
+        ...
 
-    def count(self, text: str) -> int: ...
+    def count(self, text: str) -> int:
+        """How many tokens a text has."""
+        ...
 
 
 @runtime_checkable
@@ -91,12 +95,18 @@ class Embedder(Protocol):
     """Turns texts into unit vectors; name and dimensions are stored beside each vector."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Names the model; only vectors made under the same name are compared."""
+        ...
 
     @property
-    def dimensions(self) -> int: ...
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+        ...
 
-    def embed(self, texts: Sequence[str]) -> NDArray[Any] | Awaitable[NDArray[Any]]: ...
+    def embed(self, texts: Sequence[str]) -> NDArray[Any] | Awaitable[NDArray[Any]]:
+        """One row of numbers for each text, in their order."""
+        ...
 
 
 @runtime_checkable
@@ -104,9 +114,13 @@ class Reranker(Protocol):
     """Reads a query and texts together and scores each text; used on the best candidates of a recall."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Names the model, in the reasons of a hit."""
+        ...
 
-    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | Awaitable[Sequence[float]]: ...
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | Awaitable[Sequence[float]]:
+        """How well each text answers the query, in their order; more is better."""
+        ...
 
 
 Messages = Sequence[Mapping[str, Any]]
@@ -135,7 +149,9 @@ class Model(Protocol):
     """A language model. Both flavours have coroutine methods; those of a blocking one never suspend."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Names the model, in receipts and reports."""
+        ...
 
     @property
     def blocking(self) -> bool:

@@ -96,6 +96,7 @@ class Summary(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
+        """The thread and the range it stands for: `talk#1-40`."""
         return f"{self.thread}#{self.first}-{self.last}"
 
 
@@ -126,14 +127,17 @@ class Fact(Record, frozen=True, kw_only=True):
 
     @property
     def source_message_id(self) -> str | None:
+        """The same as `source`."""
         return self.source
 
     @property
     def namespace(self) -> str:
+        """Where it belongs, such as `user:ada`."""
         return self.ns
 
     @property
     def id(self) -> str:
+        """The namespace and the key: `user:ada/city`."""
         return f"{self.ns}/{self.key}"
 
 
@@ -288,6 +292,7 @@ class Chunk(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
+        """The document and the part of it: `handbook#3`."""
         return f"{self.document}#{self.part}"
 
 

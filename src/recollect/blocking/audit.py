@@ -18,7 +18,14 @@ class Audit:
         self._engine = engine
 
     def expire(self, older_than: Ttl) -> int:
-        """Remove events older than this many seconds (or timedelta); how many went."""
+        """Remove events older than this many seconds (or timedelta); how many went.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.audit.expire(older_than=90 * 24 * 3600)
+            0
+        """
         return run_blocking(self._engine.expire(older_than))
 
     def list(
@@ -30,5 +37,11 @@ class Audit:
         after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        """Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment."""
+        """Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [event.action for event in memory.audit.list(subject="user:ada/city")]
+            ['set']
+        """
         return run_blocking(self._engine.list(subject=subject, kind=kind, limit=limit, after=after, reverse=reverse))

@@ -33,33 +33,78 @@ class Learnings:
 
         One that was deleted does not come back from a derivation, and one whose source was forgotten from nobody: it
         is given back with status `rejected`.
+
+        Examples:
+            >>> ada = memory.scope(user="ada")
+            >>> ada.learnings.add("Prefers tea", type="preference").content
+            'Prefers tea'
         """
         return run_blocking(
             self._engine.add(content, type=type, confidence=confidence, source=source, corrects=corrects, user=user)
         )
 
     def get(self, id: str, *, user: str | None = None) -> Learning | None:
-        """One learning, by its id."""
+        """One learning, by its id.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", user="ada")
+            >>> memory.learnings.get(learning.id, user="ada").content
+            'Prefers tea'
+        """
         return run_blocking(self._engine.get(id, user=user))
 
     def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
-        """Several learnings in one read, in the order of their ids given; None where there is none."""
+        """Several learnings in one read, in the order of their ids given; None where there is none.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", user="ada")
+            >>> [one and one.content for one in memory.learnings.get_many([learning.id, "nothing"], user="ada")]
+            ['Prefers tea', None]
+        """
         return run_blocking(self._engine.get_many(ids, user=user))
 
     def reinforce(self, id: str, *, user: str | None = None) -> Learning:
-        """It held again: more confidence."""
+        """It held again: more confidence.
+
+        Raises `NotFound` where there is no such learning.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", confidence=0.5, user="ada")
+            >>> memory.learnings.reinforce(learning.id, user="ada").confidence
+            0.6
+        """
         return run_blocking(self._engine.reinforce(id, user=user))
 
     def weaken(self, id: str, *, user: str | None = None) -> Learning:
-        """It did not hold: less confidence."""
+        """It did not hold: less confidence.
+
+        Raises `NotFound` where there is no such learning.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", confidence=0.5, user="ada")
+            >>> memory.learnings.weaken(learning.id, user="ada").confidence
+            0.35
+        """
         return run_blocking(self._engine.weaken(id, user=user))
 
     def used(self, ids: Iterable[str], *, user: str | None = None) -> int:
-        """Count a use of each: it was put into a context. How many there were."""
+        """Count a use of each: it was put into a context. How many there were.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", user="ada")
+            >>> memory.learnings.used([learning.id], user="ada")
+            1
+        """
         return run_blocking(self._engine.used(ids, user=user))
 
     def delete(self, id: str, *, user: str | None = None) -> bool:
-        """Remove a learning, and keep a fingerprint so that it is not derived again; whether there was one."""
+        """Remove a learning, and keep a fingerprint so that it is not derived again; whether there was one.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", user="ada")
+            >>> memory.learnings.delete(learning.id, user="ada")
+            True
+        """
         return run_blocking(self._engine.delete(id, user=user))
 
     def list(
@@ -75,6 +120,11 @@ class Learnings:
         """The learnings over the floor, most used first, then the surest, then the newest, or `reverse`.
 
         The next page is `after` the id of the last one; where that one is gone meanwhile, there is no next page.
+
+        Examples:
+            >>> learning = memory.learnings.add("Prefers tea", user="ada")
+            >>> [one.content for one in memory.learnings.list(user="ada", min_confidence=0.3)]
+            ['Prefers tea']
         """
         return run_blocking(
             self._engine.list(

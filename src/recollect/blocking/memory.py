@@ -179,6 +179,13 @@ class Memory(Listens):
 
         A user's handle reads and writes `user:<id>` and reads `global`. `read` and `write` grant it more: namespaces,
         or all that begin so (`agent:*`). Narrowed again, the lists can only get shorter.
+
+        Raises `Forbidden` where it would reach more than this handle does.
+
+        Examples:
+            >>> ada = memory.scope(user="ada", read=["workflow:review"])
+            >>> ada.user
+            'ada'
         """
         return self._over(self._engine.scope(org=org, user=user, actor=actor, read=read, write=write)._core)
 
@@ -194,6 +201,10 @@ class Memory(Listens):
         """The namespaces that hold something and that this handle reads, in order; the next page is `after` the last.
 
         `prefix` is how an id begins where a `kind` is named, else how the whole namespace begins.
+
+        Examples:
+            >>> memory.namespaces("user")
+            ['user:ada']
         """
         return run_blocking(self._engine.namespaces(kind, prefix=prefix, limit=limit, after=after, reverse=reverse))
 
@@ -217,6 +228,11 @@ class Memory(Listens):
         """The hits that matter most for a query, best first; what was written before the call is found.
 
         `expand` looks up other wordings that the memory's model gives, `hops` over 1 what it says is still missing.
+
+        Examples:
+            >>> hit = memory.recall("where does she live?", namespaces="user:ada", top_k=1)[0]
+            >>> hit.kind, hit.text
+            ('message', 'I live in Lisbon.')
         """
         return run_blocking(
             self._engine.recall(
@@ -254,6 +270,13 @@ class Memory(Listens):
 
         `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
         8,000 tokens unless given.
+
+        Raises `BudgetError` where what must be kept exceeds the budget.
+
+        Examples:
+            >>> request = memory.context("Where does she live?", thread="talk", system="Be brief.", budget=2000)
+            >>> [message["role"] for message in request.messages()]
+            ['system', 'user', 'assistant', 'user']
         """
         return run_blocking(
             self._engine.context(
@@ -286,7 +309,12 @@ class Memory(Listens):
         on_turn_end: Callable[[Turn], object] | None = None,
         on_session_end: Callable[[Ended], object] | None = None,
     ) -> Session:
-        """One run of a conversation: a context manager that goes on with a thread, or begins one."""
+        """One run of a conversation: a context manager that goes on with a thread, or begins one.
+
+        Examples:
+            >>> with memory.session(user="ada", budget=4000) as talk:
+            ...     receipts = talk.add("I prefer short answers.", "Noted.")
+        """
         return Session(
             self._engine.session(
                 thread,
@@ -305,31 +333,75 @@ class Memory(Listens):
         )
 
     def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
-        """Run maintenance processors in order: objects, classes or names; none means the usual ones."""
+        """Run maintenance processors in order: objects, classes or names; none means the usual ones.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> [report.processor for report in memory.process("gc", "dedup")]
+            ['gc', 'dedup']
+        """
         return run_blocking(self._engine.process(*processors, progress=progress))
 
     def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until the messages are indexed and derived from (or given up on); the receipts as they are then."""
+        """Wait until the messages are indexed and derived from (or given up on); the receipts as they are then.
+
+        Examples:
+            >>> receipts = memory.threads.append("talk", "I moved to Porto.")
+            >>> memory.wait(receipts)[0].derived
+            'done'
+        """
         return run_blocking(self._engine.wait(receipts, timeout=timeout))
 
     def task(
         self, *, recall: Recall | Spaces | bool = None, remember: Remember | None = None, thread: str | None = None
     ) -> BlockingTask:
-        """Give a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none."""
+        """Give a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none.
+
+        Examples:
+            >>> from recollect import Recall, Remember
+            >>> @memory.task(recall=Recall("user:ada"), remember=Remember("workflow:review", key="last"))
+            ... def review(text: str, recalled: list = ()) -> dict:
+            ...     return {"verdict": "fine"}
+            >>> review("a report"), memory.facts.get("workflow:review", "last").value
+            ({'verdict': 'fine'}, {'verdict': 'fine'})
+        """
         return stepped(self._engine.task(recall=recall, remember=remember, thread=thread))
 
     def stats(self) -> Stats:
-        """What is remembered here, by kind, and how far it is indexed."""
+        """What is remembered here, by kind, and how far it is indexed.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.stats().messages
+            2
+        """
         return run_blocking(self._engine.stats())
 
     def doctor(self, *, deep: bool = False) -> Diagnosis:
-        """What stands under this memory, and everything that is wrong with it; `deep` reads every row."""
+        """What stands under this memory, and everything that is wrong with it; `deep` reads every row.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.doctor().problems
+            []
+        """
         return run_blocking(self._engine.doctor(deep=deep))
 
     def batch(self) -> Batch:
-        """Collect changes of any kind and commit them together at the end of the block, or not at all."""
+        """Collect changes of any kind and commit them together at the end of the block, or not at all.
+
+        Examples:
+            >>> with memory.batch() as batch:
+            ...     fact = batch.facts.set("global", "release", "1.2")
+            ...     count = batch.state.increment("releases")
+            >>> memory.facts.get("global", "release").value
+            '1.2'
+        """
         return Batch(self._engine.batch())
 
     def forget(
@@ -347,6 +419,14 @@ class Memory(Listens):
 
         On a server `physical` is refused: its files are others' too, and an operator runs `scrub`. A `preview` counts
         what would go and removes nothing.
+
+        Raises `NotFound` where there is no such thing, `Unsupported` for `physical` on a server.
+
+        Examples:
+            >>> memory.forget(user="ada", preview=True).counts["messages"]
+            2
+            >>> memory.forget(user="ada").complete
+            True
         """
         return run_blocking(
             self._engine.forget(
@@ -358,19 +438,47 @@ class Memory(Listens):
         """Rewrite the store's files without the bytes of deleted rows; an operator's command.
 
         On a server it is felt by all who share it, and needs a handle opened with `all_orgs=True`.
+
+        Raises `Forbidden` on any other handle than one over all orgs.
+
+        Examples:
+            >>> report = Memory("memory://", all_orgs=True).scrub()
         """
         return run_blocking(self._engine.scrub())
 
     def why(self, item: Traceable) -> Why:
-        """Where a fact, learning, summary, hit or id came from, back to the messages."""
+        """Where a fact, learning, summary, hit or id came from, back to the messages.
+
+        Raises `NotFound` where there is no such thing.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon", source="talk#1")
+            >>> [message.text for message in memory.why("user:ada/city").messages]
+            ['I live in Lisbon.']
+        """
         return run_blocking(self._engine.why(item))
 
     def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Write every row of this org to a file of JSON lines."""
+        """Write every row of this org to a file of JSON lines.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.export("everything.jsonl").counts["messages"]
+            2
+        """
         return run_blocking(self._engine.export(path, progress=progress))
 
     def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote; a damaged one names its line and changes nothing."""
+        """Load a file that `export` wrote; a damaged one names its line and changes nothing.
+
+        Raises `InvalidValue` for a damaged file, `Forbidden` on a user's handle.
+
+        Examples:
+            >>> written = memory.export("everything.jsonl")
+            >>> Memory("memory://").import_("everything.jsonl").rows == written.rows
+            True
+        """
         return run_blocking(self._engine.import_(path, progress=progress))
 
     def import_from(
@@ -392,6 +500,14 @@ class Memory(Listens):
         what is missing. `kind` is the format, which is recognised by itself. `namespace` takes everything, `users` and
         a `mapping` (a TOML or JSON file, or a dict) say what users and namespaces of the source are called here.
         `strict` refuses a source of which anything cannot come in. `forget(source=report.source)` undoes it.
+
+        Raises `InvalidValue` for a file that cannot be read; nothing is written then.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> written = Path("talk.jsonl").write_text('{"role": "user", "content": "I live in Oslo."}', "utf-8")
+            >>> memory.import_from("talk.jsonl", namespace="user:eve").added["messages"]
+            1
         """
         return run_blocking(
             self._engine.import_from(
@@ -411,6 +527,9 @@ class Memory(Listens):
         """Finish what is under way and let go of the store; after this, every call on any handle is refused.
 
         A batch has nothing of its own to close: `with task.batch() as batch` leaves the memory open.
+
+        Examples:
+            >>> memory.close()
         """
         run_blocking(self._engine.close())
 

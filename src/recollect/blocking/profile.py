@@ -25,15 +25,31 @@ class Profile:
         self._engine = engine
 
     def get(self, user: str | None = None, *, min_confidence: float = 0.0) -> UserProfile:
-        """All that is known of a user: two range reads, whatever there is."""
+        """All that is known of a user: two range reads, whatever there is.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [fact.value for fact in memory.profile.get("ada").facts]
+            ['Lisbon']
+        """
         return run_blocking(self._engine.get(user, min_confidence=min_confidence))
 
     def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
-        """The profiles of several users, in their order."""
+        """The profiles of several users, in their order.
+
+        Examples:
+            >>> len(memory.profile.get_many(["ada", "bob"]))
+            2
+        """
         return run_blocking(self._engine.get_many(users, min_confidence=min_confidence))
 
     def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
-        """Set a preference of a user."""
+        """Set a preference of a user.
+
+        Examples:
+            >>> memory.profile.set_preference("ada", "language", "Portuguese").key
+            'preference.language'
+        """
         return run_blocking(self._engine.set_preference(user, key, value))
 
     def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
@@ -41,5 +57,10 @@ class Profile:
 
         Who they are, what must not be missed, standing wishes, corrections, what most questions lean on, and the
         current page and plan. It changes only when one of these does.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
+            >>> [(line.lane, line.text) for line in memory.profile.block("ada")]
+            [('safety', 'allergic to peanuts')]
         """
         return run_blocking(self._engine.block(user, max_tokens=max_tokens))

@@ -38,6 +38,12 @@ class Records:
         """Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
 
         With `absent` a record that is there stays, and comes back with `existed` set.
+
+        Raises `Conflict` where `expect` is not the present version, `TooLarge` over the org's quota.
+
+        Examples:
+            >>> memory.records.put("workflow:graph", ("run-1", 7), b"packed", meta={"step": 7}).version
+            1
         """
         return run_blocking(self._engine.put(ns, key, data, meta=meta, ttl=ttl, expect=expect, absent=absent))
 
@@ -53,15 +59,32 @@ class Records:
         """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`.
 
         `expect` names other records that must have these versions at the commit (0: there must be none).
+
+        Examples:
+            >>> records = memory.records.put_many("workflow:graph", {("run-1", 1): b"a", ("run-1", 2): b"b"})
+            >>> [record.key for record in records]
+            [('run-1', 1), ('run-1', 2)]
         """
         return run_blocking(self._engine.put_many(ns, items, ttl=ttl, absent=absent, expect=expect))
 
     def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
-        """The record under a key; None where there is none."""
+        """The record under a key; None where there is none.
+
+        Examples:
+            >>> record = memory.records.put("workflow:graph", ("run-1", 7), {"step": 7})
+            >>> memory.records.get("workflow:graph", ("run-1", 7)).data
+            {'step': 7}
+        """
         return run_blocking(self._engine.get(ns, key))
 
     def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
-        """The records under several keys, in their order."""
+        """The records under several keys, in their order.
+
+        Examples:
+            >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
+            >>> [one and one.data for one in memory.records.get_many("workflow:graph", [("run-1", 7), ("run-1", 8)])]
+            [b'packed', None]
+        """
         return run_blocking(self._engine.get_many(ns, keys))
 
     def scan(
@@ -79,6 +102,11 @@ class Records:
         """Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
 
         `where` filters by what is in `meta`. With `keys_only` no data is read.
+
+        Examples:
+            >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
+            >>> [record.key for record in memory.records.scan("workflow:graph", ("run-1",), reverse=True, limit=1)]
+            [('run-1', 10)]
         """
         return run_blocking(
             self._engine.scan(
@@ -87,7 +115,13 @@ class Records:
         )
 
     def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
-        """Remove a record; whether it was there. With `expect`, only that version."""
+        """Remove a record; whether it was there. With `expect`, only that version.
+
+        Examples:
+            >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
+            >>> memory.records.delete("workflow:graph", ("run-1", 7))
+            True
+        """
         return run_blocking(self._engine.delete(ns, key, expect=expect))
 
     def delete_range(
@@ -98,5 +132,11 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Remove all records whose key starts with `prefix` and lies between the bounds; how many went."""
+        """Remove all records whose key starts with `prefix` and lies between the bounds; how many went.
+
+        Examples:
+            >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
+            >>> memory.records.delete_range("workflow:graph", ("run-1",))
+            2
+        """
         return run_blocking(self._engine.delete_range(ns, prefix, after=after, before=before))

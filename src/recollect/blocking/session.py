@@ -31,6 +31,7 @@ class Session:
 
     @property
     def id(self) -> str:
+        """The id of this run of the conversation, kept in its thread's metadata."""
         return self._engine.id
 
     @property
@@ -39,7 +40,13 @@ class Session:
         return self._engine.thread
 
     def start(self) -> Self:
-        """Find or make the thread."""
+        """Find or make the thread.
+
+        Examples:
+            >>> talk = memory.session(user="ada").start()
+            >>> talk.thread is not None
+            True
+        """
         run_blocking(self._engine.start())
         return self
 
@@ -47,6 +54,14 @@ class Session:
         """A turn: the user's message, the assistant's, and any tool calls and results between them.
 
         Text alternates between user and assistant. The turn is committed whole; `key` makes adding it again harmless.
+
+        Raises `InvalidValue` for a turn that no provider would take, such as a tool result without its call.
+
+        Examples:
+            >>> with memory.session(user="ada") as talk:
+            ...     receipts = talk.add("I live in Lisbon.", "Noted.")
+            >>> memory.facts.get("user:ada", "location").value
+            'Lisbon'
         """
         return run_blocking(self._engine.add(*messages, key=key))
 
@@ -65,6 +80,14 @@ class Session:
         """The request for the next input, folding the thread first where it has outgrown its room.
 
         What is not given (system, budget, policy, layout) is the session's own.
+
+        Raises `BudgetError` where what must be kept exceeds the budget.
+
+        Examples:
+            >>> with memory.session(user="ada", budget=2000) as talk:
+            ...     request = talk.context("Where do I live?", system="Be brief.")
+            >>> request.tokens <= 2000
+            True
         """
         return run_blocking(
             self._engine.context(
@@ -80,11 +103,24 @@ class Session:
         )
 
     def state(self) -> SessionState:
-        """The session as it stands."""
+        """The session as it stands.
+
+        Examples:
+            >>> with memory.session("talk") as talk:
+            ...     talk.state().messages
+            2
+        """
         return run_blocking(self._engine.state())
 
     def end(self) -> Ended:
-        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless."""
+        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless.
+
+        Examples:
+            >>> talk = memory.session(user="ada")
+            >>> receipts = talk.add("I live in Lisbon.", "Noted.")
+            >>> talk.end().turns
+            1
+        """
         return run_blocking(self._engine.end())
 
     def __enter__(self) -> Self:

@@ -22,31 +22,73 @@ class State:
         self._engine = engine
 
     def get(self, key: str, default: Json = None) -> Json:
-        """The value, or `default` where there is none."""
+        """The value, or `default` where there is none.
+
+        Examples:
+            >>> memory.state.get("theme", "light")
+            'light'
+        """
         return run_blocking(self._engine.get(key, default))
 
     def get_many(self, keys: Iterable[str], default: Json = None) -> builtins.list[Json]:
-        """The values under several keys in one read, in their order; `default` where there is none."""
+        """The values under several keys in one read, in their order; `default` where there is none.
+
+        Examples:
+            >>> entry = memory.state.set("theme", "dark")
+            >>> memory.state.get_many(["theme", "size"])
+            ['dark', None]
+        """
         return run_blocking(self._engine.get_many(keys, default))
 
     def entry(self, key: str) -> StateEntry | None:
-        """The value with its version and times; the version is what `set(expect=)` takes."""
+        """The value with its version and times; the version is what `set(expect=)` takes.
+
+        Examples:
+            >>> entry = memory.state.set("theme", "dark")
+            >>> memory.state.entry("theme").version
+            1
+        """
         return run_blocking(self._engine.entry(key))
 
     def set(self, key: str, value: Json, *, ttl: Ttl | None = None, expect: int | None = None) -> StateEntry:
-        """Write a value; with `expect`, only over that version (0: only if there is none)."""
+        """Write a value; with `expect`, only over that version (0: only if there is none).
+
+        Raises `Conflict` where `expect` is not the present version.
+
+        Examples:
+            >>> memory.state.set("token", "abc", ttl=3600).value
+            'abc'
+        """
         return run_blocking(self._engine.set(key, value, ttl=ttl, expect=expect))
 
     def delete(self, key: str) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; whether it was there.
+
+        Examples:
+            >>> memory.state.delete("token")
+            False
+        """
         return run_blocking(self._engine.delete(key))
 
     def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
-        """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made."""
+        """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made.
+
+        Raises `InvalidValue` where the value is not a whole number.
+
+        Examples:
+            >>> memory.state.increment("logins"), memory.state.increment("logins", by=2)
+            (1, 3)
+        """
         return run_blocking(self._engine.increment(key, by, ttl=ttl))
 
     def list(
         self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[StateEntry]:
-        """The entries in the order of their keys, or `reverse`; the next page is `after` the last key."""
+        """The entries in the order of their keys, or `reverse`; the next page is `after` the last key.
+
+        Examples:
+            >>> entries = [memory.state.set(f"theme.{user}", "dark") for user in ("ada", "bob")]
+            >>> [entry.key for entry in memory.state.list(prefix="theme.")]
+            ['theme.ada', 'theme.bob']
+        """
         return run_blocking(self._engine.list(prefix=prefix, limit=limit, after=after, reverse=reverse))

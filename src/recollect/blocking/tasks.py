@@ -36,27 +36,60 @@ class Tasks:
         """Write where a task stands; `expect` refuses when it is no longer at that version.
 
         `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
+
+        Raises `Conflict` where `expect` is not the present version.
+
+        Examples:
+            >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
+            1
         """
         return run_blocking(self._engine.save(checkpoint, expect=expect, keep=keep))
 
     def resume(self, task_id: str) -> Checkpoint | None:
-        """Where the task stands, or None where there is no such task."""
+        """Where the task stands, or None where there is no such task.
+
+        Examples:
+            >>> point = memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}})
+            >>> memory.tasks.resume("report").state
+            {'cursor': 'x'}
+        """
         return run_blocking(self._engine.resume(task_id))
 
     def get(self, task_id: str) -> Checkpoint | None:
-        """The same as `resume`."""
+        """The same as `resume`.
+
+        Examples:
+            >>> memory.tasks.get("report") is None
+            True
+        """
         return run_blocking(self._engine.get(task_id))
 
     def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
-        """Where several tasks stand, in the order of their ids given; None where there is none."""
+        """Where several tasks stand, in the order of their ids given; None where there is none.
+
+        Examples:
+            >>> memory.tasks.get_many(["report", "import"])
+            [None, None]
+        """
         return run_blocking(self._engine.get_many(task_ids))
 
     def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
-        """The last `n` saved steps that are kept, newest last."""
+        """The last `n` saved steps that are kept, newest last.
+
+        Examples:
+            >>> points = [memory.tasks.save({"task_id": "report", "step": step, "state": {}}) for step in (1, 2)]
+            >>> [point.step for point in memory.tasks.history("report")]
+            [1, 2]
+        """
         return run_blocking(self._engine.history(task_id, n))
 
     def delete(self, task_id: str) -> bool:
-        """Remove a task and its saved steps; whether there was one."""
+        """Remove a task and its saved steps; whether there was one.
+
+        Examples:
+            >>> memory.tasks.delete("report")
+            False
+        """
         return run_blocking(self._engine.delete(task_id))
 
     def run(
@@ -74,13 +107,26 @@ class Tasks:
         A new task belongs to `ns`: without one to the handle's user, or to `global` where it is for none.
 
         While another worker holds the lease this raises LeaseLost, after trying for up to `wait` seconds.
+
+        Examples:
+            >>> with memory.tasks.run("import", state={"seen": 0}) as task:
+            ...     for item in task.remaining(["a", "b"]):
+            ...         task.complete(item, {"seen": task.state["seen"] + 1})
+            >>> memory.tasks.resume("import").state
+            {'seen': 2}
         """
         return TaskRun(self._engine.run(task_id, ns=ns, lease=lease, keep=keep, state=state, wait=wait))
 
     def list(
         self, ns: Ns | None = None, *, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[Task]:
-        """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states."""
+        """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states.
+
+        Examples:
+            >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})
+            >>> [task.task_id for task in memory.tasks.list()]
+            ['report']
+        """
         return run_blocking(self._engine.list(ns, limit=limit, after=after, reverse=reverse))
 
 
@@ -96,10 +142,12 @@ class TaskRun:
 
     @property
     def task_id(self) -> str:
+        """The name of the task."""
         return self._engine.task_id
 
     @property
     def state(self) -> Json:
+        """What the task has kept so far; changed in place or replaced, and saved with the next step."""
         return self._engine.state
 
     @state.setter
@@ -122,15 +170,35 @@ class TaskRun:
         return self._engine.completed
 
     def is_complete(self, item: object) -> bool:
-        """Whether a subtask was completed, in this run or one before."""
+        """Whether a subtask was completed, in this run or one before.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     task.complete("a")
+            ...     task.is_complete("a")
+            True
+        """
         return self._engine.is_complete(item)
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
-        """The items that are not complete yet, in their order; `key` names an item that is not text."""
+        """The items that are not complete yet, in their order; `key` names an item that is not text.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     task.complete("a")
+            ...     list(task.remaining(["a", "b"]))
+            ['b']
+        """
         return self._engine.remaining(items, key=key)
 
     def key(self, item: object) -> str:
-        """An idempotency key for what this subtask does outside the store: the same in every run."""
+        """An idempotency key for what this subtask does outside the store: the same in every run.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     task.key("a") == task.key("a") != task.key("b")
+            True
+        """
         return self._engine.key(item)
 
     def complete(
@@ -146,6 +214,15 @@ class TaskRun:
 
         `update` sets top-level keys of the state and `extend` appends to top-level lists of it: the cost is that of the
         change, where saving a whole state must look at all of it.
+
+        Raises `LeaseLost`, with nothing written, where another worker took over.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     fact = task.batch().facts.set("user:ada", "imported", True)
+            ...     task.complete("ada")
+            >>> memory.facts.get("user:ada", "imported").value
+            True
         """
         run_blocking(self._engine.complete(item, state, update=update, extend=extend, step=step))
 
@@ -157,17 +234,40 @@ class TaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Save where the task stands, together with everything in the task's batch."""
+        """Save where the task stands, together with everything in the task's batch.
+
+        Raises `LeaseLost`, with nothing written, where another worker took over.
+
+        Examples:
+            >>> with memory.tasks.run("crawl", state={"pages": []}) as task:
+            ...     task.checkpoint(extend={"pages": ["/a"]})
+            >>> memory.tasks.resume("crawl").state
+            {'pages': ['/a']}
+        """
         run_blocking(self._engine.checkpoint(state, update=update, extend=extend, step=step))
 
     def heartbeat(self) -> None:
-        """Renew the lease without saving the state."""
+        """Renew the lease without saving the state.
+
+        Raises `LeaseLost` where another worker took over.
+
+        Examples:
+            >>> with memory.tasks.run("import", lease=60) as task:
+            ...     task.heartbeat()
+        """
         run_blocking(self._engine.heartbeat())
 
     def batch(self) -> Memory:
         """The memory's nouns, collecting: what is written through them is committed by the next save of this task.
 
         Asking again starts anew: what was collected and not saved is dropped.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     entry = task.batch().state.set("seen", 1)
+            ...     task.checkpoint()
+            >>> memory.state.get("seen")
+            1
         """
         return cast("Memory", self._engine.batch())
 

@@ -39,15 +39,33 @@ class Threads:
         ttl: Ttl | None = None,
         new: bool = False,
     ) -> Thread:
-        """A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`."""
+        """A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`.
+
+        Raises `Conflict` with `new` where the id is taken.
+
+        Examples:
+            >>> thread = memory.threads.create("user:ada", "Planning", id="plan")
+            >>> memory.threads.create("user:ada", id="plan").title
+            'Planning'
+        """
         return run_blocking(self._engine.create(ns, title, id=id, metadata=metadata, ttl=ttl, new=new))
 
     def get(self, id: str) -> Thread | None:
-        """The thread, without its messages; None where there is none."""
+        """The thread, without its messages; None where there is none.
+
+        Examples:
+            >>> memory.threads.get("talk").length
+            2
+        """
         return run_blocking(self._engine.get(id))
 
     def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
-        """Several threads in one read, in the order of their ids given; None where there is none."""
+        """Several threads in one read, in the order of their ids given; None where there is none.
+
+        Examples:
+            >>> [thread and thread.id for thread in memory.threads.get_many(["talk", "nowhere"])]
+            ['talk', None]
+        """
         return run_blocking(self._engine.get_many(ids))
 
     def append(
@@ -64,6 +82,14 @@ class Threads:
         also carry its own, as `key`); what the thread has seen is not added again, and its receipt says `replayed`.
         With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
         thread's `length`, the number of the last message that was appended.
+
+        Examples:
+            >>> receipts = memory.threads.append("talk", {"role": "user", "content": "We launch soon."}, key="turn-2")
+            >>> receipts[0].message.id, receipts[0].durable
+            ('talk#3', True)
+            >>> again = memory.threads.append("talk", {"role": "user", "content": "We launch soon."}, key="turn-2")
+            >>> again[0].message.id, memory.threads.get("talk").length
+            ('talk#3', 3)
         """
         return run_blocking(self._engine.append(id, *messages, key=key, create=create, expect=expect))
 
@@ -76,15 +102,30 @@ class Threads:
         after: Place | None = None,
         roles: Sequence[str] | None = None,
     ) -> builtins.list[Message]:
-        """Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start."""
+        """Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start.
+
+        Examples:
+            >>> [message.text for message in memory.threads.messages("talk", roles=["user"])]
+            ['I live in Lisbon.']
+        """
         return run_blocking(self._engine.messages(id, limit, before=before, after=after, roles=roles))
 
     def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
-        """The newest n messages, the newest last."""
+        """The newest n messages, the newest last.
+
+        Examples:
+            >>> [message.role for message in memory.threads.recent("talk", 2)]
+            ['user', 'assistant']
+        """
         return run_blocking(self._engine.recent(id, n))
 
     def message(self, id: str) -> Message | None:
-        """One message by its id."""
+        """One message by its id.
+
+        Examples:
+            >>> memory.threads.message("talk#1").text
+            'I live in Lisbon.'
+        """
         return run_blocking(self._engine.message(id))
 
     def update(
@@ -95,11 +136,25 @@ class Threads:
         metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
         expect: int | None = None,
     ) -> Thread:
-        """Give a thread another title or other metadata than it has; with `expect`, only over that version."""
+        """Give a thread another title or other metadata than it has; with `expect`, only over that version.
+
+        Raises `NotFound` where there is no such thread, `Conflict` where `expect` is not its version.
+
+        Examples:
+            >>> memory.threads.update("talk", title="Moving", metadata={"open": True}).title
+            'Moving'
+        """
         return run_blocking(self._engine.update(id, title=title, metadata=metadata, expect=expect))
 
     def pop(self, id: str) -> Message | None:
-        """Take the newest message out of the log and give it back, or None; what was derived from it stays."""
+        """Take the newest message out of the log and give it back, or None; what was derived from it stays.
+
+        Examples:
+            >>> memory.threads.pop("talk").text
+            'Noted.'
+            >>> memory.threads.append("talk", "And now?")[0].message.id
+            'talk#3'
+        """
         return run_blocking(self._engine.pop(id))
 
     def replace(
@@ -109,6 +164,14 @@ class Threads:
 
         With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
         Summaries go; what else was derived stays.
+
+        Raises `Conflict` where `expect` is not the thread's version.
+
+        Examples:
+            >>> thread = memory.threads.get("talk")
+            >>> receipts = memory.threads.replace("talk", ["A summary of it all."], expect=thread.version)
+            >>> [message.text for message in memory.threads.recent("talk")]
+            ['A summary of it all.']
         """
         return run_blocking(self._engine.replace(id, messages, expect=expect))
 
@@ -116,6 +179,10 @@ class Threads:
         """Take all that was said out of one message, by its id, and leave its place and its tool call ids.
 
         What was derived from it goes as well, as with `forget`.
+
+        Examples:
+            >>> memory.threads.redact("talk#1").text
+            '[redacted]'
         """
         return run_blocking(self._engine.redact(message))
 
@@ -132,6 +199,11 @@ class Threads:
         """A new thread in the same namespace with the messages up to and with `at`, under the same numbers.
 
         Its metadata is that of the old one unless given, and says where it comes from under `forked_from`.
+
+        Examples:
+            >>> branch = memory.threads.fork("talk", at="talk#1")
+            >>> [message.text for message in memory.threads.recent(branch.id)]
+            ['I live in Lisbon.']
         """
         return run_blocking(self._engine.fork(id, at, new_id=new_id, title=title, metadata=metadata, ttl=ttl))
 
@@ -139,15 +211,29 @@ class Threads:
         """Take messages out of the log for good, by id or all before a place; how many went.
 
         What was derived from them stays; `forget` removes that too.
+
+        Examples:
+            >>> memory.threads.delete_messages("talk", ids=["talk#2"])
+            1
         """
         return run_blocking(self._engine.delete_messages(id, ids=ids, before=before))
 
     def delete(self, id: str) -> bool:
-        """Remove a thread with its messages, summaries and index entries; whether there was one."""
+        """Remove a thread with its messages, summaries and index entries; whether there was one.
+
+        Examples:
+            >>> memory.threads.delete("talk")
+            True
+        """
         return run_blocking(self._engine.delete(id))
 
     def summaries(self, id: str) -> builtins.list[Summary]:
-        """The summaries of a thread, oldest first, each with the range it stands for."""
+        """The summaries of a thread, oldest first, each with the range it stands for.
+
+        Examples:
+            >>> memory.threads.summaries("talk")
+            []
+        """
         return run_blocking(self._engine.summaries(id))
 
     def list(
@@ -164,5 +250,9 @@ class Threads:
 
         `where` filters by title, metadata and the other fields; `after` is the last thread of the page before. `by` a
         time all threads of the namespace are read and sorted: an index of it would be written with every append.
+
+        Examples:
+            >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]
+            ['talk']
         """
         return run_blocking(self._engine.list(ns, where=where, by=by, limit=limit, after=after, reverse=reverse))

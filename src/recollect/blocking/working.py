@@ -21,39 +21,93 @@ class WorkingMemory(Generic[W]):
         self._engine = engine
 
     def template(self, template: type[V]) -> WorkingMemory[V]:
-        """The same memory, typed and checked by a subclass of Working."""
+        """The same memory, typed and checked by a subclass of Working.
+
+        Examples:
+            >>> from recollect import Working
+            >>> class Shop(Working):
+            ...     cart: list[str] = []
+            >>> memory.working.template(Shop).set(Shop(cart=["tea"]), user="ada").cart
+            ['tea']
+        """
         return WorkingMemory(self._engine.template(template))
 
     def get(self, user: str | None = None, session: str | None = None) -> W | None:
-        """The document, or None where there is none (any more)."""
+        """The document, or None where there is none (any more).
+
+        Examples:
+            >>> memory.working.get("ada") is None
+            True
+        """
         return run_blocking(self._engine.get(user, session))
 
     def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
-        """The documents of several sessions in their order (None: the one without a session); None where none is."""
+        """The documents of several sessions in their order (None: the one without a session); None where none is.
+
+        Examples:
+            >>> memory.working.get_many(["morning", "evening"], user="ada")
+            [None, None]
+        """
         return run_blocking(self._engine.get_many(sessions, user=user))
 
     def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
-        """Write the whole document."""
+        """Write the whole document.
+
+        Raises `InvalidValue` where a field has another type than the template says.
+
+        Examples:
+            >>> from recollect import Working
+            >>> memory.working.set(Working(scratchpad="the invoice"), user="ada").scratchpad
+            'the invoice'
+        """
         return run_blocking(self._engine.set(doc, user=user, session=session))
 
     def update(self, **fields: Json) -> W:
-        """Set some fields and leave the others; `session=` (and `user=`, as text) say whose document."""
+        """Set some fields and leave the others; `session=` (and `user=`, as text) say whose document.
+
+        Raises `InvalidValue` where a field has another type than the template says.
+
+        Examples:
+            >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
+            'the invoice'
+        """
         return run_blocking(self._engine.update(**fields))
 
     def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add to the recent actions; the oldest beyond the newest 20 go."""
+        """Add to the recent actions; the oldest beyond the newest 20 go.
+
+        Examples:
+            >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
+            'opened'
+        """
         return run_blocking(self._engine.record_action(action, entity_id, user=user, session=session))
 
     def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
-        """Take the newest action back and return it; None where there is none."""
+        """Take the newest action back and return it; None where there is none.
+
+        Examples:
+            >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
+            >>> memory.working.undo_action(user="ada").action
+            'opened'
+        """
         return run_blocking(self._engine.undo_action(user=user, session=session))
 
     def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it."""
+        """Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it.
+
+        Examples:
+            >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
+            1
+        """
         return run_blocking(self._engine.add_turn(*messages, user=user, session=session))
 
     def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
-        """Remove the document; whether there was one."""
+        """Remove the document; whether there was one.
+
+        Examples:
+            >>> memory.working.clear(user="ada")
+            False
+        """
         return run_blocking(self._engine.clear(user=user, session=session))

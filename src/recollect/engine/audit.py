@@ -58,7 +58,13 @@ class Audit:
         after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        """Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment."""
+        """Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [event.action for event in memory.audit.list(subject="user:ada/city")]
+            ['set']
+        """
         bounds: dict[str, Any] = {"limit": limit, "reverse": reverse}
         if after is not None:
             bounds["before" if reverse else "after"] = (_place(after, reverse),)
@@ -70,7 +76,14 @@ class Audit:
         return await self._core.scan(AuditEvent, check_name(subject, "subject"), index="by_subject", **bounds)
 
     async def expire(self, older_than: Ttl) -> int:
-        """Remove events older than this many seconds (or timedelta); how many went."""
+        """Remove events older than this many seconds (or timedelta); how many went.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.audit.expire(older_than=90 * 24 * 3600)
+            0
+        """
         self._core.scope.whole_org("expiring the audit trail")
         before = self._core.now() - (ttl_micros(older_than) or 0)
         removed: list[int] = await self._core.apply(

@@ -43,7 +43,13 @@ class Documents:
         id: str | None = None,
         ttl: Ttl | None = None,
     ) -> Document:
-        """Add a document, or replace the one of the same source (or id); unchanged chunks are kept."""
+        """Add a document, or replace the one of the same source (or id); unchanged chunks are kept.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Refunds within 30 days.", source="policies.md")
+            >>> memory.recall("refunds", namespaces="global", top_k=1)[0].source
+            'policies.md'
+        """
         new = self._new(self._core.scope.writable(ns), text, title, source, metadata, id, ttl)
         return (await self._stored(new, again=ttl is not None))[0]
 
@@ -72,21 +78,45 @@ class Documents:
         return done
 
     async def get(self, ns: Ns, id: str) -> Document | None:
-        """A document with its text, or None where there is none."""
+        """A document with its text, or None where there is none.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
+            >>> memory.documents.get("global", page.id).title
+            'Refunds'
+        """
         return await self._core.get(Document, self._core.scope.readable(ns), check_name(id, "document id"))
 
     async def get_many(self, ns: Ns, ids: Iterable[str]) -> list[Document | None]:
-        """Several documents in one read, in the order of their ids given; None where there is none."""
+        """Several documents in one read, in the order of their ids given; None where there is none.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
+            >>> [one and one.title for one in memory.documents.get_many("global", [page.id, "nothing"])]
+            ['Refunds', None]
+        """
         space = self._core.scope.readable(ns)
         return await self._core.get_many(Document, [(space, check_name(id, "document id")) for id in ids])
 
     async def chunks(self, ns: Ns, id: str) -> list[Chunk]:
-        """The chunks of a document, in the order of its text."""
+        """The chunks of a document, in the order of its text.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Refunds within 30 days.")
+            >>> [chunk.text for chunk in memory.documents.chunks("global", page.id)]
+            ['Refunds within 30 days.']
+        """
         found = await self._core.scan(Chunk, self._core.scope.readable(ns), check_name(id, "document id"))
         return sorted(found, key=lambda piece: piece.position)
 
     async def delete(self, ns: Ns, id: str) -> bool:
-        """Remove a document, its chunks and their index entries; whether there was one."""
+        """Remove a document, its chunks and their index entries; whether there was one.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Within 30 days.")
+            >>> memory.documents.delete("global", page.id)
+            True
+        """
         space = self._core.scope.writable(ns)
         check_name(id, "document id")
 
@@ -183,7 +213,13 @@ class Documents:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Document]:
-        """Documents of a namespace in the order of their ids, or `reverse`; the next page is `after` the last id."""
+        """Documents of a namespace in the order of their ids, or `reverse`; the next page is `after` the last id.
+
+        Examples:
+            >>> page = memory.documents.add("global", "Within 30 days.", metadata={"team": "support"})
+            >>> len(memory.documents.list("global", where={"team": "support"}))
+            1
+        """
         return await self._core.scan(
             Document,
             self._core.scope.readable(ns),

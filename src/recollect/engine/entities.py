@@ -72,7 +72,13 @@ class Entities:
         self._office: _Office = core.shared.parts.setdefault("entities", _Office())
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
-        """Say how entities of a type are loaded: `load(id)` gives JSON, or None where there is no such entity."""
+        """Say how entities of a type are loaded: `load(id)` gives JSON, or None where there is no such entity.
+
+        Examples:
+            >>> memory.entities.register("customer", lambda id: {"id": id}, ttl=3600)
+            >>> memory.entities.get("customer", "7")
+            {'id': '7'}
+        """
         self._core.scope.whole_org("the entity cache")
         self._office.sources[(self._core.org, check_name(type, "entity type"))] = _source(load, ttl, stale)
 
@@ -88,6 +94,12 @@ class Entities:
         """The entity, from the cache or loaded; None where the loader knows none (kept for 30 s).
 
         With `stale`, one that is too old by up to so much is served at once and loaded again in the background.
+
+        Raises what the loader raises; nothing is cached then.
+
+        Examples:
+            >>> memory.entities.get("customer", "7", lambda id: {"id": id})
+            {'id': '7'}
         """
         self._core.scope.whole_org("the entity cache")
         key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
@@ -114,13 +126,24 @@ class Entities:
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
     ) -> list[Json]:
-        """Several entities of one type, in the order of their ids given; those not in the cache are loaded together."""
+        """Several entities of one type, in the order of their ids given; those not in the cache are loaded together.
+
+        Examples:
+            >>> memory.entities.get_many("customer", ["7", "8"], lambda id: {"id": id})
+            [{'id': '7'}, {'id': '8'}]
+        """
         self._core.scope.whole_org("the entity cache")
         loads = [self.get(type, id, load, ttl=ttl, stale=stale) for id in ids]
         return await self._core.runtime.gather(loads)
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Drop one entity, or all of a type; how many went."""
+        """Drop one entity, or all of a type; how many went.
+
+        Examples:
+            >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
+            >>> memory.entities.invalidate("customer", "7")
+            1
+        """
         self._core.scope.whole_org("the entity cache")
         prefix = (self._core.org, check_name(type, "entity type"))
         if id is None:
@@ -130,7 +153,13 @@ class Entities:
         return int(results[0] or 0)
 
     def stats(self) -> EntityStats:
-        """Hits, misses and loads of this process, over all handles on this memory."""
+        """Hits, misses and loads of this process, over all handles on this memory.
+
+        Examples:
+            >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
+            >>> memory.entities.stats().loads
+            1
+        """
         self._core.scope.whole_org("the entity cache")
         return msgspec.structs.replace(self._office.stats)
 

@@ -47,6 +47,14 @@ class Facts:
 
         A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
         So does a fact whose `source` was forgotten, whoever writes it.
+
+        Raises `Conflict` where `expect` is not the present version, `Forbidden` where this handle may not write there.
+
+        Examples:
+            >>> memory.facts.set("user:ada", "city", "Lisbon", source="talk#1").version
+            1
+            >>> memory.facts.set("user:ada", "city", "Porto", expect=1).value
+            'Porto'
         """
         core = self._core
         fact = self._new(core.scope.writable(ns), key, value, ttl, confidence, source)
@@ -77,7 +85,12 @@ class Facts:
     async def set_many(
         self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]], *, ttl: Ttl | None = None
     ) -> list[Fact]:
-        """Write several values together, all or none; `ttl` is for each of them."""
+        """Write several values together, all or none; `ttl` is for each of them.
+
+        Examples:
+            >>> [fact.key for fact in memory.facts.set_many("user:ada", {"city": "Lisbon", "role": "nurse"})]
+            ['city', 'role']
+        """
         core = self._core
         space = core.scope.writable(ns)
         given: Any = items.items() if isinstance(items, Mapping) else items
@@ -91,7 +104,15 @@ class Facts:
         return [_as_stored(fact, results[start]) for fact, start in zip(facts, starts, strict=True)]
 
     async def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
-        """The value now, or the one that held at a moment; None where there is none."""
+        """The value now, or the one that held at a moment; None where there is none.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.facts.get("user:ada", "city").value
+            'Lisbon'
+            >>> memory.facts.get("user:ada", "shoe_size") is None
+            True
+        """
         space = self._core.scope.readable(ns)
         check_name(key, "fact key")
         if as_of is None:
@@ -99,7 +120,13 @@ class Facts:
         return await self._as_of(space, key, as_datetime(as_of, "as_of"))
 
     async def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
-        """The values under several keys in one read, in their order; None where there is none."""
+        """The values under several keys in one read, in their order; None where there is none.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [fact and fact.value for fact in memory.facts.get_many("user:ada", ["city", "role"])]
+            ['Lisbon', None]
+        """
         space = self._core.scope.readable(ns)
         return await self._core.get_many(Fact, [(space, check_name(key, "fact key")) for key in keys])
 
@@ -113,7 +140,17 @@ class Facts:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Fact]:
-        """Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key."""
+        """Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key.
+
+        Raises `InvalidFilter` for a `where` that cannot be read.
+
+        Examples:
+            >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex", "visits": {"count": 3}})
+            >>> [fact.value for fact in memory.facts.list("user:ada", prefix="pet.")]
+            ['Mia', 'Rex']
+            >>> [fact.key for fact in memory.facts.list("user:ada", where={"count": {"$gt": 2}})]
+            ['visits']
+        """
         return await self._core.scan(
             Fact,
             self._core.scope.readable(ns),
@@ -123,7 +160,13 @@ class Facts:
         )
 
     async def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
-        """Let a fact live for `ttl` from now (None: for good), without a new version; None where there is none."""
+        """Let a fact live for `ttl` from now (None: for good), without a new version; None where there is none.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "mood", "curious", ttl=60)
+            >>> memory.facts.touch("user:ada", "mood", 3600).version
+            1
+        """
         core, space = self._core, self._core.scope.writable(ns)
         check_name(key, "fact key")
 
@@ -145,6 +188,13 @@ class Facts:
         """Take a fact back; whether there was one. With `expect`, only that version.
 
         Its history stays, so that `history` and `as_of` still know it; with `history=False` all versions go.
+
+        Raises `Conflict` where `expect` is not the present version.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.facts.delete("user:ada", "city")
+            True
         """
         if expect is not None:
             version_of(expect)
@@ -157,7 +207,13 @@ class Facts:
         return bool(done[len(changes)])
 
     async def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
-        """Take back all facts whose key starts with `prefix`; how many there were. See `delete`."""
+        """Take back all facts whose key starts with `prefix`; how many there were. See `delete`.
+
+        Examples:
+            >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex"})
+            >>> memory.facts.delete_range("user:ada", "pet.")
+            2
+        """
         core, space = self._core, self._core.scope.writable(ns)
         total, after = 0, None
         while facts := await self.list(ns, prefix=prefix, limit=PAGE, after=after):
@@ -184,6 +240,15 @@ class Facts:
         """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation.
 
         With `expect`, only that version is rejected.
+
+        Raises `NotFound` where there is no such fact.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.facts.reject("user:ada", "city", reason="she never said so").status
+            'rejected'
+            >>> memory.facts.get("user:ada", "city") is None
+            True
         """
         ended = await self._end(ns, key, "rejected", reason, None if expect is None else version_of(expect))
         if ended is None:
@@ -196,6 +261,11 @@ class Facts:
         """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation.
 
         With `expect`, only that version is corrected.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> memory.facts.correct("user:ada", "city", "Porto", reason="she moved").value
+            'Porto'
         """
         core = self._core
         space = core.scope.writable(ns)
@@ -219,7 +289,13 @@ class Facts:
         return done
 
     async def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
-        """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`."""
+        """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
+
+        Examples:
+            >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
+            >>> [(version.version, version.value) for version in memory.facts.history("user:ada", "city")]
+            [(1, 'Lisbon'), (2, 'Porto')]
+        """
         space = self._core.scope.readable(ns)
         check_name(key, "fact key")
         past: builtins.list[Fact] = list(await self._core.scan(FactVersion, space, key))
@@ -227,7 +303,12 @@ class Facts:
         return [*past, now] if now is not None else past
 
     async def delete_expired(self) -> int:
-        """Remove this org's expired facts for good now, without waiting for the collector; how many went."""
+        """Remove this org's expired facts for good now, without waiting for the collector; how many went.
+
+        Examples:
+            >>> memory.facts.delete_expired()
+            0
+        """
         core, total = self._core, 0
         await core.shared.open()
         after: Any = None

@@ -207,7 +207,13 @@ class Jobs:
         self._core = core
 
     async def backlog(self) -> list[Backlog]:
-        """How each queue of this org stands, as far as this handle may see."""
+        """How each queue of this org stands, as far as this handle may see.
+
+        Examples:
+            >>> jobs = memory.jobs.drain()
+            >>> [queue.waiting for queue in memory.jobs.backlog()]
+            [0, 0]
+        """
         now = self._core.now()
         out = []
         for name, queues in SHOWN.items():
@@ -226,11 +232,21 @@ class Jobs:
         return out
 
     async def dead(self) -> list[Job]:
-        """The dead letters that this handle may see, with their reasons."""
+        """The dead letters that this handle may see, with their reasons.
+
+        Examples:
+            >>> memory.jobs.dead()
+            []
+        """
         return [job for job in await self._jobs(QUEUES) if job.status == "dead"]
 
     async def retry_dead(self, *, item: str | None = None) -> int:
-        """Give every dead letter another chance, or those of one item (`thread:<id>`, `fact:<key>`); how many."""
+        """Give every dead letter another chance, or those of one item (`thread:<id>`, `fact:<key>`); how many.
+
+        Examples:
+            >>> memory.jobs.retry_dead()
+            0
+        """
         core, revived = self._core, 0
         for job in await self.dead():
             if item is not None and job.item != item:
@@ -250,6 +266,12 @@ class Jobs:
         """Do what is waiting, for so long at most; how many jobs were claimed.
 
         A handle over all orgs works for all of them, as a worker does, any other for its own.
+
+        Raises `Forbidden` on a user's handle.
+
+        Examples:
+            >>> memory.jobs.drain(seconds=5) > 0
+            True
         """
         self._core.scope.whole_org("working through the outbox")
         org = None if self._core.scope.all_orgs else self._core.org
@@ -262,7 +284,13 @@ class Jobs:
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Work until the messages are indexed and derived from (or given up), and say how they stand then."""
+        """Work until the messages are indexed and derived from (or given up), and say how they stand then.
+
+        Examples:
+            >>> receipts = memory.threads.append("talk", "I moved to Porto.")
+            >>> [(receipt.indexed, receipt.derived) for receipt in memory.jobs.wait(receipts)]
+            [(True, 'done')]
+        """
         many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         deadline = None if timeout is None else monotonic() + timeout
         outbox, pause = Outbox(self._core.shared, self._core.org), 0.005

@@ -52,7 +52,13 @@ class Profile:
         self._learnings = Learnings(core)
 
     async def get(self, user: str | None = None, *, min_confidence: float = 0.0) -> UserProfile:
-        """All that is known of a user: two range reads, whatever there is."""
+        """All that is known of a user: two range reads, whatever there is.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [fact.value for fact in memory.profile.get("ada").facts]
+            ['Lisbon']
+        """
         name = self._core.scope.subject(user)
         facts = await self._facts.list(f"user:{name}")
         learnings = await self._learnings.list(min_confidence=min_confidence, limit=None, user=name)
@@ -64,11 +70,21 @@ class Profile:
         )
 
     async def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
-        """The profiles of several users, in their order."""
+        """The profiles of several users, in their order.
+
+        Examples:
+            >>> len(memory.profile.get_many(["ada", "bob"]))
+            2
+        """
         return [await self.get(user, min_confidence=min_confidence) for user in users]
 
     async def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
-        """Set a preference of a user."""
+        """Set a preference of a user.
+
+        Examples:
+            >>> memory.profile.set_preference("ada", "language", "Portuguese").key
+            'preference.language'
+        """
         return await self._facts.set(f"user:{self._core.scope.subject(user)}", PREFERENCE + key, value)
 
     async def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
@@ -76,6 +92,11 @@ class Profile:
 
         Who they are, what must not be missed, standing wishes, corrections, what most questions lean on, and the
         current page and plan. It changes only when one of these does.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
+            >>> [(line.lane, line.text) for line in memory.profile.block("ada")]
+            [('safety', 'allergic to peanuts')]
         """
         from ..context.profile import fit_profile
 

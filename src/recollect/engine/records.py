@@ -91,6 +91,12 @@ class Records:
         """Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
 
         With `absent` a record that is there stays, and comes back with `existed` set.
+
+        Raises `Conflict` where `expect` is not the present version, `TooLarge` over the org's quota.
+
+        Examples:
+            >>> memory.records.put("workflow:graph", ("run-1", 7), b"packed", meta={"step": 7}).version
+            1
         """
         put = RecordPut(key=key, data=data, meta=meta, ttl=ttl, expect=expect, absent=absent)
         return (await self._put_all(self._core.scope.writable(ns), [put]))[0]
@@ -107,6 +113,11 @@ class Records:
         """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`.
 
         `expect` names other records that must have these versions at the commit (0: there must be none).
+
+        Examples:
+            >>> records = memory.records.put_many("workflow:graph", {("run-1", 1): b"a", ("run-1", 2): b"b"})
+            >>> [record.key for record in records]
+            [('run-1', 1), ('run-1', 2)]
         """
         given: Iterable[Any] = items.items() if isinstance(items, Mapping) else items
         puts = [_as_put(item, ttl, absent) for item in given]
@@ -116,12 +127,24 @@ class Records:
         return await self._put_all(space, puts, expected) if puts else []
 
     async def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
-        """The record under a key; None where there is none."""
+        """The record under a key; None where there is none.
+
+        Examples:
+            >>> record = memory.records.put("workflow:graph", ("run-1", 7), {"step": 7})
+            >>> memory.records.get("workflow:graph", ("run-1", 7)).data
+            {'step': 7}
+        """
         row = await self._core.get(StoredRecord, self._core.scope.readable(ns), encode_record_key(key))
         return None if row is None else await self._opened(row)
 
     async def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
-        """The records under several keys, in their order."""
+        """The records under several keys, in their order.
+
+        Examples:
+            >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
+            >>> [one and one.data for one in memory.records.get_many("workflow:graph", [("run-1", 7), ("run-1", 8)])]
+            [b'packed', None]
+        """
         space = self._core.scope.readable(ns)
         rows = await self._core.get_many(StoredRecord, [(space, encode_record_key(key)) for key in keys])
         return [None if row is None else await self._opened(row) for row in rows]
@@ -141,6 +164,11 @@ class Records:
         """Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
 
         `where` filters by what is in `meta`. With `keys_only` no data is read.
+
+        Examples:
+            >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
+            >>> [record.key for record in memory.records.scan("workflow:graph", ("run-1",), reverse=True, limit=1)]
+            [('run-1', 10)]
         """
         rows = await self._core.scan(
             StoredRecord,
@@ -158,7 +186,13 @@ class Records:
         return [record for record in found if record is not None]
 
     async def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
-        """Remove a record; whether it was there. With `expect`, only that version."""
+        """Remove a record; whether it was there. With `expect`, only that version.
+
+        Examples:
+            >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
+            >>> memory.records.delete("workflow:graph", ("run-1", 7))
+            True
+        """
         row = (self._core.org, self._core.scope.writable(ns), _whole_key(key))
         changes: builtins.list[Change] = [Delete(StoredRecord, row), DeleteRange(RecordPiece, row)]
         if expect is not None:
@@ -173,7 +207,13 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Remove all records whose key starts with `prefix` and lies between the bounds; how many went."""
+        """Remove all records whose key starts with `prefix` and lies between the bounds; how many went.
+
+        Examples:
+            >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
+            >>> memory.records.delete_range("workflow:graph", ("run-1",))
+            2
+        """
         space = (self._core.org, self._core.scope.writable(ns))
         start = encode_record_key(prefix, "prefix")
         bounds = _range(start, _bound(after), _bound(before))

@@ -95,6 +95,7 @@ class AsyncSession:
     """One run of a conversation over a thread."""
 
     id: str
+    """The id of this run of the conversation, kept in its thread's metadata."""
 
     def __init__(
         self,
@@ -139,7 +140,13 @@ class AsyncSession:
         return self._thread
 
     async def start(self) -> Self:
-        """Find or make the thread."""
+        """Find or make the thread.
+
+        Examples:
+            >>> talk = memory.session(user="ada").start()
+            >>> talk.thread is not None
+            True
+        """
         threads = Threads(self._core)
         if self._thread is not None:
             await threads._existing_or_fail(self._thread)
@@ -154,6 +161,14 @@ class AsyncSession:
         """A turn: the user's message, the assistant's, and any tool calls and results between them.
 
         Text alternates between user and assistant. The turn is committed whole; `key` makes adding it again harmless.
+
+        Raises `InvalidValue` for a turn that no provider would take, such as a tool result without its call.
+
+        Examples:
+            >>> with memory.session(user="ada") as talk:
+            ...     receipts = talk.add("I live in Lisbon.", "Noted.")
+            >>> memory.facts.get("user:ada", "location").value
+            'Lisbon'
         """
         self._check_open()
         if self._thread is None:
@@ -186,6 +201,14 @@ class AsyncSession:
         """The request for the next input, folding the thread first where it has outgrown its room.
 
         What is not given (system, budget, policy, layout) is the session's own.
+
+        Raises `BudgetError` where what must be kept exceeds the budget.
+
+        Examples:
+            >>> with memory.session(user="ada", budget=2000) as talk:
+            ...     request = talk.context("Where do I live?", system="Be brief.")
+            >>> request.tokens <= 2000
+            True
         """
         self._check_open()
         if self._thread is None:
@@ -200,7 +223,13 @@ class AsyncSession:
         return context
 
     async def state(self) -> SessionState:
-        """The session as it stands."""
+        """The session as it stands.
+
+        Examples:
+            >>> with memory.session("talk") as talk:
+            ...     talk.state().messages
+            2
+        """
         thread = await Threads(self._core)._existing_or_fail(self.thread)
         past = await self._core.scan(Summary, self.thread, reverse=True, limit=1)
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
@@ -210,7 +239,14 @@ class AsyncSession:
         )  # fmt: skip
 
     async def end(self) -> Ended:
-        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless."""
+        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless.
+
+        Examples:
+            >>> talk = memory.session(user="ada")
+            >>> receipts = talk.add("I live in Lisbon.", "Noted.")
+            >>> talk.end().turns
+            1
+        """
         if self._ended is not None:
             return self._ended
         if self._thread is None:

@@ -24,12 +24,23 @@ class State:
         self._core = core
 
     async def get(self, key: str, default: Json = None) -> Json:
-        """The value, or `default` where there is none."""
+        """The value, or `default` where there is none.
+
+        Examples:
+            >>> memory.state.get("theme", "light")
+            'light'
+        """
         entry = await self.entry(key)
         return default if entry is None else entry.value
 
     async def get_many(self, keys: Iterable[str], default: Json = None) -> builtins.list[Json]:
-        """The values under several keys in one read, in their order; `default` where there is none."""
+        """The values under several keys in one read, in their order; `default` where there is none.
+
+        Examples:
+            >>> entry = memory.state.set("theme", "dark")
+            >>> memory.state.get_many(["theme", "size"])
+            ['dark', None]
+        """
         own = self._core.scope.own()
         found = await self._core.get_many(StateEntry, [(own, check_name(key, "state key")) for key in keys])
         return [default if entry is None else entry.value for entry in found]
@@ -37,16 +48,35 @@ class State:
     async def list(
         self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[StateEntry]:
-        """The entries in the order of their keys, or `reverse`; the next page is `after` the last key."""
+        """The entries in the order of their keys, or `reverse`; the next page is `after` the last key.
+
+        Examples:
+            >>> entries = [memory.state.set(f"theme.{user}", "dark") for user in ("ada", "bob")]
+            >>> [entry.key for entry in memory.state.list(prefix="theme.")]
+            ['theme.ada', 'theme.bob']
+        """
         own = self._core.scope.own()
         return await self._core.scan(StateEntry, own, starts=prefix or None, **page(limit, after, reverse))
 
     async def entry(self, key: str) -> StateEntry | None:
-        """The value with its version and times; the version is what `set(expect=)` takes."""
+        """The value with its version and times; the version is what `set(expect=)` takes.
+
+        Examples:
+            >>> entry = memory.state.set("theme", "dark")
+            >>> memory.state.entry("theme").version
+            1
+        """
         return await self._core.get(StateEntry, self._core.scope.own(), check_name(key, "state key"))
 
     async def set(self, key: str, value: Json, *, ttl: Ttl | None = None, expect: int | None = None) -> StateEntry:
-        """Write a value; with `expect`, only over that version (0: only if there is none)."""
+        """Write a value; with `expect`, only over that version (0: only if there is none).
+
+        Raises `Conflict` where `expect` is not the present version.
+
+        Examples:
+            >>> memory.state.set("token", "abc", ttl=3600).value
+            'abc'
+        """
         entry = self._new(key, value, ttl)
         changes: builtins.list[Change] = [Put(entry)]
         if expect is not None:
@@ -55,13 +85,25 @@ class State:
         return msgspec.structs.replace(entry, version=stored.version, created_at=stored.created_at or entry.created_at)
 
     async def delete(self, key: str) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; whether it was there.
+
+        Examples:
+            >>> memory.state.delete("token")
+            False
+        """
         key = check_name(key, "state key")
         done = await self._core.apply(Delete(StateEntry, (self._core.org, self._core.scope.own(), key)))
         return bool(done[0])
 
     async def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
-        """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made."""
+        """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made.
+
+        Raises `InvalidValue` where the value is not a whole number.
+
+        Examples:
+            >>> memory.state.increment("logins"), memory.state.increment("logins", by=2)
+            (1, 3)
+        """
         if isinstance(by, bool) or not isinstance(by, int):
             raise InvalidValue("a counter is incremented by a whole number")
         results = await self._core.apply(Increment(self._new(key, by, ttl)))

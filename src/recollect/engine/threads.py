@@ -50,7 +50,15 @@ class Threads:
         ttl: Ttl | None = None,
         new: bool = False,
     ) -> Thread:
-        """A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`."""
+        """A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`.
+
+        Raises `Conflict` with `new` where the id is taken.
+
+        Examples:
+            >>> thread = memory.threads.create("user:ada", "Planning", id="plan")
+            >>> memory.threads.create("user:ada", id="plan").title
+            'Planning'
+        """
         core = self._core
         thread = self._new(ns, title, id, metadata, ttl)
         if id is not None and core.batch is None:
@@ -81,12 +89,22 @@ class Threads:
         )
 
     async def get(self, id: str) -> Thread | None:
-        """The thread, without its messages; None where there is none."""
+        """The thread, without its messages; None where there is none.
+
+        Examples:
+            >>> memory.threads.get("talk").length
+            2
+        """
         thread = await self._core.get(Thread, check_name(id, "thread id"))
         return thread if thread is not None and self._core.scope.may_read(thread.ns) else None
 
     async def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
-        """Several threads in one read, in the order of their ids given; None where there is none."""
+        """Several threads in one read, in the order of their ids given; None where there is none.
+
+        Examples:
+            >>> [thread and thread.id for thread in memory.threads.get_many(["talk", "nowhere"])]
+            ['talk', None]
+        """
         found = await self._core.get_many(Thread, [(check_name(id, "thread id"),) for id in ids])
         may_read = self._core.scope.may_read
         return [thread if thread is not None and may_read(thread.ns) else None for thread in found]
@@ -105,6 +123,10 @@ class Threads:
 
         `where` filters by title, metadata and the other fields; `after` is the last thread of the page before. `by` a
         time all threads of the namespace are read and sorted: an index of it would be written with every append.
+
+        Examples:
+            >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]
+            ['talk']
         """
         space, limit, wanted = self._core.scope.readable(ns), checked_limit(limit), parse_filter(where)
         if by != "id":
@@ -126,6 +148,14 @@ class Threads:
         also carry its own, as `key`); what the thread has seen is not added again, and its receipt says `replayed`.
         With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
         thread's `length`, the number of the last message that was appended.
+
+        Examples:
+            >>> receipts = memory.threads.append("talk", {"role": "user", "content": "We launch soon."}, key="turn-2")
+            >>> receipts[0].message.id, receipts[0].durable
+            ('talk#3', True)
+            >>> again = memory.threads.append("talk", {"role": "user", "content": "We launch soon."}, key="turn-2")
+            >>> again[0].message.id, memory.threads.get("talk").length
+            ('talk#3', 3)
         """
         given = keyed(messages, key)
         core, place = self._core, (self._core.org, id)
@@ -158,7 +188,12 @@ class Threads:
         after: Place | None = None,
         roles: Sequence[str] | None = None,
     ) -> builtins.list[Message]:
-        """Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start."""
+        """Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start.
+
+        Examples:
+            >>> [message.text for message in memory.threads.messages("talk", roles=["user"])]
+            ['I live in Lisbon.']
+        """
         await self._check_visible(id)
         backwards = before is not None and after is None
         found = await self._core.scan(
@@ -175,7 +210,12 @@ class Threads:
         return found[::-1] if backwards else found
 
     async def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
-        """The newest n messages, the newest last."""
+        """The newest n messages, the newest last.
+
+        Examples:
+            >>> [message.role for message in memory.threads.recent("talk", 2)]
+            ['user', 'assistant']
+        """
         await self._check_visible(id)
         found = await self._core.scan(Message, id, reverse=True, limit=checked_limit(n))
         if not found:
@@ -184,7 +224,12 @@ class Threads:
         return found
 
     async def message(self, id: str) -> Message | None:
-        """One message by its id."""
+        """One message by its id.
+
+        Examples:
+            >>> memory.threads.message("talk#1").text
+            'I live in Lisbon.'
+        """
         thread, seq = message_id(id)
         await self._check_visible(thread)
         return await self._core.get(Message, thread, seq)
@@ -197,7 +242,14 @@ class Threads:
         metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
         expect: int | None = None,
     ) -> Thread:
-        """Give a thread another title or other metadata than it has; with `expect`, only over that version."""
+        """Give a thread another title or other metadata than it has; with `expect`, only over that version.
+
+        Raises `NotFound` where there is no such thread, `Conflict` where `expect` is not its version.
+
+        Examples:
+            >>> memory.threads.update("talk", title="Moving", metadata={"open": True}).title
+            'Moving'
+        """
         if isinstance(title, str):
             check_text(title, "title", limit=10_000)
         given = None if metadata is msgspec.UNSET else check_metadata(metadata)
@@ -220,7 +272,14 @@ class Threads:
         return done
 
     async def pop(self, id: str) -> Message | None:
-        """Take the newest message out of the log and give it back, or None; what was derived from it stays."""
+        """Take the newest message out of the log and give it back, or None; what was derived from it stays.
+
+        Examples:
+            >>> memory.threads.pop("talk").text
+            'Noted.'
+            >>> memory.threads.append("talk", "And now?")[0].message.id
+            'talk#3'
+        """
 
         async def attempt() -> Message | None:
             return await ThreadEdits(self._core).pop(await self._to_change(id))
@@ -235,6 +294,14 @@ class Threads:
 
         With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
         Summaries go; what else was derived stays.
+
+        Raises `Conflict` where `expect` is not the thread's version.
+
+        Examples:
+            >>> thread = memory.threads.get("talk")
+            >>> receipts = memory.threads.replace("talk", ["A summary of it all."], expect=thread.version)
+            >>> [message.text for message in memory.threads.recent("talk")]
+            ['A summary of it all.']
         """
         given, at, adding = keyed(messages), self._core.at(), Appending(self._core)
         stamped = [adding.stamped(id, one, at) for one in given.messages]
@@ -255,6 +322,10 @@ class Threads:
         """Take all that was said out of one message, by its id, and leave its place and its tool call ids.
 
         What was derived from it goes as well, as with `forget`.
+
+        Examples:
+            >>> memory.threads.redact("talk#1").text
+            '[redacted]'
         """
         id, seq = message_id(message.id if isinstance(message, Message) else message)
         return await ThreadEdits(self._core).redact(await self._to_change(id), seq)
@@ -272,6 +343,11 @@ class Threads:
         """A new thread in the same namespace with the messages up to and with `at`, under the same numbers.
 
         Its metadata is that of the old one unless given, and says where it comes from under `forked_from`.
+
+        Examples:
+            >>> branch = memory.threads.fork("talk", at="talk#1")
+            >>> [message.text for message in memory.threads.recent(branch.id)]
+            ['I live in Lisbon.']
         """
         source = await self._existing_or_fail(id)
         last = source.length if at is None else self._place(id, at)
@@ -286,6 +362,10 @@ class Threads:
         """Take messages out of the log for good, by id or all before a place; how many went.
 
         What was derived from them stays; `forget` removes that too.
+
+        Examples:
+            >>> memory.threads.delete_messages("talk", ids=["talk#2"])
+            1
         """
         if (ids is None) == (before is None):
             raise UsageError("say which messages: ids=[…] or before=…")
@@ -316,7 +396,12 @@ class Threads:
         return await self._core.get_many(Message, [(id, seq) for seq in seqs])
 
     async def delete(self, id: str) -> bool:
-        """Remove a thread with its messages, summaries and index entries; whether there was one."""
+        """Remove a thread with its messages, summaries and index entries; whether there was one.
+
+        Examples:
+            >>> memory.threads.delete("talk")
+            True
+        """
         done: bool = await self._core.retry(lambda: self._delete(id))
         return done
 
@@ -351,7 +436,12 @@ class Threads:
         return await epochs(self._core, id) if self._core.batch is None else []
 
     async def summaries(self, id: str) -> builtins.list[Summary]:
-        """The summaries of a thread, oldest first, each with the range it stands for."""
+        """The summaries of a thread, oldest first, each with the range it stands for.
+
+        Examples:
+            >>> memory.threads.summaries("talk")
+            []
+        """
         await self._check_visible(id)
         found = await self._core.scan(Summary, id)
         if not found:

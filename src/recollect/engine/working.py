@@ -81,7 +81,15 @@ class WorkingMemory(Generic[W]):
         ready(template)
 
     def template(self, template: type[V]) -> WorkingMemory[V]:
-        """The same memory, typed and checked by a subclass of Working."""
+        """The same memory, typed and checked by a subclass of Working.
+
+        Examples:
+            >>> from recollect import Working
+            >>> class Shop(Working):
+            ...     cart: list[str] = []
+            >>> memory.working.template(Shop).set(Shop(cart=["tea"]), user="ada").cart
+            ['tea']
+        """
         if not (isinstance(template, type) and issubclass(template, Working)):
             raise UsageError("a template is a subclass of recollect.Working")
         if any(field.required for field in msgspec.structs.fields(template)):
@@ -89,7 +97,12 @@ class WorkingMemory(Generic[W]):
         return WorkingMemory(self._core, template)
 
     async def get(self, user: str | None = None, session: str | None = None) -> W | None:
-        """The document, or None where there is none (any more)."""
+        """The document, or None where there is none (any more).
+
+        Examples:
+            >>> memory.working.get("ada") is None
+            True
+        """
         key = self._key(user, session)
         written, found = self._core.pending(WorkingDocument, key)
         if not written:
@@ -97,11 +110,24 @@ class WorkingMemory(Generic[W]):
         return None if found is None else self._typed(found.doc)
 
     async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
-        """The documents of several sessions in their order (None: the one without a session); None where none is."""
+        """The documents of several sessions in their order (None: the one without a session); None where none is.
+
+        Examples:
+            >>> memory.working.get_many(["morning", "evening"], user="ada")
+            [None, None]
+        """
         return [await self.get(user, session) for session in sessions]
 
     async def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
-        """Write the whole document."""
+        """Write the whole document.
+
+        Raises `InvalidValue` where a field has another type than the template says.
+
+        Examples:
+            >>> from recollect import Working
+            >>> memory.working.set(Working(scratchpad="the invoice"), user="ada").scratchpad
+            'the invoice'
+        """
         fields = self._checked(_fields(doc))
         made = self._typed(fields)
         if user is None and self._core.scope.user is None and made.user is not None:
@@ -110,7 +136,14 @@ class WorkingMemory(Generic[W]):
         return made
 
     async def update(self, **fields: Json) -> W:
-        """Set some fields and leave the others; `session=` (and `user=`, as text) say whose document."""
+        """Set some fields and leave the others; `session=` (and `user=`, as text) say whose document.
+
+        Raises `InvalidValue` where a field has another type than the template says.
+
+        Examples:
+            >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
+            'the invoice'
+        """
         session = fields.pop("session", None)
         user = fields.pop("user") if isinstance(fields.get("user"), str) else None
         given = self._checked({name: msgspec.to_builtins(value) for name, value in fields.items()})
@@ -119,7 +152,12 @@ class WorkingMemory(Generic[W]):
     async def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add to the recent actions; the oldest beyond the newest 20 go."""
+        """Add to the recent actions; the oldest beyond the newest 20 go.
+
+        Examples:
+            >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
+            'opened'
+        """
         made = msgspec.to_builtins(Action(action=action, entity_id=entity_id, at=self._core.at()))
         self._checked({"recent_actions": [made]})
 
@@ -130,7 +168,13 @@ class WorkingMemory(Generic[W]):
         return self._typed(await self._write(user, session, change))
 
     async def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
-        """Take the newest action back and return it; None where there is none."""
+        """Take the newest action back and return it; None where there is none.
+
+        Examples:
+            >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
+            >>> memory.working.undo_action(user="ada").action
+            'opened'
+        """
         undone: list[Any] = []
 
         def change(old: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +186,12 @@ class WorkingMemory(Generic[W]):
         return msgspec.convert(undone[0], Action) if undone else None
 
     async def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it."""
+        """Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it.
+
+        Examples:
+            >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
+            1
+        """
         turns = self._checked({"history": [dict(message) for message in messages]})["history"]
 
         def change(old: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +200,12 @@ class WorkingMemory(Generic[W]):
         return self._typed(await self._write(user, session, change))
 
     async def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
-        """Remove the document; whether there was one."""
+        """Remove the document; whether there was one.
+
+        Examples:
+            >>> memory.working.clear(user="ada")
+            False
+        """
         results = await self._core.apply(Delete(WorkingDocument, self._key(user, session)))
         return bool(results[0])
 

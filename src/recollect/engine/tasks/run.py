@@ -32,7 +32,9 @@ class AsyncTaskRun:
     """
 
     task_id: str
+    """The name of the task."""
     state: Json
+    """What the task has kept so far; changed in place or replaced, and saved with the next step."""
 
     def __init__(self, core: Core, task_id: str, ns: str, lease: Ttl, keep: Any, state: Json, wait: float) -> None:
         if core.batch is not None:
@@ -74,17 +76,37 @@ class AsyncTaskRun:
         return tuple(self._held.completed)
 
     def is_complete(self, item: object) -> bool:
-        """Whether a subtask was completed, in this run or one before."""
+        """Whether a subtask was completed, in this run or one before.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     task.complete("a")
+            ...     task.is_complete("a")
+            True
+        """
         return str(item) in self._held.completed
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
-        """The items that are not complete yet, in their order; `key` names an item that is not text."""
+        """The items that are not complete yet, in their order; `key` names an item that is not text.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     task.complete("a")
+            ...     list(task.remaining(["a", "b"]))
+            ['b']
+        """
         for item in items:
             if key(item) not in self._held.completed:
                 yield item
 
     def key(self, item: object) -> str:
-        """An idempotency key for what this subtask does outside the store: the same in every run."""
+        """An idempotency key for what this subtask does outside the store: the same in every run.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     task.key("a") == task.key("a") != task.key("b")
+            True
+        """
         return f"{self._core.org}/{self.task_id}/{item}"
 
     # -- saving
@@ -102,6 +124,15 @@ class AsyncTaskRun:
 
         `update` sets top-level keys of the state and `extend` appends to top-level lists of it: the cost is that of the
         change, where saving a whole state must look at all of it.
+
+        Raises `LeaseLost`, with nothing written, where another worker took over.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     fact = task.batch().facts.set("user:ada", "imported", True)
+            ...     task.complete("ada")
+            >>> memory.facts.get("user:ada", "imported").value
+            True
         """
         name = check_name(str(item), "subtask")
         await self._save([name], state, update, extend, self.step + 1 if step is None else step)
@@ -114,11 +145,27 @@ class AsyncTaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Save where the task stands, together with everything in the task's batch."""
+        """Save where the task stands, together with everything in the task's batch.
+
+        Raises `LeaseLost`, with nothing written, where another worker took over.
+
+        Examples:
+            >>> with memory.tasks.run("crawl", state={"pages": []}) as task:
+            ...     task.checkpoint(extend={"pages": ["/a"]})
+            >>> memory.tasks.resume("crawl").state
+            {'pages': ['/a']}
+        """
         await self._save([], state, update, extend, self.step if step is None else step)
 
     async def heartbeat(self) -> None:
-        """Renew the lease without saving the state."""
+        """Renew the lease without saving the state.
+
+        Raises `LeaseLost` where another worker took over.
+
+        Examples:
+            >>> with memory.tasks.run("import", lease=60) as task:
+            ...     task.heartbeat()
+        """
         saved = self._held
         changes = moved(saved.task, leased_until=self._until(), updated_at=self._core.at())
         await self._commit(changes, saved)
@@ -128,6 +175,13 @@ class AsyncTaskRun:
         """The memory's nouns, collecting: what is written through them is committed by the next save of this task.
 
         Asking again starts anew: what was collected and not saved is dropped.
+
+        Examples:
+            >>> with memory.tasks.run("import") as task:
+            ...     entry = task.batch().state.set("seen", 1)
+            ...     task.checkpoint()
+            >>> memory.state.get("seen")
+            1
         """
         core = self._core.batched()
         self._effects, self._watched = core.batch, core.watched

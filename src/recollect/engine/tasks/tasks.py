@@ -67,6 +67,12 @@ class Tasks:
         """Write where a task stands; `expect` refuses when it is no longer at that version.
 
         `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
+
+        Raises `Conflict` where `expect` is not the present version.
+
+        Examples:
+            >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
+            1
         """
         given = as_checkpoint(checkpoint)
         ns = self._core.scope.own() if given.ns is None else self._core.scope.writable(given.ns)
@@ -129,20 +135,42 @@ class Tasks:
             self._saved.pop(next(iter(self._saved)))
 
     async def resume(self, task_id: str) -> Checkpoint | None:
-        """Where the task stands, or None where there is no such task."""
+        """Where the task stands, or None where there is no such task.
+
+        Examples:
+            >>> point = memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}})
+            >>> memory.tasks.resume("report").state
+            {'cursor': 'x'}
+        """
         saved = await load(self._core, task_id)
         return None if saved is None else _checkpoint(saved, saved.state())
 
     async def get(self, task_id: str) -> Checkpoint | None:
-        """The same as `resume`."""
+        """The same as `resume`.
+
+        Examples:
+            >>> memory.tasks.get("report") is None
+            True
+        """
         return await self.resume(task_id)
 
     async def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
-        """Where several tasks stand, in the order of their ids given; None where there is none."""
+        """Where several tasks stand, in the order of their ids given; None where there is none.
+
+        Examples:
+            >>> memory.tasks.get_many(["report", "import"])
+            [None, None]
+        """
         return [await self.resume(task_id) for task_id in task_ids]
 
     async def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
-        """The last `n` saved steps that are kept, newest last."""
+        """The last `n` saved steps that are kept, newest last.
+
+        Examples:
+            >>> points = [memory.tasks.save({"task_id": "report", "step": step, "state": {}}) for step in (1, 2)]
+            >>> [point.step for point in memory.tasks.history("report")]
+            [1, 2]
+        """
         saved = await load(self._core, task_id)
         if saved is None:
             raise NotFound("no such task", task=task_id)
@@ -154,7 +182,12 @@ class Tasks:
         return [_checkpoint_at(saved.task, *point) for point in points[len(points) - wanted :]]
 
     async def delete(self, task_id: str) -> bool:
-        """Remove a task and its saved steps; whether there was one."""
+        """Remove a task and its saved steps; whether there was one.
+
+        Examples:
+            >>> memory.tasks.delete("report")
+            False
+        """
         task = await self._core.get(Task, check_name(task_id, "task id"))
         if task is None or not self._core.scope.may_read(task.ns):
             return False
@@ -182,6 +215,13 @@ class Tasks:
         A new task belongs to `ns`: without one to the handle's user, or to `global` where it is for none.
 
         While another worker holds the lease this raises LeaseLost, after trying for up to `wait` seconds.
+
+        Examples:
+            >>> with memory.tasks.run("import", state={"seen": 0}) as task:
+            ...     for item in task.remaining(["a", "b"]):
+            ...         task.complete(item, {"seen": task.state["seen"] + 1})
+            >>> memory.tasks.resume("import").state
+            {'seen': 2}
         """
         check_name(task_id, "task id")
         space = self._core.scope.own() if ns is None else self._core.scope.writable(ns)
@@ -191,7 +231,13 @@ class Tasks:
     async def list(
         self, ns: Ns | None = None, *, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[Task]:
-        """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states."""
+        """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states.
+
+        Examples:
+            >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})
+            >>> [task.task_id for task in memory.tasks.list()]
+            ['report']
+        """
         bounds = page(limit, after, reverse)
         if ns is not None:
             return await self._core.scan(Task, self._core.scope.readable(ns), index="by_ns", **bounds)

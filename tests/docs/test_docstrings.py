@@ -1,0 +1,77 @@
+"""Every public name says what it does; every method of a noun shows an example, and the examples are true."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import Memory, NothingLasts
+
+NOUNS = {
+    "memory": "Memory",
+    "facts": "Facts",
+    "threads": "Threads",
+    "profile": "Profile",
+    "learnings": "Learnings",
+    "working": "WorkingMemory",
+    "entities": "Entities",
+    "state": "State",
+    "documents": "Documents",
+    "records": "Records",
+    "tasks": "Tasks",
+    "audit": "Audit",
+    "jobs": "Jobs",
+    "session": "Session",
+}
+
+
+def methods() -> Iterator[tuple[str, Any]]:
+    """The public methods of the blocking nouns, which are made from the async ones, docstrings included."""
+    for module, name in [*NOUNS.items(), ("tasks", "TaskRun")]:
+        noun = getattr(import_module(f"recollect.blocking.{module}"), name)
+        for method, value in vars(noun).items():
+            if not method.startswith("_") and inspect.isfunction(value):
+                yield f"{name}.{method}", value
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    named = {name: getattr(recollect, name) for name in recollect.__all__ if name != "__version__"}
+    aliases = {"Clock"}  # a type written out; what stands for it is in the docs of `Memory`
+    silent = [n for n, value in named.items() if n not in aliases and not (value.__doc__ or "").strip()]
+    for name, value in named.items():
+        if inspect.isclass(value):
+            silent += [
+                f"{name}.{method}"
+                for method, member in vars(value).items()
+                if not method.startswith("_")
+                and (inspect.isfunction(member) or isinstance(member, property))
+                and not (inspect.getdoc(getattr(value, method)) or "").strip()
+            ]
+    assert silent == []
+
+
+@pytest.mark.parametrize(("name", "method"), list(methods()), ids=lambda value: value if isinstance(value, str) else "")
+def test_the_example_of_a_method_is_true(
+    name: str, method: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    doc = inspect.getdoc(method) or ""
+    test = doctest.DocTestParser().get_doctest(doc, {}, name, None, None)
+    assert test.examples, f"{name} shows no example"
+    warnings.simplefilter("ignore", NothingLasts)
+    memory = Memory("memory://", worker=False)
+    memory.threads.create("user:ada", id="talk")
+    memory.threads.append("talk", "I live in Lisbon.", {"role": "assistant", "content": "Noted."})
+    test.globs = {"memory": memory, "Memory": Memory}
+    told: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append)
+    memory.close()
+    assert told == [], "".join(told)
