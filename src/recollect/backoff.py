@@ -1,17 +1,26 @@
-"""How long to wait before trying again: one rule for every retry of the engine and the stores.
+"""How long to wait before trying again: one rule for every retry.
 
 The longest wait doubles with each try, up to a limit, and the wait itself is a random part of it, at least half. Two
-contenders that failed at the same moment therefore do not meet again at the next one.
+contenders that failed at the same moment therefore do not meet again at the next one. The random numbers are our own,
+whatever a program does with `random.seed`, and a forked child draws others than its parent.
 """
 
 from __future__ import annotations
 
+import os
 import random
 
 _random = random.Random()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_random.seed)
 
 
 def pause(tries: int, *, first: float, longest: float) -> float:
     """Seconds to wait after so many failed tries (1 is the first)."""
     top = min(first * 2.0 ** min(tries - 1, 60), longest)
     return float(top * _random.uniform(0.5, 1.0))
+
+
+def spread(longest: float) -> float:
+    """Seconds to wait, anywhere up to a limit, for contenders that must not come back at the same moment."""
+    return _random.uniform(0.0, longest)

@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..backoff import pause
 from recollect.errors import ModelError
 
 ATTEMPTS = 4
@@ -53,7 +54,7 @@ def rows(answer: Any, count: int, url: str) -> list[list[float]]:
 
 def _wait(error: urllib.error.HTTPError | None, attempt: int) -> float:
     asked = error.headers.get("Retry-After", "") if error is not None else ""
-    return min(float(asked), 30.0) if asked.isdigit() else 0.5 * 2 ** (attempt - 1)
+    return min(float(asked), 30.0) if asked.isdigit() else pause(attempt, first=0.5, longest=8.0)
 
 
 def _advice(status: int) -> str:

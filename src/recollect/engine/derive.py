@@ -8,7 +8,6 @@ queue, as does one whose readers died; reading goes on behind it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from ..stores.base import Change, Delete, Expect, Put
 from ..values import fingerprint_json
 from .core import Core
 from .facts import Facts
+from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import epochs
 from .learnings import Learnings
 
@@ -214,7 +214,7 @@ class Deriver:
     async def _read(self, message: Message, known: Sequence[Any], *, by_rules: bool = False) -> list[Any]:
         if not _is_own_text(message):
             return []
-        forgotten = await self._core.get(Tombstone, "source", source_fingerprint(message.id))
+        forgotten = await self._core.get(Tombstone, "source", fingerprint(message.id))
         if forgotten is not None:
             return []
         asked: dict[str, Any] = {
@@ -387,11 +387,6 @@ def subject_of(thread: Thread) -> str:
     """The namespace that facts from a thread belong to: its own, or that of the user it is with."""
     user = thread.metadata.get("user")
     return f"user:{user}" if isinstance(user, str) and user and not thread.ns.startswith("user:") else thread.ns
-
-
-def source_fingerprint(id: str) -> str:
-    """How a forgotten source is remembered: by a fingerprint alone."""
-    return hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def permanent(problem: Exception) -> bool:

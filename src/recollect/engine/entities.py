@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from ..backoff import pause
 from ..errors import Conflict, UsageError
 from ..ports import Ttl, to_datetime, to_micros, ttl_micros
 from ..records import CachedEntity, Key
@@ -191,14 +192,14 @@ class Entities:
 
     async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
         """Load under the row's lease, or take what another process loads meanwhile."""
-        pause = 0.005
+        tries = 0
         while True:
             row = await self._direct.get(CachedEntity, *key[1:])
             if row is not None and self._fresh(row):
                 return row.value
             if row is not None and self._leased(row):
-                await self._core.runtime.sleep(pause)
-                pause = min(0.25, pause * 1.5)
+                tries += 1
+                await self._core.runtime.sleep(pause(tries, first=0.005, longest=0.25))
                 continue
             lease = await self._take(key, row)
             if lease is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,9 +15,10 @@ from ..ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ..records import Entry, Fact, FactVersion, Job, Key, Link, Tombstone
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
-from ..values import Json, check_name, check_text, encode_json, fingerprint_json
+from ..values import Json, check_name, check_text, encode_json
 from .audit import audit
 from .core import RETRIES, Core
+from .forgetting.fingerprints import value_fingerprint
 from .forgetting.guard import guard
 
 PAGE = 1000
@@ -363,7 +363,7 @@ class Facts:
     async def _refused(self, fact: Fact) -> Fact | None:
         """The rejected version, when this very value was rejected, or corrected away from the same source."""
         sources: builtins.list[str | None] = [None, *fact.sources]
-        keys = [("fact", self._fingerprint(fact, source)) for source in sources]
+        keys = [("fact", value_fingerprint(fact, source)) for source in sources]
         marks = await self._core.get_many(Tombstone, keys)
         if not any(marks):
             return None
@@ -440,15 +440,10 @@ class Facts:
         return Tombstone(
             org=fact.org,
             kind="fact",
-            fingerprint=self._fingerprint(fact, source),
+            fingerprint=value_fingerprint(fact, source),
             actor=self._core.scope.actor,
             created_at=self._core.at(),
         )
-
-    @staticmethod
-    def _fingerprint(fact: Fact, source: str | None) -> str:
-        parts = [fact.ns, fact.key, fact.value, source]
-        return hashlib.blake2b(fingerprint_json(parts), digest_size=16).hexdigest()
 
 
 def _without_trace(row: Key) -> builtins.list[Change]:

@@ -24,7 +24,8 @@ from ..values import check_name, check_text
 from .audit import audit
 from .core import Core
 from .facts import checked_limit, index_job
-from .forgetting.guard import fingerprint, guard
+from .forgetting.fingerprints import fingerprint
+from .forgetting.guard import guard
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]

@@ -9,7 +9,6 @@ of its thread goes on. Indexing is never given up for a failure, since all else 
 from __future__ import annotations
 
 import os
-import random
 import threading
 from collections.abc import Iterable, Sequence
 from time import monotonic
@@ -17,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from ..backoff import pause, spread
 from ..errors import Conflict, CorruptRecord, RecollectError, StoreError
 from ..ids import new_id
 from ..ports import to_datetime, to_micros
@@ -37,6 +37,7 @@ LEASE = 60_000_000
 MOST = 8
 """Jobs claimed at once from a queue."""
 FIRST_DELAY = 1_000_000
+LONGEST_DELAY = 3600 * 1_000_000
 QUIET_SECONDS = 0.25
 """The in-process worker waits for a pause this long, so that it does not slow a burst of appends."""
 JOIN_SECONDS = 30.0
@@ -115,7 +116,7 @@ class Outbox:
         except Conflict:
             # An append or another worker came between: the job is still there and ready for the next turn.
             status = "conflict"
-            await self._release(core, job, job.error, delay=random.randrange(50_000), attempts=job.attempts - 1)
+            await self._release(core, job, job.error, delay=int(spread(50_000)), attempts=job.attempts - 1)
         except Exception as problem:
             if isinstance(problem, StoreError) and not isinstance(problem, CorruptRecord):
                 raise
@@ -139,7 +140,8 @@ class Outbox:
             # What is no error of ours comes from the message, and would come again with each append.
             await self._give_up(core, job, reason, skip=not isinstance(problem, RecollectError))
             return "dead"
-        delay = FIRST_DELAY * 4 ** (job.attempts - 1) * random.uniform(0.75, 1.25)
+        # Two doublings with each attempt: a part that is away for long is not asked often.
+        delay = pause(2 * job.attempts - 1, first=FIRST_DELAY, longest=LONGEST_DELAY)
         await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, ATTEMPTS - 1))
         return "failed"
 
@@ -293,7 +295,7 @@ class Jobs:
         """
         many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         deadline = None if timeout is None else monotonic() + timeout
-        outbox, pause = Outbox(self._core.shared, self._core.org), 0.005
+        outbox, tries = Outbox(self._core.shared, self._core.org), 0
         while True:
             settled = await self._settled(many)
             open_ = [one for one in settled if one.derived == "pending" or not one.indexed]
@@ -304,8 +306,8 @@ class Jobs:
             if not sum(one.waiting for one in await self.backlog()):
                 return await self._settled(many)
             # Someone else has it in hand, or it waits for its next try.
-            pause = min(2 * pause, 0.2)
-            await self._core.runtime.sleep(pause)
+            tries += 1
+            await self._core.runtime.sleep(pause(tries, first=0.01, longest=0.2))
 
     async def _settled(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
         states = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TypeVar
 
 import msgspec
 
+from ..backoff import pause
 from ..errors import ModelError
 
 T = TypeVar("T")
@@ -32,7 +32,6 @@ async def retrying(
     timeout: float,
     sleep: Sleep,
     clock: Callable[[], float] = monotonic,
-    jitter: Callable[[], float] = random.random,
 ) -> T:
     """Call `attempt(seconds left)` until it answers, fails for good, or time is up."""
     deadline = clock() + timeout
@@ -42,17 +41,16 @@ async def retrying(
             return await attempt(max(left, 0.001))
         except ModelError as error:
             error.facts["attempts"] = tried
-            wait = _wait(error, tried, policy, jitter())
+            wait = _wait(error, tried, policy)
             if not error.retryable or tried == policy.attempts or wait is None or clock() + wait >= deadline:
                 raise
         await sleep(wait)
     raise AssertionError("a retry policy needs at least one attempt")
 
 
-def _wait(error: ModelError, tried: int, policy: Retry, noise: float) -> float | None:
-    """Seconds until the next try: as the server asked, or between half and the whole of the doubled wait."""
+def _wait(error: ModelError, tried: int, policy: Retry) -> float | None:
+    """Seconds until the next try: as the server asked, or the usual back-off."""
     asked = error.facts.get("retry_after")
     if isinstance(asked, int | float):
         return float(asked) if asked <= policy.retry_after_most else None
-    whole = min(policy.most, policy.first * 2.0 ** (tried - 1))
-    return whole * (0.5 + noise / 2)
+    return pause(tried, first=policy.first, longest=policy.most)

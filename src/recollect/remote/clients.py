@@ -6,13 +6,13 @@ Every write carries an idempotency key, so a request whose answer was lost is se
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from ..backoff import pause
 from ..errors import RecollectError, StoreTimeout, StoreUnavailable, UnknownOutcome, UsageError
 from ..problems import Problem, error_of
 from ..runtime import Runtime
@@ -75,7 +75,7 @@ class Client:
                     return answer
                 if last or status not in _BUSY:
                     raise _error(status, answer)
-            await self._runtime.sleep(0.05 * 4**tries * (0.5 + random.random()))
+            await self._runtime.sleep(pause(2 * tries + 1, first=0.075, longest=5.0))
         raise AssertionError("unreachable")
 
     async def _once(

@@ -47,11 +47,12 @@ from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ..carried import DERIVED
 from ..core import Core, R
 from ..documents import removal
-from ..facts import Facts, index_job
+from ..facts import index_job
 from ..numbering import kept
 from ..recall.indexing import statistics
 from ..threads import QUEUES
-from .guard import IMPORT, OWNED, epochs, fingerprint, imported_marks, owned, owners, raised
+from .fingerprints import fingerprint, value_fingerprint
+from .guard import IMPORT, OWNED, epochs, imported_marks, owned, owners, raised
 from .needles import Needles
 from .reach import in_reach
 
@@ -418,7 +419,7 @@ class Eraser:
     def _values(self, kind: Kind, ns: str, key: str, rows: Sequence[Any]) -> list[Put]:
         """What keeps the same thing from being derived again from another source."""
         if kind.record is Fact:
-            return [Put(self._made_tombstone("fact", Facts._fingerprint(row, None))) for row in rows]
+            return [Put(self._made_tombstone("fact", value_fingerprint(row, None))) for row in rows]
         if kind.record is Learning:
             return [Put(self._tombstone("learning", ns, key))]
         return []

@@ -20,7 +20,8 @@ from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
 from .erase import Eraser
-from .guard import fingerprint, forgotten
+from .fingerprints import fingerprint
+from .guard import forgotten
 from .reach import in_reach, thread_reach, thread_row
 
 _log = logging.getLogger("recollect")

@@ -12,7 +12,6 @@ version 2 on something of that source was forgotten or deleted. `docs/decisions/
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -23,6 +22,7 @@ from ...kinds import LINKED
 from ...records import Document, Link, Mark, Thread, Tombstone
 from ...stores.base import Change, Expect, Put
 from ..core import Core
+from .fingerprints import fingerprint
 
 EPOCH = "epoch"
 IMPORT = "import"
@@ -40,11 +40,6 @@ class Guard(msgspec.Struct, frozen=True):
     def caused(self, conflict: Conflict) -> bool:
         """Whether a conflict means that a source was forgotten meanwhile, rather than that the row moved on."""
         return any(isinstance(change, Expect) and change.key == conflict.facts.get("key") for change in self.changes)
-
-
-def fingerprint(*parts: str) -> str:
-    """What is kept of a forgotten id: enough to know it again, nothing to read."""
-    return hashlib.blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def owner_of(source: str) -> str:

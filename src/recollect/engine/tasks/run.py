@@ -9,6 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from ...backoff import pause
 from ...errors import Conflict, LeaseLost, UsageError
 from ...ports import Ttl, to_micros, ttl_micros
 from ...records import Task
@@ -265,7 +266,7 @@ class AsyncTaskRun:
         return self
 
     async def _taken(self) -> Saved:
-        waited = 0.0
+        waited, tries = 0.0, 0
         while True:
             try:
                 taken: Saved = await self._core.retry(self._take)
@@ -273,9 +274,10 @@ class AsyncTaskRun:
             except LeaseLost:
                 if waited >= self._wait:
                     raise
-            pause = min(1.0, 0.02 + waited / 4, self._wait - waited)
-            await self._core.runtime.sleep(pause)
-            waited += pause
+            tries += 1
+            seconds = min(pause(tries, first=0.02, longest=1.0), self._wait - waited)
+            await self._core.runtime.sleep(seconds)
+            waited += seconds
 
     async def _take(self) -> Saved:
         core = self._core

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from ...backoff import pause
 from ...errors import Conflict, StoreError, UsageError
 from ...ports import to_datetime
 from ...records import Key, StateEntry
@@ -55,7 +56,7 @@ class HotSide:
         self._max_age = int(max_age * 1_000_000)
         self._prefix = ""
         self._until = 0.0
-        self._pause = 0.0
+        self._failures = 0
         self._opened = False
         self._generations: dict[str, int] = {}
         self._dirty: set[str] = set()
@@ -90,7 +91,7 @@ class HotSide:
         except StoreError as cause:
             self._failed()
             raise HotDown from cause
-        self._pause = 0.0
+        self._failures = 0
         return done
 
     def place(self, org: str, table: str, key: Sequence[str | int]) -> Key:
@@ -259,7 +260,7 @@ class HotSide:
         return (org, self._prefix, "generation")
 
     def _failed(self) -> None:
-        self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
-        self._until = time.monotonic() + self._pause
+        self._failures += 1
+        self._until = time.monotonic() + pause(self._failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
         self._generations.clear()
         self._connections = -1
