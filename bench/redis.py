@@ -37,7 +37,7 @@ from recollect.records import Fact, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.base import Append, Put
 from recollect.stores.redis import DurabilityWarning, RedisStore
-from recollect.stores.redis.batches import arguments
+from recollect.stores.redis.changes import arguments
 from recollect.stores.redis.keys import base_of, bounds, stamp
 from recollect.stores.redis.rows import layout
 from recollect.stores.redis.scripts import APPLY, SCAN

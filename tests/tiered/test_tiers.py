@@ -33,8 +33,8 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.redis import RedisStore
 from recollect.stores.redis.keys import base_of
 from recollect.stores.sqlite import SqliteStore
-from recollect.stores.tiered import TieredStore, hotcopies
-from recollect.stores.tiered.hotplans import WINDOW
+from recollect.stores.tiered import TieredStore, copies
+from recollect.stores.tiered.changes import WINDOW
 from recollect.testing.plugin import Run
 from recollect.testing.samples import NOW, SECOND, WHEN, append, entry, fact, later, thread
 
@@ -81,8 +81,8 @@ def durable() -> Counted:
 @pytest.fixture(autouse=True)
 def quick_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
     """The breaker rests for a moment only, so that tests need not sleep."""
-    monkeypatch.setattr(hotcopies, "FIRST_PAUSE", 0.0)
-    monkeypatch.setattr(hotcopies, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(copies, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(copies, "LONGEST_PAUSE", 0.0)
 
 
 @pytest.fixture

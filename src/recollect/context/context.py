@@ -16,7 +16,7 @@ from ..values import compact_json
 from ..wire import anthropic_tools, openai_tools
 from .cache import mark
 from .items import Fate, MemoryItem
-from .manifest import SCORED, Entry, Manifest, SectionReport, runs
+from .manifest import SCORED, Manifest, Outcome, SectionReport, runs
 from .plan import Left
 from .profile import ProfileLine
 from .render import (
@@ -189,16 +189,16 @@ class Context:
         stored = self.account.behind if self.summary_message is not None else 0
         return len(self.account.folded) + stored
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[Outcome]:
         account = self.account
-        entries: list[Entry] = []
+        entries: list[Outcome] = []
         entries += [_noted(line) for line in self.profile]
         entries += [_recalled(fate) for fate in self.recalled]
         if account.behind and self.summary_message is not None:
-            entries.append(Entry("history", "folded", "in the stored summary", 1, account.behind, account.behind))
+            entries.append(Outcome("history", "folded", "in the stored summary", 1, account.behind, account.behind))
         if account.unread is not None:
             first, last, count = account.unread
-            entries.append(Entry("history", "dropped", "older than what was needed, not read", first, last, count))
+            entries.append(Outcome("history", "dropped", "older than what was needed, not read", first, last, count))
         entries += runs("history", "dropped", ((left.unit, left.reason) for left in account.dropped))
         entries += runs("history", "folded", ((unit, f"in the {account.method} summary") for unit in account.folded))
         entries += runs("history", "elided", ((left.unit, left.reason) for left in account.elided))
@@ -214,20 +214,20 @@ class Context:
         return self.manifest.bar(width)
 
 
-def _noted(line: ProfileLine) -> Entry:
-    return Entry("profile", "kept", line.lane, units=1, ids=(line.source,) if line.source else ())
+def _noted(line: ProfileLine) -> Outcome:
+    return Outcome("profile", "kept", line.lane, units=1, ids=(line.source,) if line.source else ())
 
 
-def _recalled(fate: Fate) -> Entry:
+def _recalled(fate: Fate) -> Outcome:
     """One recalled item: what it scored, and why it is out or cut."""
     reason = fate.reason if fate.item.score is None else f"{fate.reason}{SCORED}{fate.item.score:.3f}"
     ids = (fate.item.source,) if fate.item.source else ()
-    return Entry("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)
+    return Outcome("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)
 
 
-def _repaired(fix: Repair) -> Entry:
+def _repaired(fix: Repair) -> Outcome:
     ids = (fix.message,) if fix.message else ()
-    return Entry("history", "repaired", fix.reason, fix.position, fix.position, 1, fix.tokens, ids)
+    return Outcome("history", "repaired", fix.reason, fix.position, fix.position, 1, fix.tokens, ids)
 
 
 def _simple(message: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ SCORED = ", scored "
 """Stands between the reason an item was left out for and what it scored."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True):
     """What became of a run of units of one section."""
 
     section: str
@@ -59,7 +59,7 @@ class Manifest(msgspec.Struct, frozen=True):
     layout: str
     policy: str
     sections: tuple[SectionReport, ...]
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[Outcome, ...] = ()
     notes: tuple[str, ...] = ()
 
     def section(self, name: str) -> SectionReport:
@@ -94,16 +94,16 @@ def _section_line(report: SectionReport) -> str:
     return f"  {report.name:<10} {report.tokens:>8,} tokens{ceiling}" + (f": {shown}" if shown else "")
 
 
-def _entry_lines(entries: Iterable[Entry]) -> list[str]:
+def _entry_lines(entries: Iterable[Outcome]) -> list[str]:
     """One line for each fate and reason; what recall left out for the same reason is one line with its best score."""
-    groups: dict[tuple[str, str, str, int | None], list[Entry]] = {}
+    groups: dict[tuple[str, str, str, int | None], list[Outcome]] = {}
     for entry in entries:
         reason = entry.reason.partition(SCORED)[0]
         groups.setdefault((entry.section, entry.action, reason, entry.first), []).append(entry)
     return [_group_line(reason, group) for (_, _, reason, _), group in groups.items()]
 
 
-def _group_line(reason: str, group: list[Entry]) -> str:
+def _group_line(reason: str, group: list[Outcome]) -> str:
     first = group[0]
     where = "" if first.first is None else f" [{first.first}..{first.last}]"
     units, tokens = sum(entry.units for entry in group), sum(entry.tokens for entry in group)
@@ -132,14 +132,14 @@ def bar(manifest: Manifest, width: int = 60) -> str:
     return f"[{line}] {manifest.tokens:,}/{room - manifest.output_reserve:,}\n {legend}"
 
 
-def runs(section: str, action: str, items: Iterable[tuple[Any, str]]) -> list[Entry]:
+def runs(section: str, action: str, items: Iterable[tuple[Any, str]]) -> list[Outcome]:
     """Neighbouring units with one fate and one reason as one entry."""
-    out: list[Entry] = []
+    out: list[Outcome] = []
     for unit, reason in items:
         ids = tuple(message.id for message in unit.messages if message.thread)
         last = out[-1] if out else None
         if last is not None and last.reason == reason and last.last is not None and unit.position - last.last <= 1:
-            out[-1] = Entry(
+            out[-1] = Outcome(
                 section,
                 action,
                 reason,
@@ -150,5 +150,5 @@ def runs(section: str, action: str, items: Iterable[tuple[Any, str]]) -> list[En
                 last.ids + ids,
             )
         else:
-            out.append(Entry(section, action, reason, unit.position, unit.last, 1, unit.tokens, ids))
+            out.append(Outcome(section, action, reason, unit.position, unit.last, 1, unit.tokens, ids))
     return out

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..backoff import pause
-from recollect.errors import ModelError
+from ..errors import ModelError
 
 ATTEMPTS = 4
 TIMEOUT = 60.0

@@ -12,7 +12,7 @@ import msgspec
 from ..records import Mark, Thread
 from ..stores.base import Change, Expect, Put
 from .core import Core
-from .forgetting.guard import fingerprint
+from .forgetting.fingerprints import fingerprint
 
 NUMBERS = "numbers"
 RESERVED = 1_000_000_000

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..engine.audit import audit
 from ..engine.core import Core
-from ..engine.forgetting.guard import fingerprint
+from ..engine.forgetting.fingerprints import fingerprint
 from ..errors import CorruptRecord, UsageError
 from ..records import Tombstone
 from ..scope import Ns

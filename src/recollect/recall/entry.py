@@ -16,7 +16,7 @@ MAX_CONTEXT_TERMS = 60
 """A previous turn longer than this would drown the turn it explains."""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """One remembered thing as it is indexed: a message, fact, learning, summary or chunk of a document.
 
     `terms`, `context_terms` and `signals` are derived from the text when it is indexed, so that a recall
@@ -61,10 +61,10 @@ class ScopeStats(msgspec.Struct, frozen=True, kw_only=True):
         return self.assistant_entries / said if said else 0.0
 
 
-def entry(kind: str, id: str, text: str, *, context: str = "", language: str | None = None, **fields: Any) -> Entry:
+def entry(kind: str, id: str, text: str, *, context: str = "", language: str | None = None, **fields: Any) -> Candidate:
     """Analyse a text for the index; `context` is the turn before, which helps to find this one."""
     context_terms = token_string(context, language).split(" ")[:MAX_CONTEXT_TERMS] if context else []
-    return Entry(
+    return Candidate(
         kind=kind,
         id=id,
         text=text,

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.recall.entry import Entry, ScopeStats, is_assistant
+from recollect.recall.entry import Candidate, ScopeStats, is_assistant
 from recollect.recall.query import Query
 from recollect.recall.signals import NAMES as SIGNALS
 
@@ -62,7 +62,7 @@ class Columns(msgspec.Struct, frozen=True):
     superseded: NDArray[np.bool_]
 
 
-def columns(entries: Sequence[Entry]) -> Columns:
+def columns(entries: Sequence[Candidate]) -> Columns:
     """Turn candidates into columns."""
     return table(
         kind=[e.kind for e in entries],

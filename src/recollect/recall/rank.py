@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from recollect.recall.entry import Entry, ScopeStats
+from recollect.recall.entry import Candidate, ScopeStats
 from recollect.recall.features import Columns, Floats, Similarity, columns, features, matrix, talk
 from recollect.recall.hit import Reason
 from recollect.recall.query import Query
@@ -35,7 +35,7 @@ Weights = Mapping[str, tuple[tuple[float, float, float], ...]]
 class Scored(msgspec.Struct, frozen=True):
     """A candidate with its score between 0 and 1; `place` is where it was in the candidates."""
 
-    entry: Entry
+    entry: Candidate
     score: float
     place: int
     reasons: tuple[Reason, ...] = ()
@@ -78,7 +78,7 @@ def ranking(
 
 def rank(
     query: Query,
-    candidates: Sequence[Entry],
+    candidates: Sequence[Candidate],
     stats: ScopeStats,
     frequency: Mapping[str, int],
     similarity: Similarity | None = None,

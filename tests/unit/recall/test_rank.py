@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recollect.recall.entry import Entry, ScopeStats, entry, is_assistant
+from recollect.recall.entry import Candidate, ScopeStats, entry, is_assistant
 from recollect.recall.query import analyse
 from recollect.recall.rank import Scored, rank
 from recollect.recall.select import distinct, fill, merge_chunks
@@ -15,15 +15,15 @@ DAY = 86_400_000_000
 NOW = 20_000 * DAY
 
 
-def message(id: str, text: str, **fields: Any) -> Entry:
+def message(id: str, text: str, **fields: Any) -> Candidate:
     return entry("message", id, text, **{"created_at": NOW - 100 * DAY, **fields})
 
 
-def scope(*entries: Entry) -> list[Entry]:
+def scope(*entries: Candidate) -> list[Candidate]:
     return list(entries)
 
 
-def ranked(entries: list[Entry], text: str, **options: Any) -> list[Scored]:
+def ranked(entries: list[Candidate], text: str, **options: Any) -> list[Scored]:
     """All of them in order; statistics are those of these entries."""
     speakers = dict.fromkeys(e.speaker for e in entries if e.speaker and not is_assistant(e.role, e.speaker))
     query = analyse(text, speakers=speakers, now=NOW)
@@ -38,7 +38,7 @@ def ranked(entries: list[Entry], text: str, **options: Any) -> list[Scored]:
     return rank(query, entries, stats, held, **options)
 
 
-def ask(entries: list[Entry], text: str) -> list[str]:
+def ask(entries: list[Candidate], text: str) -> list[str]:
     return [scored.entry.id for scored in ranked(entries, text)]
 
 

@@ -41,7 +41,7 @@ class Draft(msgspec.Struct, frozen=True):
     text: str
 
 
-class Plan(msgspec.Struct):
+class IndexWork(msgspec.Struct):
     """What one job comes to: entries to write, changes that go with them, and whether more is left for another turn."""
 
     drafts: list[Draft] = msgspec.field(default_factory=list)
@@ -71,7 +71,7 @@ class Indexer:
         """Work through jobs of one namespace, batch by batch."""
         total, left = 0, list(jobs)
         while left:
-            plan = Plan()
+            plan = IndexWork()
             taken: list[Job] = []
             for job in left:
                 if len(plan.drafts) >= BATCH:
@@ -87,7 +87,7 @@ class Indexer:
                 break  # the jobs that are left are the next worker's
         return total
 
-    async def _plan(self, job: Job, plan: Plan) -> bool:
+    async def _plan(self, job: Job, plan: IndexWork) -> bool:
         """Add what a job asks for; whether it is left unfinished."""
         kind, _, item = job.item.partition(":")
         if kind == "thread":
@@ -102,7 +102,7 @@ class Indexer:
         plan.changes += [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
         return False
 
-    async def _thread(self, job: Job, id: str, plan: Plan) -> bool:
+    async def _thread(self, job: Job, id: str, plan: IndexWork) -> bool:
         core = self._core
         thread = await core.get(Thread, id)
         mark, derive = await core.get_many(Mark, [("index", job.item), ("derive", job.item)])
@@ -156,7 +156,7 @@ class Indexer:
             Put(msgspec.structs.replace(derive, detail=detail or None, updated_at=at)),
         ]
 
-    async def _row(self, job: Job, kind: Kind, id: str, plan: Plan) -> None:
+    async def _row(self, job: Job, kind: Kind, id: str, plan: IndexWork) -> None:
         """A record that is one entry by itself."""
         found = kind.found
         assert found is not None
@@ -198,7 +198,7 @@ class Indexer:
             touched.append(msgspec.structs.replace(entry, metadata=marked))
         return touched
 
-    async def _document(self, job: Job, id: str, plan: Plan) -> None:
+    async def _document(self, job: Job, id: str, plan: IndexWork) -> None:
         core = self._core
         document = await core.get(Document, job.ns, id)
         chunks = await core.scan(Chunk, job.ns, id) if document is not None else []
@@ -215,7 +215,7 @@ class Indexer:
             plan.drafts.append(Draft(made, chunk_text(document, chunk)))
         plan.changes += [Delete(Entry, entry.row_key) for entry in known.values()]
 
-    async def _summaries(self, job: Job, thread: str, plan: Plan) -> None:
+    async def _summaries(self, job: Job, thread: str, plan: IndexWork) -> None:
         core = self._core
         # The newest has taken in those before it: found by themselves, they would only say the same again.
         found = {summary.id: summary for summary in await core.scan(Summary, thread, reverse=True, limit=1)}
@@ -229,7 +229,7 @@ class Indexer:
                 plan.drafts.append(Draft(made, summary.text))
         plan.changes += [Delete(Entry, entry.row_key) for id, entry in known.items() if id not in found]
 
-    async def _commit(self, ns: str, plan: Plan) -> int:
+    async def _commit(self, ns: str, plan: IndexWork) -> int:
         core = self._core
         scope = await core.get(Mark, "scope", ns)
         stamp = (scope.position if scope else 0) + 1

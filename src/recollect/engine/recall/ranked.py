@@ -189,6 +189,6 @@ def _seen(entry: Entry) -> Any:
 
 @cache
 def _seen_type() -> Any:
-    from ...recall.entry import Entry as Seen
+    from ...recall.entry import Candidate as Seen
 
     return Seen

@@ -32,7 +32,7 @@ from .wire import Cell, Failed, Reply, Step, cell
 Read = Callable[[Reply], Any]
 
 
-class Plan(NamedTuple):
+class Statements(NamedTuple):
     """The statements of one `apply`, which change each belongs to, and where each change's answer is."""
 
     steps: list[Step]
@@ -45,12 +45,12 @@ class Plan(NamedTuple):
         return [read(replies[place]) for place, read in found]
 
 
-def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Plan:
+def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Statements:
     """Statements for the changes; `enter` names the org of those that follow."""
     made = _Planner(now, enter)
     for place in _lock_order(changes):
         made.add(place, changes[place])
-    return Plan(made.steps, made.owners, made.answers)
+    return Statements(made.steps, made.owners, made.answers)
 
 
 class _Planner:

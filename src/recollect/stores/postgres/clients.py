@@ -1,7 +1,7 @@
-"""The two ways to a server, with the same coroutine methods, and the pool of links above either.
+"""The two ways to a server, with the same coroutine methods, and the pool of channels above either.
 
 The pool is ours rather than psycopg_pool's: it has no threads and no tasks of its own, so that it survives forks and
-new event loops; a server that is away is told at once with its cause; and taking a link costs microseconds.
+new event loops; a server that is away is told at once with its cause; and taking a channel costs microseconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from psycopg.abc import PQGen
 from ...errors import StoreUnavailable
 from ...runtime import Runtime, run_blocking
 from .options import Options
-from .wire import Link, Lost, Reply, Step
+from .wire import Channel, Lost, Reply, Step
 
 T = TypeVar("T")
 IDLE_CHECK_SECONDS = 60.0
@@ -37,7 +37,7 @@ class Client(Protocol):
         """A new connection."""
         ...
 
-    async def wait(self, generator: PQGen[T], link: Link) -> T:
+    async def wait(self, generator: PQGen[T], channel: Channel) -> T:
         """Drive an exchange to its end."""
         ...
 
@@ -48,22 +48,22 @@ class BlockingClient:
     async def connect(self, conninfo: str) -> psycopg.BaseConnection[Any]:
         return psycopg.Connection.connect(conninfo, autocommit=True)
 
-    async def wait(self, generator: PQGen[T], link: Link) -> T:
-        return waiting.wait(generator, link.pgconn.socket, _INTERVAL)
+    async def wait(self, generator: PQGen[T], channel: Channel) -> T:
+        return waiting.wait(generator, channel.pgconn.socket, _INTERVAL)
 
 
 class AsyncClient:
-    """Over psycopg's async connection; a cancelled exchange costs its link, nothing else."""
+    """Over psycopg's async connection; a cancelled exchange costs its channel, nothing else."""
 
     async def connect(self, conninfo: str) -> psycopg.BaseConnection[Any]:
         return await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
 
-    async def wait(self, generator: PQGen[T], link: Link) -> T:
-        return await waiting.wait_async(generator, link.pgconn.socket, _INTERVAL)
+    async def wait(self, generator: PQGen[T], channel: Channel) -> T:
+        return await waiting.wait_async(generator, channel.pgconn.socket, _INTERVAL)
 
 
 class Pool:
-    """At most `pool_size` links; those who find none free wait in line."""
+    """At most `pool_size` channels; those who find none free wait in line."""
 
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
@@ -74,8 +74,8 @@ class Pool:
 
     def _forget(self) -> None:
         self._guard = threading.Lock()
-        self._idle: list[Link] = []
-        self._busy: set[Link] = set()
+        self._idle: list[Channel] = []
+        self._busy: set[Channel] = set()
         self._places = self._options.pool_size
         self._waiting: deque[Any] = deque()
         self.round_trips = 0
@@ -85,52 +85,52 @@ class Pool:
         self._after_fork()
         with self._guard:
             idle, self._idle = self._idle, []
-            for link in list(self._busy):
-                link.broken = True
-        for link in idle:
-            link.close()
+            for channel in list(self._busy):
+                channel.broken = True
+        for channel in idle:
+            channel.close()
 
-    async def take(self) -> Link:
-        """A checked link for one unit of work; whoever takes it gives it back."""
+    async def take(self) -> Channel:
+        """A checked channel for one unit of work; whoever takes it gives it back."""
         if self._pid != os.getpid():
             self._after_fork()
         with self._guard:
-            link = self._idle.pop() if self._idle and self._places > 0 else None
-            self._places -= link is not None
-        if link is not None:
-            if not link.readable() and time.monotonic() - link.used_at < IDLE_CHECK_SECONDS:
-                self._busy.add(link)
-                return link
+            channel = self._idle.pop() if self._idle and self._places > 0 else None
+            self._places -= channel is not None
+        if channel is not None:
+            if not channel.readable() and time.monotonic() - channel.used_at < IDLE_CHECK_SECONDS:
+                self._busy.add(channel)
+                return channel
             with self._guard:
-                self._idle.append(link)
+                self._idle.append(channel)
             self._free_place()
         await self._take_place()
         try:
-            link = await self._checked()
+            channel = await self._checked()
         except BaseException:
             self._free_place()
             raise
-        self._busy.add(link)
-        return link
+        self._busy.add(channel)
+        return channel
 
-    def give(self, link: Link) -> None:
+    def give(self, channel: Channel) -> None:
         """The unit of work is over."""
-        self._busy.discard(link)
-        if link.broken:
-            link.close()
+        self._busy.discard(channel)
+        if channel.broken:
+            channel.close()
         else:
             with self._guard:
-                self._idle.append(link)
+                self._idle.append(channel)
         self._free_place()
 
-    async def exchange(self, link: Link, steps: Sequence[Step]) -> list[Reply]:
+    async def exchange(self, channel: Channel, steps: Sequence[Step]) -> list[Reply]:
         """One round trip."""
         self.round_trips += 1
-        return await self._client.wait(link.exchange(steps, self._patience(len(steps))), link)
+        return await self._client.wait(channel.exchange(steps, self._patience(len(steps))), channel)
 
-    async def script(self, link: Link, sql: str, patience: float) -> None:
+    async def script(self, channel: Channel, sql: str, patience: float) -> None:
         """Several statements as one text."""
-        await self._client.wait(link.script(sql.encode(), patience), link)
+        await self._client.wait(channel.script(sql.encode(), patience), channel)
 
     def _patience(self, steps: int) -> float:
         # The server ends what takes too long; this is for a server that says nothing at all.
@@ -176,29 +176,29 @@ class Pool:
             turn = self._waiting.popleft()
         run_blocking(turn.__aexit__(None, None, None))
 
-    async def _checked(self) -> Link:
+    async def _checked(self) -> Channel:
         while True:
             with self._guard:
-                link = self._idle.pop() if self._idle else None
-            if link is None:
+                channel = self._idle.pop() if self._idle else None
+            if channel is None:
                 return await self._connect()
-            if await self._alive(link):
-                return link
-            link.close()
+            if await self._alive(channel):
+                return channel
+            channel.close()
 
-    async def _alive(self, link: Link) -> bool:
+    async def _alive(self, channel: Channel) -> bool:
         """An idle socket with something to read was closed by the server; a long idle one is asked."""
-        if link.readable():
+        if channel.readable():
             return False
-        if time.monotonic() - link.used_at < IDLE_CHECK_SECONDS:
+        if time.monotonic() - channel.used_at < IDLE_CHECK_SECONDS:
             return True
         try:
-            await self._client.wait(link.exchange(_PROBE, self._options.connect_timeout), link)
+            await self._client.wait(channel.exchange(_PROBE, self._options.connect_timeout), channel)
         except Lost:
             return False
         return True
 
-    async def _connect(self) -> Link:
+    async def _connect(self) -> Channel:
         place = self._options.place
         try:
             connection = await self._client.connect(self._options.conninfo)
@@ -207,7 +207,7 @@ class Pool:
             raise StoreUnavailable(f"Postgres at {place} did not answer within {limit:.0f} s", place=place) from cause
         except psycopg.Error as cause:
             raise StoreUnavailable(f"Postgres at {place} cannot be reached: {_reason(cause)}", place=place) from cause
-        return Link(connection, self._options.prepare)
+        return Channel(connection, self._options.prepare)
 
 
 def _reason(cause: psycopg.Error) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 from ...errors import CorruptRecord
 from ...records import Record
 from ..codec import Row, codec, kinds
+from .connection import Session
 from .rows import Reader
 from .schema import APP, look, migrations, roles
-from .session import Session
 from .statements import quoted, selected, table
 from .wire import Step, cell
 

@@ -20,7 +20,7 @@ from zlib import crc32
 from ...messages import Message
 from ...records import Key, Record
 from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
-from .session import Session
+from .connection import Session
 from .wire import Step, cell
 
 # The same numbers as in recollect.seal() of the first migration.

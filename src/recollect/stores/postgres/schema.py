@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...errors import SchemaError, StoreError, StoreUnavailable
 from ..migrations import Migration, migrations_in, refuse_newer
-from .session import Session
+from .connection import Session
 from .wire import Failed, Lost, Step
 
 _LOCK = 7_265_636_811

@@ -12,7 +12,7 @@ from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, Unsupported
 from ...runtime import Runtime
 from ..base import Scrubbed
-from .session import Session
+from .connection import Session
 from .wire import Failed, Lost, Step
 
 _TABLES = b"""

@@ -8,8 +8,8 @@ from functools import cache
 
 from ...records import Entry
 from ..codec import codec
+from .connection import Session
 from .rows import records_of
-from .session import Session
 from .statements import selected
 from .wire import Step, array_cell, cell
 

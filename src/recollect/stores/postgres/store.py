@@ -16,11 +16,11 @@ from ..base import Change, R, Scan, Scrubbed, repeatable
 from ..codec import codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
+from .connection import Session
 from .options import options_of
 from .rows import Reader, records_of
 from .schema import prepare
 from .search import Search
-from .session import Session
 from .wire import Failed, Step, array_cell, cell
 
 _PAGE = 256

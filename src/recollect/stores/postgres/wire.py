@@ -25,7 +25,7 @@ _BINARY = int(pq.Format.BINARY)
 STALE = ("0A000", "26000", "42P05")
 """A prepared statement that changed its type, is not there, or is there already."""
 MOST_PREPARED = 500
-"""Statements a link keeps prepared; there are a few dozen in ordinary use."""
+"""Statements a channel keeps prepared; there are a few dozen in ordinary use."""
 
 
 class Step(NamedTuple):
@@ -78,7 +78,7 @@ class Reply:
         return self._result.command_tuples or 0
 
 
-class Link:
+class Channel:
     """One connection, always in pipeline mode, and the statements it has prepared."""
 
     def __init__(self, connection: psycopg.BaseConnection[Any], prepare: bool) -> None:
@@ -96,7 +96,7 @@ class Link:
         self.pgconn.enter_pipeline_mode()
 
     def readable(self) -> bool:
-        """Whether something waits to be read, without asking for it: on an idle link, the server's farewell."""
+        """Whether something waits to be read, without asking for it: on an idle channel, the server's farewell."""
         return bool(self._poll.poll(0))
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class Link:
 
     def exchange(self, steps: Sequence[Step], patience: float) -> PQGen[list[Reply]]:
         """Send the steps and read their replies; raises Failed or Lost."""
-        # Any way out but the last line leaves replies unread: the link is then good for nothing.
+        # Any way out but the last line leaves replies unread: the channel is then good for nothing.
         self.broken = True
         preparing = self._send(steps)
         results = yield from self._receive(len(steps) + len(preparing), patience)
@@ -114,7 +114,7 @@ class Link:
         try:
             replies = self._sorted(results, preparing)
         except Failed as failed:
-            # A link whose prepared statements no longer fit the tables is not worth keeping.
+            # A channel whose prepared statements no longer fit the tables is not worth keeping.
             self.broken = failed.state in STALE
             raise
         self.broken = False

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from redis.exceptions import ResponseError
 
 from ...errors import StoreError, UsageError
-from .routing import Client
+from .connection import Client
 
 RISKS = ("warn", "refuse", "ignore")
 _WANTED = (b"appendonly", b"appendfsync", b"maxmemory-policy", b"save")

@@ -52,7 +52,7 @@ class Lost(Exception):
         self.timeout = isinstance(cause, RedisTimeoutError)
 
 
-class Link(Protocol):
+class Channel(Protocol):
     """Connections to one server."""
 
     round_trips: int
@@ -69,9 +69,9 @@ class Link(Protocol):
     async def close(self) -> None: ...
 
 
-def link(settings: dict[str, Any], runtime: Runtime, connections: int) -> Link:
+def channel(settings: dict[str, Any], runtime: Runtime, connections: int) -> Channel:
     """The client that fits the runtime."""
-    return BlockingLink(settings) if runtime.blocking else AsyncLink(settings, runtime, connections)
+    return BlockingChannel(settings) if runtime.blocking else AsyncChannel(settings, runtime, connections)
 
 
 def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: float) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _check_options(parsed: dict[str, Any]) -> None:
         raise UsageError(f"unknown option {unknown[0][:40]!r} in the Redis URL")
 
 
-class BlockingLink:
+class BlockingChannel:
     """Blocking connections, one per thread that needs one at the same time."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -176,7 +176,7 @@ class BlockingLink:
         return connection
 
 
-class AsyncLink:
+class AsyncChannel:
     """Async connections, at most `connections` of them; further callers wait for their turn."""
 
     def __init__(self, settings: dict[str, Any], runtime: Runtime, connections: int) -> None:

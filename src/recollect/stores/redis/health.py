@@ -6,8 +6,8 @@ from typing import Any
 
 from ...errors import CorruptRecord
 from . import checks
+from .connection import Client
 from .keys import AFTER_ALL
-from .routing import Client
 from .rows import Layout
 from .scripts import SCAN
 

@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 from ...errors import StoreError, StoreTimeout
 from ...runtime import Runtime
 from . import checks
-from .routing import Address, Client
+from .connection import Address, Client
 
 _POLL_SECONDS = 0.02
 _PATIENCE = 30_000

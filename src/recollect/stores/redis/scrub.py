@@ -13,8 +13,8 @@ from redis.exceptions import ResponseError
 from ...errors import StoreError
 from ...runtime import Runtime
 from ..base import Scrubbed
+from .connection import Client
 from .nodes import Server, info_of, servers_of, until
-from .routing import Client
 
 _BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
 _LOGS = ((b"SLOWLOG", b"RESET"), *((b"COMMANDLOG", b"RESET", kind) for kind in (b"large-request", b"large-reply")))

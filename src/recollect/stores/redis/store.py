@@ -11,22 +11,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...backoff import pause
-from ...errors import SchemaError, StoreError, StoreUnavailable, UnknownOutcome, UsageError
+from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import document_of, matches
 from ...records import Job, Key
 from ...runtime import Runtime
 from ..base import Change, R, Scan, Scrubbed, repeatable
 from ..codec import codec, kinds
-from ..migrations import refuse_newer
-from . import batches, checks, health
-from .keys import AFTER_ALL, ORGS_KEY, SCHEMA_KEY, base_of, bounds, encode_key, stamp
-from .routing import Client
+from . import changes as batch
+from . import checks, health, schema
+from .connection import Client
+from .keys import AFTER_ALL, ORGS_KEY, base_of, bounds, encode_key, stamp
 from .rows import Layout, layout
 from .scripts import APPLY, BRING_IN, CLAIM, PURGE, SCAN, USE_INDEXES
 
-SCHEMA = 1
-NEEDS = 1
-"""The schema that a program must know to use what this one writes; both numbers are kept on the server."""
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
 PAGE_BYTES = 8 * 1024 * 1024
@@ -97,11 +94,7 @@ class RedisStore:
         """Connect, check the schema and what the server promises."""
         if self._opened:
             return
-        found = await self._client.command(SCHEMA_KEY, b"GET", SCHEMA_KEY)
-        if found is None:
-            await self._client.command(SCHEMA_KEY, b"SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, NEEDS), b"NX")
-        else:
-            _refuse_newer(bytes(found))
+        await schema.prepare(self._client)
         await checks.check(self._client, durability=self._durability, on_risk=self._on_risk)
         self._opened = True
 
@@ -150,19 +143,19 @@ class RedisStore:
         """Do all of the changes or none, in one script."""
         if not changes:
             return []
-        org = batches.org_of(changes)
+        org = batch.org_of(changes)
         base = self._base(org)
-        merges: batches.Merges = {}
-        args = batches.arguments(changes, now, self._slack_ms, merges)
-        if not batches.only_removes(changes):
-            await self._register(org, removing=batches.removes(changes))
+        merges: batch.Merges = {}
+        args = batch.arguments(changes, now, self._slack_ms, merges)
+        if not batch.only_removes(changes):
+            await self._register(org, removing=batch.removes(changes))
         while True:
             reply = await self._commit(base, args, again=repeatable(changes))
             if reply[0] != b"unknown":
-                return batches.results(changes, reply)
+                return batch.results(changes, reply)
             # Rows of another version are in the way: what they have that we do not know is kept.
-            merges = batches.merge(changes, merges, reply)
-            args = batches.arguments(changes, now, self._slack_ms, merges)
+            merges = batch.merge(changes, merges, reply)
+            args = batch.arguments(changes, now, self._slack_ms, merges)
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows for good."""
@@ -364,14 +357,6 @@ class RedisStore:
                 self._bases.clear()
             base = self._bases[org] = base_of(org)
         return base
-
-
-def _refuse_newer(found: bytes) -> None:
-    """Stop where a newer version said that this one cannot work with what it wrote."""
-    parts = found.split()
-    if len(parts) != 2 or not all(part.isdigit() for part in parts):
-        raise SchemaError("the key rc:schema of this Redis is not ours; use another server or database number")
-    refuse_newer(int(parts[0]), int(parts[1]), SCHEMA)
 
 
 @cache

@@ -14,13 +14,11 @@ from typing import Any, TypeVar
 import apsw
 
 from ...errors import (
-    CorruptRecord,
     SchemaError,
-    StoreError,
-    StoreTimeout,
     StoreUnavailable,
     UnknownOutcome,
 )
+from .errors import BUSY_SECONDS, driver_errors, translated
 from .fast_append import SCHEMA
 from .folder_lock import folder_lock
 from .schema import migrate
@@ -29,7 +27,6 @@ T = TypeVar("T")
 APPLICATION_ID = 0x5265636F  # "Reco"
 _HEADER_BYTES, _MARK_AT = 100, 68
 """Of the SQLite file format: how long its header is, and where in it the application id lies."""
-BUSY_SECONDS = 60.0
 PAGE_BYTES = 8192
 """Twice SQLite's own: messages of a few hundred bytes waste half as much at the ends of pages; 3 µs more an append."""
 BALLAST_BYTES = 1 << 20
@@ -52,28 +49,6 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):  # where there is no fork, nothing comes over one
     os.register_at_fork(after_in_child=_forked)
-
-
-def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError:
-    """Our error for one of apsw's, or for stored text that is no text any more."""
-    if isinstance(cause, apsw.BusyError | apsw.LockedError):
-        return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
-    if isinstance(cause, apsw.FullError):
-        return StoreUnavailable(f"the disk is full while {doing}; nothing was written, free some room")
-    if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError | UnicodeDecodeError):
-        return CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup")
-    if isinstance(cause, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
-        return StoreUnavailable(f"the file cannot be opened or written ({type(cause).__name__}) while {doing}")
-    return StoreError(f"SQLite failed while {doing}: {type(cause).__name__}")
-
-
-@contextmanager
-def driver_errors(doing: str) -> Iterator[None]:
-    """Turns apsw's errors into ours, with the original as the cause."""
-    try:
-        yield
-    except apsw.Error as cause:
-        raise translated(cause, doing) from cause
 
 
 class Connections:

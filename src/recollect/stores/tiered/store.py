@@ -1,7 +1,7 @@
 """A hot store in front of a durable one: working memory, entities, state and live history are served hot.
 
 The durable store is the truth and is written first; the hot one holds copies. A hot store that is flushed, restarted or
-gone costs time, never data, and is used again by itself. The rules are in hotcopies.py.
+gone costs time, never data, and is used again by itself. The rules are in copies.py.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ from ..base import (
     Scrubs,
     Store,
 )
-from .hotcopies import Copy, HotDown, HotSide
-from .hotplans import (
+from .changes import (
     FILLED,
     MISS,
     NEWEST,
     ROW_KINDS,
     WINDOW,
+    CopyPlan,
     Marks,
-    Plan,
     ends_of,
     number_key,
     plans_of,
@@ -44,6 +43,7 @@ from .hotplans import (
     touches,
     window,
 )
+from .copies import Copy, HotDown, HotSide
 
 _TIER_KEY = ("recollect", "tier", "id")
 
@@ -242,7 +242,7 @@ class TieredStore:
 
     # -- writes
 
-    async def _mark(self, org: str, plan: Plan, now: int) -> Marks | None:
+    async def _mark(self, org: str, plan: CopyPlan, now: int) -> Marks | None:
         """Say what is about to be written; None where that failed."""
         if plan.wipe:
             await self._hot.wipe(org)
@@ -255,7 +255,7 @@ class TieredStore:
             return None
         return Marks(generation, {place: stored.version for place, stored in zip(places, done, strict=True)})
 
-    async def _free(self, org: str, plan: Plan, now: int) -> None:
+    async def _free(self, org: str, plan: CopyPlan, now: int) -> None:
         changes: list[Change] = [
             DeleteRange(StateEntry, place[:2], before=(NEWEST,)) for place, new in plan.windows.items() if new is None
         ]
@@ -268,7 +268,7 @@ class TieredStore:
             except HotDown:
                 return
 
-    async def _settle(self, org: str, plan: Plan, marks: Marks | None, results: list[Any], now: int) -> None:
+    async def _settle(self, org: str, plan: CopyPlan, marks: Marks | None, results: list[Any], now: int) -> None:
         """Put the new values in place of the marks; where others wrote meanwhile, nothing."""
         if marks is None:
             # Without marks a reader may have filled in what this batch has just replaced.

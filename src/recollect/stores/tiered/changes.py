@@ -12,7 +12,7 @@ from ...ports import to_micros
 from ...records import CachedEntity, Key, Record, StateEntry, Thread, WorkingDocument
 from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
 from ..codec import cells_of, codec, decoded, row_of
-from .hotcopies import Copy, HotSide
+from .copies import Copy, HotSide
 
 ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
 WINDOW = 200
@@ -29,7 +29,7 @@ class Marks(msgspec.Struct, frozen=True):
     versions: dict[Key, int]
 
 
-class Plan:
+class CopyPlan:
     """What a batch does to the copies of one org."""
 
     def __init__(self) -> None:
@@ -65,11 +65,11 @@ def _kind(change: Change) -> type[Record] | None:
     return StateEntry if isinstance(change, Increment) else None
 
 
-def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, Plan]:
-    plans: dict[str, Plan] = {}
+def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, CopyPlan]:
+    plans: dict[str, CopyPlan] = {}
     for number, change in enumerate(changes):
         if isinstance(change, Append):
-            plan = plans.setdefault(change.org, Plan())
+            plan = plans.setdefault(change.org, CopyPlan())
             plan.rows.setdefault(hot.place(change.org, "threads", (change.thread,)), []).append((number, change))
             place = (change.org, hot.partition("messages", [change.thread]), NEWEST)
             known = plan.windows.setdefault(place, [])
@@ -81,7 +81,7 @@ def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, Plan]:
             continue
         key = _key(change)
         org = str(key[0])
-        plan = plans.setdefault(org, Plan())
+        plan = plans.setdefault(org, CopyPlan())
         if kind is Message and len(key) >= 2:
             plan.windows[(org, hot.partition("messages", [key[1]]), NEWEST)] = None
         elif kind is None or isinstance(change, DeleteRange):

@@ -21,7 +21,7 @@ from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, UsageError
 from ...runtime import Runtime
 from . import errors
-from .clients import Link, Lost, NotSent, link, settings_of
+from .clients import Channel, Lost, NotSent, channel, settings_of
 from .scripts import Script
 
 _HOPS = 16
@@ -41,18 +41,18 @@ class Client:
             raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
         self._first = (self._settings.get("host", "localhost"), int(self._settings.get("port", 6379)))
         self._seeds = seeds or [self._first]
-        self._links: dict[Address, Link] = {}
+        self._channels: dict[Address, Channel] = {}
         self._slots: dict[int, Address] = {}
 
     @property
     def round_trips(self) -> int:
         """How many requests have gone out so far."""
-        return sum(one.round_trips for one in self._links.values())
+        return sum(one.round_trips for one in self._channels.values())
 
     @property
     def connections_made(self) -> int:
         """How many connections have been made so far; a new one may lead to a server that restarted."""
-        return sum(one.connections_made for one in self._links.values())
+        return sum(one.connections_made for one in self._channels.values())
 
     async def script(self, script: Script, key: bytes, args: Sequence[Any], *, write: bool) -> Any:
         """Run a script by its digest, or by its text where the server does not know it yet."""
@@ -71,7 +71,7 @@ class Client:
         replies: list[Any] = [None] * len(commands)
         for address, numbers in groups.items():
             try:
-                answers = await self._link(address).execute_many([commands[n][1] for n in numbers])
+                answers = await self._channel(address).execute_many([commands[n][1] for n in numbers])
             except (NotSent, Lost):
                 answers = [ResponseError()] * len(numbers)
             for number, answer in zip(numbers, answers, strict=True):
@@ -98,7 +98,7 @@ class Client:
 
     async def close(self) -> None:
         """Close every connection made here."""
-        for one in self._links.values():
+        for one in self._channels.values():
             await one.close()
 
     async def _again(self, key: bytes, command: Sequence[Any]) -> Any:
@@ -110,7 +110,7 @@ class Client:
     async def ask(self, address: Address, *command: Any) -> Any:
         """The reply of one server, or its refusal."""
         try:
-            return await self._link(address).execute(*command)
+            return await self._channel(address).execute(*command)
         except ResponseError as refusal:
             return refusal
         except NotSent as error:
@@ -129,7 +129,7 @@ class Client:
             try:
                 if asking:
                     return await self._asked(address, command)
-                return await self._link(address).execute(*command)
+                return await self._channel(address).execute(*command)
             except MovedError as error:
                 address, asking, hops = self._moved(error, address), False, hops + 1
                 if hops > _HOPS:
@@ -164,7 +164,7 @@ class Client:
                 repeated = True
 
     async def _asked(self, address: Address, command: Sequence[Any]) -> Any:
-        _, reply = await self._link(address).execute_many([(b"ASKING",), command])
+        _, reply = await self._channel(address).execute_many([(b"ASKING",), command])
         if isinstance(reply, ResponseError):
             raise reply
         return reply
@@ -181,7 +181,7 @@ class Client:
         first: StoreError | None = None
         for address in dict.fromkeys([*self._slots.values(), *self._seeds]):
             try:
-                reply = await self._link(address).execute(b"CLUSTER", b"SLOTS")
+                reply = await self._channel(address).execute(b"CLUSTER", b"SLOTS")
             except ResponseError as error:
                 first = first or _not_a_cluster(error, self.name(address))
                 continue
@@ -206,13 +206,13 @@ class Client:
             raise StoreUnavailable(f"no node of the Redis Cluster serves slot {slot}; nothing was done", slot=slot)
         return address
 
-    def _link(self, address: Address) -> Link:
-        found = self._links.get(address)
+    def _channel(self, address: Address) -> Channel:
+        found = self._channels.get(address)
         if found is None:
             settings = dict(self._settings)
             if "path" not in settings:
                 settings["host"], settings["port"] = address
-            found = self._links[address] = link(settings, self._runtime, self._connections)
+            found = self._channels[address] = channel(settings, self._runtime, self._connections)
         return found
 
     def name(self, address: Address) -> str:

@@ -7,17 +7,12 @@ from collections.abc import Sequence
 
 from ...backoff import pause
 from ...errors import (
-    CorruptRecord,
-    RecollectError,
-    SchemaError,
-    StoreError,
-    StoreTimeout,
     StoreUnavailable,
-    TooLarge,
     UnknownOutcome,
 )
 from ...runtime import Runtime
 from .clients import Pool
+from .errors import broken, refused
 from .options import Options
 from .wire import Failed, Lost, Reply, Step, cell
 
@@ -83,12 +78,12 @@ class Session:
                 if failed.state in OURS:
                     raise
                 if tries > _TRIES or not _worth_repeating(failed):
-                    raise self._meaning(failed) from failed
+                    raise refused(failed, self.options) from failed
                 await self._runtime.sleep(pause(tries, first=0.002, longest=0.05))
             except Lost as lost:
                 unsure = unsure or lost.sent
                 if tries > _TRIES or lost.slow or (unsure and not repeatable):
-                    raise self._lost(lost, unsure, repeatable) from lost
+                    raise broken(lost, self.options, unsure=unsure and not repeatable) from lost
             except StoreUnavailable as away:
                 # Never "nothing was done" when an earlier try may have been.
                 if not unsure:
@@ -99,52 +94,22 @@ class Session:
 
     async def _once(self, steps: Sequence[Step]) -> list[Reply]:
         pool = self.pool
-        link = await pool.take()
+        channel = await pool.take()
         try:
-            return await pool.exchange(link, steps)
+            return await pool.exchange(channel, steps)
         finally:
-            pool.give(link)
+            pool.give(channel)
 
     async def script(self, sql: str, patience: float) -> None:
         """A text of several statements, as the connecting user; raises Failed or Lost."""
-        link = await self.pool.take()
+        channel = await self.pool.take()
         try:
-            await self.pool.script(link, sql, patience)
+            await self.pool.script(channel, sql, patience)
         except Failed:
-            link.broken = True  # what it began is still open
+            channel.broken = True  # what it began is still open
             raise
         finally:
-            self.pool.give(link)
-
-    def _lost(self, lost: Lost, unsure: bool, repeatable: bool) -> RecollectError:
-        place = self.options.place
-        if unsure and not repeatable:
-            return UnknownOutcome(f"the connection to {place} broke while the reply was due; read before writing again")
-        if lost.slow:
-            return StoreTimeout(f"Postgres at {place} gave no answer in time")
-        return StoreUnavailable(f"the connection to {place} breaks again and again", place=place)
-
-    def _meaning(self, failed: Failed) -> RecollectError:
-        state, place = failed.state, self.options.place
-        if state == "57014":
-            return StoreTimeout(f"Postgres ended a statement after {self.options.statement_timeout:g} s")
-        if state == "55P03":
-            return StoreTimeout(f"a row stayed locked for {self.options.lock_timeout:g} s; another writer holds it")
-        if state in ("54000", "22001"):
-            return TooLarge("a key is too long for an index of Postgres; use shorter ids")
-        if state in ("26000", "42P05"):
-            return StoreError("a pooler mixes up prepared statements; add recollect_prepare=off to the URL")
-        if state in ("3F000", "42P01", "42883", "42703"):
-            return SchemaError("tables are missing or of another version; run: recollect migrate")
-        if state == "42501":
-            return SchemaError(
-                "the database user lacks rights; grant it recollect_app, and recollect_worker to workers"
-            )
-        if state.startswith(("XX001", "XX002")):
-            return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
-        if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
-            return StoreUnavailable(f"Postgres at {place} cannot serve now ({state}: {failed.message})", place=place)
-        return StoreError(f"Postgres failed ({state})")
+            self.pool.give(channel)
 
 
 def _worth_repeating(failed: Failed) -> bool:

@@ -1,0 +1,48 @@
+"""Postgres' errors as ours."""
+
+from __future__ import annotations
+
+from ...errors import (
+    CorruptRecord,
+    RecollectError,
+    SchemaError,
+    StoreError,
+    StoreTimeout,
+    StoreUnavailable,
+    TooLarge,
+    UnknownOutcome,
+)
+from .options import Options
+from .wire import Failed, Lost
+
+
+def broken(lost: Lost, options: Options, *, unsure: bool) -> RecollectError:
+    """Of a connection that broke; `unsure` where a write may have been done."""
+    place = options.place
+    if unsure:
+        return UnknownOutcome(f"the connection to {place} broke while the reply was due; read before writing again")
+    if lost.slow:
+        return StoreTimeout(f"Postgres at {place} gave no answer in time")
+    return StoreUnavailable(f"the connection to {place} breaks again and again", place=place)
+
+
+def refused(failed: Failed, options: Options) -> RecollectError:
+    """Of a statement that failed, by its SQLSTATE."""
+    state, place = failed.state, options.place
+    if state == "57014":
+        return StoreTimeout(f"Postgres ended a statement after {options.statement_timeout:g} s")
+    if state == "55P03":
+        return StoreTimeout(f"a row stayed locked for {options.lock_timeout:g} s; another writer holds it")
+    if state in ("54000", "22001"):
+        return TooLarge("a key is too long for an index of Postgres; use shorter ids")
+    if state in ("26000", "42P05"):
+        return StoreError("a pooler mixes up prepared statements; add recollect_prepare=off to the URL")
+    if state in ("3F000", "42P01", "42883", "42703"):
+        return SchemaError("tables are missing or of another version; run: recollect migrate")
+    if state == "42501":
+        return SchemaError("the database user lacks rights; grant it recollect_app, and recollect_worker to workers")
+    if state.startswith(("XX001", "XX002")):
+        return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
+    if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
+        return StoreUnavailable(f"Postgres at {place} cannot serve now ({state}: {failed.message})", place=place)
+    return StoreError(f"Postgres failed ({state})")

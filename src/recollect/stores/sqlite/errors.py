@@ -1,0 +1,35 @@
+"""SQLite's errors as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from ...errors import CorruptRecord, StoreError, StoreTimeout, StoreUnavailable
+
+BUSY_SECONDS = 60.0
+"""How long a locked file is waited for."""
+
+
+def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError:
+    """Our error for one of apsw's, or for stored text that is no text any more."""
+    if isinstance(cause, apsw.BusyError | apsw.LockedError):
+        return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
+    if isinstance(cause, apsw.FullError):
+        return StoreUnavailable(f"the disk is full while {doing}; nothing was written, free some room")
+    if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError | UnicodeDecodeError):
+        return CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup")
+    if isinstance(cause, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
+        return StoreUnavailable(f"the file cannot be opened or written ({type(cause).__name__}) while {doing}")
+    return StoreError(f"SQLite failed while {doing}: {type(cause).__name__}")
+
+
+@contextmanager
+def driver_errors(doing: str) -> Iterator[None]:
+    """Turns apsw's errors into ours, with the original as the cause."""
+    try:
+        yield
+    except apsw.Error as cause:
+        raise translated(cause, doing) from cause
