@@ -10,6 +10,7 @@ import msgspec
 
 from ..engine.core import Core
 from ..engine.facts import Facts
+from ..engine.forgetting.fingerprints import value_fingerprint
 from ..engine.timeline import ended, spliced
 from ..records import Fact, FactVersion, Link, Tombstone
 from ..stores.base import Change
@@ -84,7 +85,7 @@ class FactChanges:
 
     async def _rejected(self, fact: Fact) -> bool:
         """Whether this very value was rejected here, or corrected away; undoing an import rejects nothing."""
-        keys = [("fact", self._facts._fingerprint(fact, source)) for source in (None, self._source)]
+        keys = [("fact", value_fingerprint(fact, source)) for source in (None, self._source)]
         marks = [mark for mark in await self._core.get_many(Tombstone, keys) if mark is not None]
         return any(self._undone is None or mark.created_at < self._undone for mark in marks)
 

@@ -53,7 +53,7 @@ from ..recall.indexing import statistics
 from ..threads import QUEUES
 from .fingerprints import fingerprint, value_fingerprint
 from .guard import IMPORT, OWNED, epochs, imported_marks, owned, owners, raised
-from .needles import Needles
+from .needles import AT_ONCE, Needles
 from .reach import in_reach
 
 PAGE = 200
@@ -63,7 +63,6 @@ LOCKED: dict[str, type[Record]] = {"fact": Fact, "learning": Learning}
 """Kinds of links whose target may be written anew while the link is being deleted."""
 MARKS = ("index", "derive")
 """The marks of workers on a thread."""
-FEW = 16
 
 
 class Eraser:
@@ -475,7 +474,7 @@ class Eraser:
         jobs = [job for job in await self._scan(Job, where=same("ns", ns)) if job.queue != "forget"]
         self.needles.remember(await self._scan(StateEntry, ns, limit=PAGE))
         for kind in (StoredRecord, RecordPiece):
-            self.needles.remember(await self._scan(kind, ns, limit=FEW))
+            self.needles.remember(await self._scan(kind, ns, limit=AT_ONCE))
         self.needles.remember(await self._scan(WorkingDocument, user, limit=PAGE))
         await self._apply(
             *raised(self._core, ns),
