@@ -16,6 +16,7 @@ from ..values import check_name, fingerprint_json
 from .audit import event_id
 from .core import Core
 from .facts import Facts, _as_stored
+from .forgetting.fingerprints import value_fingerprint
 
 WEEK = timedelta(days=7)
 MOST_EVENTS = 5_000
@@ -94,7 +95,7 @@ async def restore(core: Core, ns: Ns, key: str, version: int, *, expect: int | N
         changes: list[Change] = [Expect(Fact, fact.row_key, held if expect is None else expect)]
         changes += facts._changes(fact, "restore")
         for source in (None, *old.sources):
-            changes.append(Delete(Tombstone, (core.org, "fact", facts._fingerprint(fact, source))))
+            changes.append(Delete(Tombstone, (core.org, "fact", value_fingerprint(fact, source))))
         results = await core.apply(*changes)
         return _as_stored(fact, results[1])
 
