@@ -11,8 +11,8 @@ import msgspec
 
 from recollect.languages import STOP_WORDS
 from recollect.recall.analyze import normalise, query_terms, tokens, words
-from recollect.recall.dates import Interval, find_dates
 from recollect.recall.entry import ASSISTANT_NAMES
+from recollect.recall.moments import Interval, find_dates
 
 _FLAGS = re.IGNORECASE
 _FORMS = (

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.ports import to_datetime, to_micros
-from recollect.recall.dates import find_dates
+from recollect.recall.moments import find_dates
 from recollect.recall.query import analyse
 
 NOW = to_micros(datetime(2023, 10, 22, 9, 55, tzinfo=UTC))
@@ -56,6 +56,13 @@ def test_a_question_of_names_alone_still_has_terms() -> None:
         ("three days ago", "2023-10-19", "2023-10-20"),
         ("last month", "2023-09-01", "2023-10-01"),
         ("last week", "2023-10-09", "2023-10-16"),
+        ("last Tuesday", "2023-10-17", "2023-10-18"),
+        ("on Tuesday at 5pm, did it", "2023-10-17", "2023-10-18"),
+        ("two weeks ago", "2023-10-05", "2023-10-12"),
+        ("last summer", "2023-06-01", "2023-09-01"),
+        ("since 3 October", "2023-10-03", "2023-10-23"),
+        ("before 3 October 2020", "1970-01-01", "2020-10-03"),
+        ("the day before yesterday", "2023-10-20", "2023-10-21"),
     ],
 )
 def test_dates_are_read_against_now(text: str, start: str, end: str) -> None:
@@ -63,6 +70,29 @@ def test_dates_are_read_against_now(text: str, start: str, end: str) -> None:
     assert [(to_datetime(a).date().isoformat(), to_datetime(b).date().isoformat()) for a, b in intervals] == [
         (start, end)
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("Was haben wir letzten Dienstag besprochen?", "2023-10-17", "2023-10-18"),
+        ("Qu'est-ce que j'ai dit hier à ma sœur ?", "2023-10-21", "2023-10-22"),
+        ("¿Qué te dije el 3 de junio de 2023 sobre la casa?", "2023-06-03", "2023-06-04"),
+        ("昨天我说了什么？", "2023-10-21", "2023-10-22"),
+    ],
+)
+def test_dates_are_read_in_the_language_of_the_question(text: str, start: str, end: str) -> None:
+    intervals, _ = find_dates(text, NOW)
+    assert [(to_datetime(a).date().isoformat(), to_datetime(b).date().isoformat()) for a, b in intervals] == [
+        (start, end)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["What do I have next Friday?", "What should I cook on Friday?", "Plans for tomorrow?"]
+)
+def test_times_to_come_name_no_interval(text: str) -> None:
+    assert find_dates(text, NOW) == ([], [])
 
 
 def test_dates_are_no_search_terms() -> None:

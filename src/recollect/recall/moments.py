@@ -1,0 +1,59 @@
+"""The times a question speaks of, as intervals in which something was said: what the one reader of dates reads.
+
+A question is asked of the past, so a time to come names no interval ("what do I have next Friday"); its words stay
+words. A bare weekday is the last one only where the question is of the past too.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from recollect.dates import DateRange, parse_dates
+from recollect.languages import language_of
+from recollect.ports import EPOCH, to_datetime, to_micros
+
+Interval = tuple[int, int]
+Span = tuple[int, int]
+
+_PAST = re.compile(r"\b(?:did|was|were|had|has|have|said|told|went|when|happened|'d|been)\b", re.IGNORECASE)
+_SAID = re.compile(r"\b(?:last|past|previous|ago|yesterday|since|week)\b|\d", re.IGNORECASE)
+_WEEKS = re.compile(r"\bweeks?\b", re.IGNORECASE)
+_DAY = timedelta(days=1)
+
+
+def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
+    """The intervals a text speaks of, seen from `now` (microseconds), and where in the text they stand."""
+    at = to_datetime(now)
+    lang = language_of(text) or "en"
+    intervals: list[Interval] = []
+    spans: list[Span] = []
+    for found in parse_dates(text, at, prefer="past", lang=lang):
+        start, end = _meant(found, at)
+        if start >= end or start > at or (lang == "en" and _any_weekday(found, text)):
+            continue
+        intervals.append((to_micros(start), to_micros(end)))
+        spans.append(found.span)
+    return intervals, spans
+
+
+def _any_weekday(found: DateRange, text: str) -> bool:
+    """Whether it is only the name of a day, in a question that is not of the past."""
+    return found.grain == "day" and not _SAID.search(found.text) and found.text.isalpha() and not _PAST.search(text)
+
+
+def _meant(found: DateRange, now: datetime) -> tuple[datetime, datetime]:
+    """The stretch in which something is looked for."""
+    start, end = found.start, found.end
+    if found.grain in ("minute", "hour"):  # nobody remembers the minute at which a thing was said
+        start = start.replace(hour=0, minute=0, second=0, microsecond=0)
+        end = start + _DAY
+    if found.approximate and found.grain == "day" and _WEEKS.search(found.text):
+        start, end = start - 3 * _DAY, end + 3 * _DAY
+    if found.relation == "since":
+        return start, max(now, end) + _DAY
+    if found.relation == "after":
+        return end, max(now, end) + _DAY
+    if found.relation in ("before", "until"):
+        return EPOCH, start if found.relation == "before" else end
+    return start, end
