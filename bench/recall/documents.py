@@ -1,6 +1,6 @@
 """Questions over long documents: is the answer in the request?
 
-    python bench/recall/documents.py [--part dev|aside] [--budgets 1000 2000] [--show]
+    python bench/recall/documents.py [--part dev|aside] [--budgets 1000 2000] [--embedder default] [--show]
 
 All documents are stored for one user; each question is asked with `memory.context(question, budget=B)`, and the literal
 piece that answers it is looked for.
@@ -22,12 +22,13 @@ def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--part", default="dev", choices=["dev", "aside"])
     ap.add_argument("--budgets", type=int, nargs="*", default=[1000, 2000])
+    ap.add_argument("--embedder", default="default")
     ap.add_argument("--show", action="store_true")
     a = ap.parse_args()
     rows = [json.loads(line) for line in (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     mine = [row for row in rows if row["part"] == a.part]
     warnings.simplefilter("ignore")
-    with Memory("memory://", user="ada", worker=False) as memory:
+    with Memory("memory://", user="ada", worker=False, embedder=a.embedder) as memory:
         for path in sorted(DATA.glob("*.md")):
             memory.documents.add("user:ada", path.read_text(encoding="utf-8"), title=path.stem, source=path.name)
         for budget in a.budgets:

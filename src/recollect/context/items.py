@@ -28,6 +28,8 @@ CLOSING = 3
 RANKED_FIRST = 3
 SHORT = 16
 """Shorter than this, an item is not worth more for being short."""
+OVERLAP, LONGEST_OVERLAP = 12, 400
+"""Characters that must, and that may, repeat at the border of two passages."""
 Shorten = Callable[[str, int], str]
 """Gives the best passage of a text in so many tokens, or nothing."""
 
@@ -46,6 +48,8 @@ class MemoryItem(msgspec.Struct, frozen=True):
     score: float | None = None
     id: str = ""
     """The hit's id, where it is not the source."""
+    place: int = 0
+    """Where a passage stands in its document, from 1 on."""
 
     @property
     def thread(self) -> str:
@@ -222,6 +226,27 @@ def render_memory(items: Iterable[MemoryItem]) -> str:
         groups.setdefault(item.head(), []).append(item)
     parts = []
     for head, mine in groups.items():
-        ordered = sorted(mine, key=lambda item: item.seq) if all(item.seq for item in mine) else mine
-        parts.append("\n".join([head, *(item.line() for item in ordered), "</from>"]))
+        if all(item.seq for item in mine):
+            mine.sort(key=lambda item: item.seq)
+        elif all(item.place for item in mine):
+            mine = _joined(sorted(mine, key=lambda item: item.place))
+        parts.append("\n".join([head, *(item.line() for item in mine), "</from>"]))
     return fence("recalled_memory", MEMORY_NOTE, "\n".join(parts))
+
+
+def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
+    """Passages that follow each other in their document as one, without the words that both have at their border."""
+    out: list[MemoryItem] = []
+    for item in passages:
+        last = out[-1] if out else None
+        if last is not None and item.place - last.place == 1 and not (last.superseded_by or item.superseded_by):
+            out[-1] = msgspec.structs.replace(last, text=_behind(last.text, item.text), place=item.place)
+        else:
+            out.append(item)
+    return out
+
+
+def _behind(text: str, following: str) -> str:
+    longest = min(len(text), len(following), LONGEST_OVERLAP)
+    overlap = next((n for n in range(longest, OVERLAP - 1, -1) if text.endswith(following[:n])), 0)
+    return text + following[overlap:] if overlap else f"{text}\n{following}"

@@ -199,6 +199,7 @@ class Assembling:
             kinds=spec.kinds,
             min_score=spec.min_score,
             where=spec.where,
+            merge=False,
         )
 
     @staticmethod
@@ -208,8 +209,9 @@ class Assembling:
         # The id under which forgetting looks for what came from it.
         source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)
         return MemoryItem(
-            hit.text, hit.kind, source, hit.trust, hit.created_at, hit.speaker, hit.superseded_by, hit.score, hit.id
-        )
+            hit.text, hit.kind, source, hit.trust, hit.created_at, hit.speaker, hit.superseded_by, hit.score, hit.id,
+            hit.place if hit.kind == "document" else 0,
+        )  # fmt: skip
 
     async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:
         """Older units of the thread that recall finds for the input, for VectorSwap."""

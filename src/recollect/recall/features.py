@@ -18,6 +18,8 @@ K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
 SESSION_GAP = 4 * 3600 * 1_000_000
 """A silence this long in one thread starts another session, in microseconds."""
 DAY = 86_400_000_000.0
+PASSAGE_SESSION, PASSAGE_COSINE = 0.6, 4.0
+"""What the company of a passage and its likeness to the question count, beside what they count for a message."""
 OFFSETS = (-3, -2, -1, 1, 2)
 """Turns that shed light on the one they stand near."""
 
@@ -166,8 +168,21 @@ def features(
     out["orders_near"] = out["orders"] * np.maximum(out.get("cosine_standard", out["text_best"]), 0.0)
     out["standing_near"] = out["standing"] * np.maximum(out.get("cosine_standard", out["text_best"]), 0.0)
     out.update(_time(query, table, stats))
+    _of_documents(table, out)
     out["confidence"], out["uses"], out["trust"] = table.prior.T
     return out
+
+
+def _of_documents(table: Columns, out: dict[str, Floats]) -> None:
+    """Passages of a document: it is no session, whose turns speak of one thing, so meaning counts more beside it."""
+    passages = np.array([kind == "document" or kind == "chunk" for kind in table.kind], np.bool_)
+    if not passages.any():
+        return
+    for name in ("session_terms", "session_best", "session_cosine"):
+        if name in out:
+            out[name] = np.where(passages, PASSAGE_SESSION * out[name], out[name])
+    if "cosine_standard" in out:
+        out["cosine_standard"] = np.where(passages, PASSAGE_COSINE * out["cosine_standard"], out["cosine_standard"])
 
 
 def _led(table: Columns, found: Mapping[str, Floats]) -> Floats:

@@ -42,3 +42,5 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """Where the text came from: `user`, `assistant`, `tool`, `web`, `document`, …"""
     speaker: str = ""
     """Who said it, where it was said."""
+    place: int = 0
+    """Where it stands in its thread or document, from 1 on; 0 for what stands alone."""

@@ -28,6 +28,8 @@ class Wanted(msgspec.Struct, frozen=True):
     offset: int = 0
     max_tokens: int | None = None
     min_score: float | None = None
+    merge: bool = True
+    """Whether neighbouring chunks of a document become one hit; a context joins them itself, where both fit."""
 
 
 class Answers:
@@ -43,7 +45,7 @@ class Answers:
         rankings = [await self._core.runtime.call(pool.ranking) for pool in pools]
         last = wanted.offset + wanted.top_k
         most = 4 * last if wanted.max_tokens is not None else last + 4
-        if any(entry.kind == "document" for pool in pools for entry in pool.entries):
+        if wanted.merge and any(entry.kind == "document" for pool in pools for entry in pool.entries):
             most = max(most, 2 * last)  # chunks may melt into one
         reranker = self._core.shared.reranker
         if reranker is not None:
@@ -54,7 +56,7 @@ class Answers:
             picked, verdict = await self._reranked(reranker, pools[0].query, picked)
         terms = pools[0].query.terms
         if wanted.max_tokens is None:
-            picked = merge_chunks(picked)[wanted.offset : last]
+            picked = (merge_chunks(picked) if wanted.merge else picked)[wanted.offset : last]
         else:
             picked = fill(picked[wanted.offset :], wanted.max_tokens, self._core.shared.counter.count, terms)
             picked = merge_chunks(picked)
@@ -175,7 +177,7 @@ def _hit(org: str, scored: Any, reasons: Any, cosine: float | None, replaced: Ma
         kind=kind, id=entry.id, text=entry.text, score=scored.score, cosine=cosine, namespace=entry.namespace, org=org,
         created_at=to_datetime(entry.created_at), source=entry.source or (entry.id if kind == "message" else None),
         superseded_by=replaced.get(entry.metadata["superseded"] or ""), reasons=reasons, trust=entry.metadata["trust"],
-        speaker=entry.speaker,
+        speaker=entry.speaker, place=entry.seq + (kind == "document"),
     )  # fmt: skip
 
 
