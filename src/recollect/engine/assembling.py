@@ -31,7 +31,7 @@ FEWEST, MOST = 12, 100
 """How many items are recalled at least and at most where nobody says how many: as many as may fit."""
 ITEM_TOKENS = 30
 FAINT = 7.0
-"""An item whose odds are e to this power below the best has nothing to say."""
+"""An item whose odds are e to this power below the best has nothing to say, unless the user said it of themselves."""
 
 
 class Recall(msgspec.Struct, frozen=True):
@@ -254,7 +254,14 @@ def _audible(hits: Sequence[Any]) -> list[Any]:
     if not hits:
         return []
     best = max(_logit(hit.score) for hit in hits)
-    return [hit for hit in hits if _logit(hit.score) >= best - FAINT]
+    return [hit for hit in hits if _logit(hit.score) >= best - FAINT or _own(hit)]
+
+
+def _own(hit: Any) -> bool:
+    """What a user states, and what was taken from it: short, and a question may lean on it without naming it."""
+    return hit.kind in ("fact", "learning") or (
+        hit.kind == "message" and hit.trust == "user" and not hit.text.rstrip().endswith(("?", "？"))
+    )
 
 
 def _logit(score: float) -> float:

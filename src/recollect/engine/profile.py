@@ -14,6 +14,7 @@ from ..values import Json
 from .core import Core
 from .facts import Facts
 from .learnings import Learnings
+from .recall.revisions import revised_lines
 from .working import Working, WorkingMemory
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ class Profile:
         told = sorted(map(_told, known), key=lambda one: one[:3])
         lines = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane != "facts"]
         learned = await self._learnings.list(min_confidence=SURE, limit=None, user=name)
+        said = {fact.id: (fact.sources, fact.updated_at) for fact in known}
+        said |= {f"{ns}/{one.id}": (one.sources, one.updated_at) for one in learned}
         sure = [one for one in learned if one.confidence > SURE]  # most used first
         # What the user said is all offered; of what was put in by others only the most used.
         noted = [one for one in sure if one.sources or one.type == "correction"]
@@ -122,7 +125,7 @@ class Profile:
                 lane = "corrections" if one.type == "correction" else "wishes"
                 lines.append(ProfileLine(one.content, lane, f"{ns}/{one.id}", one.trust))
         rest = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane == "facts"]
-        return [*lines, *rest[:MOST_FACTS], *await self._now(name)]
+        return [*await revised_lines(self._core, ns, [*lines, *rest[:MOST_FACTS]], said), *await self._now(name)]
 
     async def _known(self, ns: str) -> list[Fact]:
         facts = await self._facts.list(ns, limit=MANY_FACTS)

@@ -21,7 +21,7 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
     whole = _opened(sentence)
     if _RULES.one_off.search(whole):
         return None
-    if _RULES.leading.match(whole) or _RULES.on_every.match(whole) or _RULES.only.match(whole):
+    if any(rule.match(whole) for rule in (_RULES.leading, _RULES.on_every, _RULES.about, _RULES.only)):
         return whole
     # In mid-sentence "always" may go with any subject before it; only the user's own sentences count.
     if not _RULES.own.match(whole) and not whole.startswith(clause):
@@ -35,6 +35,7 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
         or _RULES.tone.match(clause)
         or _RULES.prefer.match(clause)
         or _RULES.only.match(clause)
+        or _RULES.choosy.match(clause)
         or _RULES.over.match(clause)
     ):
         return clause

@@ -105,7 +105,8 @@ def table(
     names, said_by = _coded(speaker)
     created = np.array(created_at, np.int64)
     width = len(SIGNALS)
-    raw = b"".join([part if len(part) == width else bytes(width) for part in signals])
+    # Signs that are newer than an entry are absent from it.
+    raw = b"".join([part[:width].ljust(width, b"\0") for part in signals])
     known = np.array(prior, np.float64).reshape(size, 3)
     known[:, 0] -= 1.0
     known[:, 1] = np.log1p(known[:, 1])

@@ -25,6 +25,11 @@ _SIGNS = re.compile(
     r"as of (?:now|this|today|next)|for good now|back (?:home|in)|update:|small update|bad news|turns out)\b",
     _FLAGS,
 )
+_STRONG = re.compile(
+    r"\b(?:no longer|any ?more|instead of|used to|as of (?:now|this|today|next)|"
+    r"(?:has|have|was|were|is|are|got) (?:been )?(?:changed|replaced|moved|cancelled|canceled|postponed|renamed))\b",
+    _FLAGS,
+)
 _ASKS = re.compile(r"[?？؟]\W*$")
 _PLAIN = frozenset(
     "thing time day week month year new old good bad want need get go make take know think say tell".split()
@@ -33,6 +38,8 @@ COMMON = 0.2
 """A word that more than this share of the statements have tells nothing."""
 ALONE = 0.16
 """One shared word is enough where it is at least this share of what the earlier statement says."""
+MANY, RARE = 12, 4
+"""Among many statements, a word of that many letters that only two of them have is enough for a strong sign."""
 QUOTED = 120
 
 
@@ -44,13 +51,15 @@ class Statement(msgspec.Struct, frozen=True):
     created_at: int
     own: bool
     """Whether the user said it; other things are only revised."""
-    passage: bool = False
-    """A part of a document: it takes two shared words to say that it is revised."""
+    careful: bool = False
+    """A part of a document, or what must not be missed: it takes two shared words to say that it is revised."""
+    sign: int = 0
+    """Whether it has a sign of change: 0 none, 1 some, 2 a strong one."""
 
 
 def revised(statements: Sequence[Statement]) -> dict[int, int]:
     """For each statement that a later one revises, the place of the newest that does."""
-    later = [place for place, one in enumerate(statements) if one.own and revises(one.text)]
+    later = [place for place, one in enumerate(statements) if one.own and one.sign]
     if not later:
         return {}
     count: dict[str, int] = {}
@@ -61,22 +70,30 @@ def revised(statements: Sequence[Statement]) -> dict[int, int]:
     telling = {term for term, n in count.items() if n <= most and len(term) > 2 and term not in _PLAIN}
     out: dict[int, int] = {}
     for place, old in enumerate(statements):
-        if not (old.own or old.passage) or _ASKS.search(old.text):
+        if not (old.own or old.careful) or _ASKS.search(old.text):
             continue
         for new in later:
             one = statements[new]
             shared = len(one.terms & old.terms & telling)
             newer = new not in (place, out.get(place)) and one.created_at > old.created_at
             best = place not in out or one.created_at > statements[out[place]].created_at
-            alone = shared == 1 and not old.passage and len(old.terms) * ALONE <= 1
-            if newer and best and (alone or shared >= 2):
+            alone = shared == 1 and not old.careful and len(old.terms) * ALONE <= 1
+            if newer and best and (alone or shared >= 2 or _only_theirs(one, old, count)):
                 out[place] = new
     return out
 
 
-def revises(text: str) -> bool:
-    """Whether a text has a sign of change and asks nothing."""
-    return len(text) <= 600 and bool(_SIGNS.search(text)) and not _ASKS.search(text)
+def _only_theirs(new: Statement, old: Statement, count: dict[str, int]) -> bool:
+    """Whether a strong sign of change comes with a word that no other of many statements has."""
+    many = new.sign > 1 and sum(count.values()) >= MANY * MANY
+    return many and any(count[term] <= 2 and len(term) >= RARE for term in new.terms & old.terms if term not in _PLAIN)
+
+
+def sign_of_change(text: str) -> int:
+    """0 where a text has no sign of change, or asks something; 1 where it has one, 2 for a strong one."""
+    if len(text) > 600 or not _SIGNS.search(text) or _ASKS.search(text):
+        return 0
+    return 2 if _STRONG.search(text) else 1
 
 
 def quoted(text: str) -> str:

@@ -10,8 +10,9 @@ import math
 import re
 
 from recollect.recall.analyze import words
+from recollect.recall.revision import sign_of_change
 
-NAMES = ("words", "asks", "times", "reacts", "first", "second", "names", "standing", "numbers", "orders")
+NAMES = ("words", "asks", "times", "reacts", "first", "second", "names", "standing", "numbers", "orders", "revises")
 """What each byte of a signal string says; `words` is logarithmic, the rest are shares of 255."""
 
 _FLAGS = re.IGNORECASE
@@ -32,7 +33,8 @@ _STANDING = re.compile(
     r"\b(?:always|never|from now on|going forward|in (?:the )?future|i(?:'d| would)? (?:really )?prefer|"
     r"please (?:always|make sure|remember|don't|do not|avoid|keep)|make sure (?:to|you)|don't ever|"
     r"remember (?:that|to)|(?:my|our) favou?rite|i (?:really |absolutely )?(?:love|hate|dislike|can't stand)|"
-    r"i'm (?:allergic|vegan|vegetarian)|i (?:usually|don't eat|only use)|call me|speak to me)\b",
+    r"i'm (?:allergic|vegan|vegetarian)|i (?:usually|don't eat|only (?:use|buy|eat|drink|consider|wear|take))|"
+    r"for anything (?:about|to do with)|call me|speak to me)\b",
     _FLAGS,
 )
 _ORDERS = re.compile(
@@ -73,6 +75,7 @@ def signals(text: str) -> bytes:
             255 * bool(_STANDING.search(head)),
             255 * bool(_NUMBERS.search(head)),
             255 * bool(_ORDERS.search(head)),
+            (0, 128, 255)[sign_of_change(text)],
         )
     )
 

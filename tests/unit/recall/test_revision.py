@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from recollect.recall.analyze import tokens
-from recollect.recall.revision import Statement, quoted, revised
+from recollect.recall.revision import Statement, quoted, revised, sign_of_change
 
 
-def said(text: str, at: int, *, own: bool = True, passage: bool = False) -> Statement:
-    return Statement(text, frozenset(tokens(text)), at, own, passage)
+def said(text: str, at: int, *, own: bool = True, careful: bool = False) -> Statement:
+    return Statement(text, frozenset(tokens(text)), at, own, careful, sign_of_change(text))
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_a_passing_word_in_common_revises_nothing() -> None:
 def test_only_the_user_revises_and_a_passage_takes_two_words() -> None:
     rules = "The wifi is called Moewe and its password is harbour-2020. The bins go out on Wednesday."
     change = "The wifi password has changed, it's now seagull-4471."
-    assert revised([said(change, 2), said(rules, 1, own=False, passage=True)]) == {1: 0}
-    assert revised([said(change, 2, own=False), said(rules, 1, own=False, passage=True)]) == {}
-    assert revised([said("The bins have moved", 2), said(rules, 1, own=False, passage=True)]) == {}
+    assert revised([said(change, 2), said(rules, 1, own=False, careful=True)]) == {1: 0}
+    assert revised([said(change, 2, own=False), said(rules, 1, own=False, careful=True)]) == {}
+    assert revised([said("The bins have moved", 2), said(rules, 1, own=False, careful=True)]) == {}
 
 
 def test_what_revises_is_quoted_in_one_line() -> None:

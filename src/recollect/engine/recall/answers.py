@@ -14,6 +14,7 @@ from ...records import Fact
 from ..core import Core
 from .ranked import Pool, in_order
 from .reranking import RERANKED, Verdict
+from .revisions import Revisions
 
 OTHER_SHARE = 0.9
 """What a hit of another wording, or of a further question, counts beside one of the question itself."""
@@ -98,7 +99,7 @@ class Answers:
             )
             for place, scored in enumerate(picked, 1)
         ]  # fmt: skip
-        return _revised(hits, picked, demote=not pools[0].query.past)
+        return await Revisions(self._core, pools, demote=not pools[0].query.past).marked(hits, picked)
 
     async def _replaced(self, picked: Sequence[Any]) -> dict[str, str]:
         """What replaced the superseded among some hits, in words, by the fact's id; one that is gone is not in it."""
@@ -179,29 +180,3 @@ def _hit(org: str, scored: Any, reasons: Any, cosine: float | None, replaced: Ma
         superseded_by=replaced.get(entry.metadata["superseded"] or ""), reasons=reasons, trust=entry.metadata["trust"],
         speaker=entry.speaker, place=entry.seq + (kind == "document"),
     )  # fmt: skip
-
-
-def _revised(hits: list[Any], picked: Sequence[Any], *, demote: bool) -> list[Any]:
-    """What a later statement among the hits revises is marked with it, and stands below it."""
-    from ...recall.entry import is_assistant
-    from ...recall.revision import Statement, quoted, revised
-
-    statements = [
-        Statement(
-            one.entry.text,
-            frozenset(one.entry.terms.split()),
-            one.entry.created_at,
-            one.entry.kind == "message" and not is_assistant(one.entry.role, one.entry.speaker),
-            one.entry.kind == "chunk",
-        )
-        for one in picked
-    ]
-    out = list(hits)
-    for old, new in revised(statements).items():
-        said = out[new]
-        mark = out[old].superseded_by or f"{quoted(said.text)} ({said.created_at.date().isoformat()})"
-        if demote:  # the newest truth takes the place of what it revised
-            out[new] = msgspec.structs.replace(said, score=max(out[old].score, said.score))
-        out[old] = msgspec.structs.replace(out[old], superseded_by=mark)
-    marked = {id(hit) for hit in out if hit.superseded_by}
-    return sorted(out, key=lambda hit: (-hit.score, id(hit) in marked))

@@ -134,6 +134,7 @@ class Candidates:
             if mark.detail.get("assistant", 0):
                 # What a person asked an assistant for, once and for all, may matter whatever the words are.
                 beside += [(ns, *item[2:]) for item in mark.detail.get("standing", ())]
+            beside += [(ns, "message", parent, id) for _, parent, id in mark.detail.get("revising", ())]
             for key in beside:
                 wanted.setdefault(key, None)
         await self._add(wanted, found)

@@ -30,6 +30,8 @@ VERSIONS = 16
 SPEAKERS = 64
 STANDING = 32
 """Wishes of a namespace that every question is compared with: orders before leanings, the newest of each."""
+REVISING = 32
+"""The newest statements of a namespace with a sign of change: they may revise what any question finds."""
 FOLDABLE_TOKENS = 500
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
@@ -337,11 +339,11 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
     from ...recall.entry import is_assistant
     from ...recall.signals import NAMES
 
-    standing_at, orders_at = NAMES.index("standing"), NAMES.index("orders")
+    standing_at, orders_at, revises_at = (NAMES.index(name) for name in ("standing", "orders", "revises"))
     old: dict[str, Any] = detail or {}
     speakers = dict.fromkeys(old.get("speakers", ()))
     terms, assistant, standing = old.get("terms", 0), old.get("assistant", 0), list(old.get("standing", ()))
-    messages = old.get("messages", 0)
+    messages, revising = old.get("messages", 0), [tuple(item) for item in old.get("revising", ())]
     for entry in entries:
         terms += entry.terms.count(" ") + 1
         messages += entry.kind == "message"
@@ -353,6 +355,8 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
         if entry.kind == "learning" or (own and (entry.signals[standing_at] or entry.signals[orders_at])):
             weight = 1 if entry.kind == "learning" or entry.signals[orders_at] else 0
             standing.append([weight, to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
+        if own and entry.signals[revises_at]:
+            revising.append((to_micros(entry.created_at), entry.parent, entry.id))
     standing = [list(item) for item in dict.fromkeys(tuple(item) for item in standing)]
     return {
         "entries": old.get("entries", 0) + len(entries),
@@ -361,6 +365,7 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
         "messages": messages,
         "speakers": list(speakers),
         "standing": sorted(standing, reverse=True)[:STANDING],
+        "revising": sorted(set(revising), reverse=True)[:REVISING],
     }
 
 

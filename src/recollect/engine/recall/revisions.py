@@ -1,0 +1,191 @@
+"""What later statements make of what was found: marked with what revised it, below it, and never without it.
+
+A statement with a sign of change that shares telling words with a hit revises it. It is looked for among the hits and
+among the newest such statements of the namespace, which are candidates of every question; one that revises a hit and
+was not found by itself comes in with it. What an assistant only said after the user is revised with what the user said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from ...messages import Message
+from ...ports import to_micros
+from ...recall.hit import Hit
+from ...records import Entry, Mark
+from ..core import Core
+from .ranked import Pool
+
+ECHO = 12
+"""Up to so many terms an answer to a statement says nothing but what it answers."""
+
+
+class Revisions:
+    """Marks the hits of one recall."""
+
+    def __init__(self, core: Core, pools: Sequence[Pool], *, demote: bool) -> None:
+        self._core = core
+        self._pools = pools
+        self._demote = demote
+
+    async def marked(self, hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
+        """The hits, best first, with their marks; what revises them stands before them."""
+        from ...recall.revision import quoted, revised
+
+        others = self._others(picked)
+        found = revised([*map(_statement, picked), *map(stored_statement, others)])
+        out = list(hits)
+        texts = await self._texts(others[new - len(hits)] for new in found.values() if new >= len(hits))
+        added: dict[str, Hit] = {}
+        for old, new in found.items():
+            if old >= len(hits):
+                continue
+            said = self._said(out, others, texts, new, len(hits))
+            if said is None:
+                continue
+            mark = out[old].superseded_by or f"{quoted(said.text)} ({said.created_at.date().isoformat()})"
+            if self._demote:  # the newest truth takes the place of what it revised
+                said = msgspec.structs.replace(said, score=max(out[old].score, said.score))
+            out[old] = msgspec.structs.replace(out[old], superseded_by=mark)
+            if new < len(hits):
+                out[new] = said
+            elif said.id not in added or added[said.id].score < said.score:
+                added[said.id] = said
+        out = [*_echoes(out, picked), *added.values()]
+        marked = {id(hit) for hit in out if hit.superseded_by}
+        return sorted(out, key=lambda hit: (-hit.score, id(hit) in marked))
+
+    def _others(self, picked: Sequence[Any]) -> list[Entry]:
+        """Candidates with a sign of change that were not picked."""
+        mine = {scored.entry.id for scored in picked}
+        pool = self._pools[0]
+        return [
+            entry for entry in pool.entries[: pool.allowed]
+            if entry.kind == "message" and entry.id not in mine and revising(entry)
+        ]  # fmt: skip
+
+    async def _texts(self, entries: Iterable[Entry]) -> dict[str, str]:
+        wanted = {entry.id: (entry.parent, entry.seq) for entry in entries}
+        found = await self._core.get_many(Message, list(wanted.values())) if wanted else []
+        return {id: message.text for id, message in zip(wanted, found, strict=True) if message is not None}
+
+    def _said(self, hits: Sequence[Hit], others: Sequence[Entry], texts: Any, place: int, count: int) -> Hit | None:
+        if place < count:
+            return hits[place]
+        entry = others[place - count]
+        text = texts.get(entry.id)
+        if text is None:
+            return None
+        return Hit(
+            kind="message", id=entry.id, text=text, score=0.0, namespace=entry.ns, org=self._core.org,
+            created_at=entry.created_at, source=entry.id, trust=entry.trust, speaker=entry.speaker or "",
+            place=entry.seq,
+        )  # fmt: skip
+
+
+async def later_statements(core: Core, ns: str) -> list[Entry]:
+    """The newest statements of a namespace with a sign of change."""
+    mark = await core.get(Mark, "scope", ns)
+    keys = [(ns, "message", parent, id) for _, parent, id in (mark.detail or {}).get("revising", ())] if mark else []
+    return [entry for entry in await core.get_many(Entry, keys) if entry is not None] if keys else []
+
+
+def revising(entry: Entry) -> bool:
+    """Whether an entry is a statement of the user's own with a sign of change."""
+    from ...recall.entry import is_assistant
+
+    at = _revises_at()
+    return (
+        len(entry.signals) > at and bool(entry.signals[at]) and not is_assistant(entry.role or "", entry.speaker or "")
+    )
+
+
+@cache
+def _revises_at() -> int:
+    from ...recall.signals import NAMES
+
+    return NAMES.index("revises")
+
+
+def stored_statement(entry: Entry) -> Any:
+    """A stored statement with a sign of change."""
+    from ...recall.revision import Statement
+
+    sign = 1 + (entry.signals[_revises_at()] > 128)
+    return Statement("", frozenset(entry.terms.split()), to_micros(entry.created_at), True, sign=sign)
+
+
+def _statement(scored: Any) -> Any:
+    from ...recall.entry import is_assistant
+    from ...recall.revision import Statement, sign_of_change
+
+    entry = scored.entry
+    own = entry.kind == "message" and not is_assistant(entry.role, entry.speaker)
+    return Statement(
+        entry.text, frozenset(entry.terms.split()), entry.created_at, own, entry.kind == "chunk",
+        sign_of_change(entry.text) if own else 0,
+    )  # fmt: skip
+
+
+def _echoes(hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
+    """What an assistant answered to a statement that is marked, where it only repeats it, is marked too."""
+    from ...recall.entry import is_assistant
+
+    old = {
+        (scored.entry.thread, scored.entry.seq): (hit.superseded_by, frozenset(scored.entry.terms.split()))
+        for hit, scored in zip(hits, picked, strict=True)
+        if hit.superseded_by and hit.kind == "message"
+    }
+    out = list(hits)
+    for place, scored in enumerate(picked):
+        entry = scored.entry
+        said = old.get((entry.thread, entry.seq - 1)) if entry.kind == "message" else None
+        if said is None or out[place].superseded_by or not is_assistant(entry.role, entry.speaker):
+            continue
+        terms = frozenset(entry.terms.split())
+        if len(terms) <= ECHO or len(terms & said[1]) * 3 >= len(terms):
+            out[place] = msgspec.structs.replace(out[place], superseded_by=said[0])
+    return out
+
+
+async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str, tuple[Any, Any]]) -> list[Any]:
+    """Lines of a profile, marked where a later statement that no extractor could read revises what they came from.
+
+    `said` gives, by a line's source, the messages it was taken from and when it last changed.
+    """
+    from ...recall.revision import quoted, revised
+
+    later = await later_statements(core, ns)
+    if not later or not lines:
+        return lines
+    ids = {id for line in lines for id in said.get(line.source, ((), None))[0]}
+    keys = [(ns, "message", id.rpartition("#")[0], id) for id in sorted(ids)]
+    found = {entry.id: entry for entry in await core.get_many(Entry, keys) if entry is not None} if keys else {}
+    statements = [
+        _told(line, [found[id] for id in said.get(line.source, ((), None))[0] if id in found]) for line in lines
+    ]
+    out = list(lines)
+    for old, new in revised([*statements, *map(stored_statement, later)]).items():
+        if old >= len(lines) or new < len(lines) or later[new - len(lines)].id in said[out[old].source][0]:
+            continue
+        entry = later[new - len(lines)]
+        message = await core.get(Message, entry.parent, entry.seq)
+        if message is not None:
+            mark = f"{quoted(message.text)} ({entry.created_at.date().isoformat()})"
+            out[old] = msgspec.structs.replace(out[old], text=f"{out[old].text} [superseded: {mark}]")
+    return out
+
+
+def _told(line: Any, sources: Sequence[Entry]) -> Any:
+    """A line with the words of what it was taken from; one without a source is nobody's, and is not revised."""
+    from ...recall.analyze import tokens
+    from ...recall.revision import Statement
+
+    terms = frozenset(tokens(line.text)).union(*(entry.terms.split() for entry in sources))
+    at = max((to_micros(entry.created_at) for entry in sources), default=0)
+    # What must not be missed takes two words to be doubted.
+    return Statement(line.text, terms, at, bool(sources), careful=bool(sources) and line.lane == "safety")
