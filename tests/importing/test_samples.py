@@ -53,8 +53,7 @@ def test_items_of_agents_sessions_are_there_to_the_byte(memory: Memory, name: st
 
 def original(message: Any) -> Any:
     """The item that a message came from."""
-    kept = message.metadata.get("raw")
-    return message.openai()[0] if kept is None else kept
+    return message.openai()[0] if message.raw is None else message.raw
 
 
 def test_agents_items_read_as_messages(memory: Memory) -> None:
@@ -71,7 +70,7 @@ def test_messages_of_a_langgraph_saver_are_there_to_the_byte(memory: Memory) -> 
     memory.import_from(DATA / "langgraph-saver.db")
     for thread, items in expected("langgraph")["threads"].items():
         messages = memory.threads.messages(thread)
-        assert [message.metadata["raw"] for message in messages] == items
+        assert [message.raw for message in messages] == items
         assert [message.text for message in messages] == [item["content"] for item in items]
         times = [message.created_at for message in messages]
         assert times == sorted(times) and times[0] < times[-1]

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import msgspec
 
-from ..records import Mark, Thread
-from ..stores.base import Change, Expect, Put
+from ..messages import Message
+from ..records import Mark, Receipt, Summary, Thread
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from .core import Core
 from .forgetting.fingerprints import fingerprint
+from .forgetting.guard import imported_marks
 
 NUMBERS = "numbers"
 RESERVED = 1_000_000_000
@@ -28,6 +30,22 @@ async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
     if thread.expires_at is not None:
         changes.append(Put(_mark(core, thread.id, last + RESERVED)))
     return msgspec.structs.replace(thread, length=last, start=last), changes
+
+
+async def fresh(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
+    """A new thread and the changes that make it, clear of all that an expired one of its id may have left."""
+    org, id = core.org, thread.id
+    core.shared.threads.pop((org, id), None)
+    made, numbers = await numbered(core, thread)
+    return made, [
+        Expect(Thread, (org, id), 0),
+        *(DeleteRange(kind, (org, id)) for kind in (Message, Receipt, Summary)),
+        *(Delete(Mark, (org, name, f"thread:{id}")) for name in ("index", "derive")),
+        DeleteRange(Mark, (org, imported_marks(id))),
+        Delete(Thread, (org, id)),
+        Put(made),
+        *numbers,
+    ]
 
 
 async def used_before(core: Core, id: str) -> bool:

@@ -22,7 +22,7 @@ from .audit import audit
 from .core import Core
 from .facts import checked_limit, page
 from .forgetting.guard import epochs, owned, raised
-from .numbering import kept, numbered, used_before
+from .numbering import fresh, kept, numbered, used_before
 from .receipts import MessageReceipt
 from .thread_edits import ThreadEdits, another_version, checked_roles, sorted_threads, taken
 
@@ -506,22 +506,9 @@ class Threads:
 
     async def _made(self, asked: Thread, new: bool = False) -> Thread:
         """A thread under an id its maker chose, clear of all that an expired one of that id may have left."""
-        core, org, id = self._core, self._core.org, asked.id
-        core.shared.threads.pop((org, id), None)
-        asked, numbers = await numbered(core, asked)
+        asked, changes = await fresh(self._core, asked)
         try:
-            await core.apply(
-                Expect(Thread, (org, id), 0),
-                DeleteRange(Message, (org, id)),
-                DeleteRange(Receipt, (org, id)),
-                DeleteRange(Summary, (org, id)),
-                Delete(Mark, (org, "index", f"thread:{id}")),
-                Delete(Mark, (org, "derive", f"thread:{id}")),
-                Delete(Thread, (org, id)),
-                Put(asked),
-                *numbers,
-                *self._outliving(asked),
-            )
+            await self._core.apply(*changes, *self._outliving(asked))
         except Conflict as conflict:
             return await self._existing(asked, new, conflict)
         return _replace(asked, version=1)

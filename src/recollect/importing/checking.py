@@ -12,7 +12,7 @@ from ..values import check_metadata, check_name, check_text, encode_json
 from .items import DocumentItem, FactItem, Item, MessageItem, ThreadItem
 from .mapping import Places
 
-OURS = ("metadata", "created_at", "importance", "pinned", "trust")
+OURS = ("metadata", "created_at", "importance", "pinned", "trust", "raw")
 """Fields of our own messages that no file may set: what is pinned is in every request."""
 MOST_SPACES = 100_000
 """Threads whose namespace is kept for the messages that follow."""
@@ -86,7 +86,5 @@ class Checker:
         metadata: dict[str, Any] = {"source": self._source, **item.metadata}
         if item.raw is not None:
             encode_json(item.raw, "the original of a message")
-            metadata["raw"] = item.raw
-        return Checked(
-            item, self._spaces.get(item.thread, ""), _replace(message, metadata=metadata, created_at=item.created_at)
-        )
+        message = _replace(message, metadata=metadata, created_at=item.created_at, raw=item.raw)
+        return Checked(item, self._spaces.get(item.thread, ""), message)

@@ -12,9 +12,9 @@ from datetime import datetime
 
 from ..engine.core import Core
 from ..engine.forgetting.guard import IMPORT, imported_marks
-from ..messages import Message
-from ..records import Link, Mark, Receipt, Summary, Thread
-from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..engine.numbering import fresh
+from ..records import Link, Mark, Thread
+from ..stores.base import Change, Expect, Put
 from ..values import MAX_NAME_BYTES
 from .items import ThreadItem
 
@@ -112,27 +112,19 @@ class KnownThreads:
             return made
         return f"imported-{hashlib.blake2b(made.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
-    def making(self, state: State, at: datetime) -> list[Change]:
-        """The changes that make a thread, clear of what an expired or deleted one of that id may have left."""
+    async def making(self, state: State, at: datetime) -> list[Change]:
+        """The changes that make a thread."""
         org, id, item = self._core.org, state.id, state.new
         assert item is not None
         made = item.created_at or at
-        metadata = {**item.metadata, "source": self._source}
         thread = Thread(
-            org=org, id=id, ns=state.ns, title=item.title, metadata=metadata, created_at=made, updated_at=made
-        )
-        link = Link(org=org, source=self._source, kind=IMPORT, target=id, created_at=self._core.at())
+            org=org, id=id, ns=state.ns, title=item.title, metadata={**item.metadata, "source": self._source},
+            created_at=made, updated_at=made,
+        )  # fmt: skip
         state.new = None
-        self._core.shared.threads.pop((org, id), None)
-        return [
-            Expect(Thread, (org, id), 0),
-            *(DeleteRange(kind, (org, id)) for kind in (Message, Receipt, Summary)),
-            *(Delete(Mark, (org, name, f"thread:{id}")) for name in ("index", "derive")),
-            DeleteRange(Mark, (org, imported_marks(id))),
-            Delete(Thread, (org, id)),
-            Put(thread),
-            Put(link, absent=True),
-        ]
+        _, changes = await fresh(self._core, thread)
+        link = Link(org=org, source=self._source, kind=IMPORT, target=id, created_at=self._core.at())
+        return [*changes, Put(link, absent=True)]
 
     def marking(self, state: State) -> list[Change]:
         """The changes that note the messages added since the last time."""

@@ -77,7 +77,7 @@ class Writer:
             if isinstance(one.item, MessageItem):
                 self._message(plan, one.item, one.message, said)
             elif isinstance(one.item, ThreadItem):
-                self._thread(plan, one.item)
+                await self._thread(plan, one.item)
         for name, messages in said.items():
             self._append(plan, name, messages)
         facts = [(one.item, one.ns) for one in batch if isinstance(one.item, FactItem)]
@@ -97,12 +97,12 @@ class Writer:
         if wanted:
             await self._threads.load(wanted)
 
-    def _thread(self, plan: Plan, item: ThreadItem) -> None:
+    async def _thread(self, plan: Plan, item: ThreadItem) -> None:
         state = self._threads.get(item.id)
         if state is None:
             plan.problems.append(Problem(item.place, "its id is taken here by another thread"))
         elif state.new is item:
-            plan.changes += self._threads.making(state, self._at)
+            plan.changes += await self._threads.making(state, self._at)
             plan.added["threads"] += 1
         else:
             plan.known["threads"] += 1
