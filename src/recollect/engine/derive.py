@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ import msgspec
 from ..errors import Conflict, ModelError
 from ..messages import Message
 from ..ports import to_datetime
-from ..records import Fact, Job, Learning, Mark, Thread, Tombstone
+from ..records import Fact, FactVersion, Job, Learning, Mark, Thread, Tombstone
 from ..scope import Scope
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import fingerprint_json
@@ -26,6 +27,7 @@ from .facts import Facts
 from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import epochs
 from .learnings import Learnings
+from .timeline import spliced
 
 BATCH = 100
 REREAD = "reread"
@@ -242,37 +244,61 @@ class Deriver:
         facts = Facts(self._core)
         held: dict[str, Fact | None] = {}
         pending: dict[str, list[Change]] = {}
+        older: dict[str, list[Fact]] = {}
         now_known: dict[str, Fact | None] = {}
         for item, message in found:
+            said = self._said_at(message)
             if item.retracted:
                 for old in await self._named(ns, item, now_known):
                     held.setdefault(old.key, old if old.version else None)
                     stored = held[old.key]
-                    if stored is not None and _said_since(stored, message):
+                    if stored is not None and _said_since(stored, message, said):
                         continue
-                    ends = facts._ending(stored, "retracted", _reason(item), message.id)[1] if stored else []
+                    ends = facts._ending(stored, "retracted", _reason(item), message.id, said)[1] if stored else []
                     pending[old.key], now_known[old.key] = ends, None
                 continue
             made = facts._new(ns, item.key, spoken(item.key, item.value, item.text), None, item.confidence, message.id)
-            made = msgspec.structs.replace(made, trust="user", reason=_reason(item))
+            made = msgspec.structs.replace(made, trust="user", reason=_reason(item), created_at=said, updated_at=said)
             if await facts._refused(made) is not None:
                 continue
             if item.key not in now_known:
                 now_known[item.key] = held[item.key] = await self._core.get(Fact, ns, item.key)
-                stored = held[item.key]
-                if stored is not None and _said_since(stored, message):
-                    continue
+            stored = held.get(item.key) or await self._last_word(ns, item.key, pending)
+            if stored is not None and item.key not in pending and _said_since(stored, message, said):
+                if not _same(stored.value, made.value):
+                    older.setdefault(item.key, []).append(made)
+                continue
             if now_known[item.key] is None:
                 pending[item.key] = []  # what ended a moment ago is said again
             made = _joined(now_known[item.key], made)
             now_known[item.key] = made
             pending.setdefault(item.key, []).extend(facts._changes(made, "derive"))
-        changes: list[Change] = []
+        changes = [change for key in older if key not in pending for change in await self._past(held[key], older[key])]
         for key, ones in pending.items():
             if ones:
                 before = held.get(key)
                 changes += [Expect(Fact, (self._core.org, ns, key), before.version if before else 0), *ones]
         return changes
+
+    def _said_at(self, message: Message) -> datetime:
+        """When a message was said: its own time, which for imported ones is not when it came in."""
+        now = self._core.at()
+        return now if message.created_at is None else min(message.created_at, now)
+
+    async def _last_word(self, ns: str, key: str, pending: dict[str, list[Change]]) -> Fact | None:
+        """How a fact ended that there is none of now, so that what was said before does not bring it back."""
+        if key in pending:
+            return None
+        last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
+        return last[0] if last and last[0].status != "active" else None
+
+    async def _past(self, current: Fact | None, made: Sequence[Fact]) -> list[Change]:
+        """What was said before the present value and is read after it: it goes into the history, where its time is."""
+        first = made[0]
+        changes = await spliced(self._core, current, made, first.ns, first.key, before=True)
+        if not changes:
+            return []
+        return [*changes, *(change for fact in made for change in Facts(self._core)._changes(fact, "derive")[2:])]
 
     async def _named(self, ns: str, item: Any, now_known: dict[str, Fact | None]) -> list[Fact]:
         """The facts that a retraction ends: the one of its key, else those of its kind that have the value named."""
@@ -293,17 +319,20 @@ class Deriver:
         await Learnings(batch).add(
             str(item.value), type=item.type or "preference", confidence=item.confidence, source=message.id
         )
-        return [_of_the_user(change) for change in batch.batch or ()]
+        said = self._said_at(message)
+        return [_of_the_user(change, said) for change in batch.batch or ()]
 
 
 def _is_own_text(message: Message) -> bool:
     return message.role == "user" and message.trust_level == "user" and not message.metadata.get(PASSING)
 
 
-def _of_the_user(change: Change) -> Change:
-    """A learning read from a user's own words carries their trust, though a processor wrote it."""
+def _of_the_user(change: Change, said: datetime) -> Change:
+    """A learning read from a user's own words carries their trust and time, though a processor wrote it."""
     if isinstance(change, Put) and isinstance(change.record, Learning):
-        return Put(msgspec.structs.replace(change.record, trust="user"), change.absent)
+        learning = change.record
+        made = min(learning.created_at, said)
+        return Put(msgspec.structs.replace(learning, trust="user", created_at=made, updated_at=said), change.absent)
     return change
 
 
@@ -331,10 +360,12 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> lis
     return kept
 
 
-def _said_since(held: Fact, message: Message) -> bool:
-    """Whether what is known was said later in the same thread: a message read again must not overrule it."""
+def _said_since(held: Fact, message: Message, said: datetime) -> bool:
+    """Whether what is known was said later: by its place in the same thread, else by its time."""
     thread, _, seq = (held.source or "").rpartition("#")
-    return held.actor == "processor" and thread == message.thread and seq.isdecimal() and int(seq) > message.seq
+    if held.actor == "processor" and thread == message.thread and seq.isdecimal():
+        return int(seq) > message.seq
+    return held.updated_at > said
 
 
 def _reason(item: Any) -> str | None:

@@ -66,7 +66,7 @@ class Documents:
             results = await self._core.apply(
                 Expect(Document, new.row_key, 0 if old is None else old.version),
                 Put(document),
-                Put(index_job(new.org, new.ns, f"document:{new.id}", new.updated_at)),
+                Put(index_job(new.org, new.ns, f"document:{new.id}", self._core.at())),
                 audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", new.source),
                 *self._moves(had, has),
                 *(owned(self._core, new.ns, "document", name) for name in (new.id, new.source) if name),

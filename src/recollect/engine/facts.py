@@ -349,16 +349,14 @@ class Facts:
 
     def _changes(self, fact: Fact, action: str = "set") -> builtins.list[Change]:
         """The fact, its lineage, its trace and the job that makes it findable: committed together."""
-        changes: builtins.list[Change] = [
+        at = self._core.at()  # not the fact's own time, which is when it was said
+        links = [Link(org=fact.org, source=one, kind="fact", target=fact.id, created_at=at) for one in fact.sources]
+        return [
             Put(fact),
-            Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", fact.updated_at)),
+            Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", at)),
             audit(self._core, action, "fact", fact.id, fact.source),
+            *(Put(link, absent=True) for link in links),
         ]
-        changes += [
-            Put(Link(org=fact.org, source=source, kind="fact", target=fact.id, created_at=fact.updated_at), absent=True)
-            for source in fact.sources
-        ]
-        return changes
 
     async def _refused(self, fact: Fact) -> Fact | None:
         """The rejected version, when this very value was rejected, or corrected away from the same source."""
@@ -396,7 +394,7 @@ class Facts:
         return done
 
     def _ending(
-        self, old: Fact, status: str, reason: str | None, source: str | None = None
+        self, old: Fact, status: str, reason: str | None, source: str | None = None, at: datetime | None = None
     ) -> tuple[FactVersion, builtins.list[Change]]:
         """The last version of a fact that ends, and the changes that end it; the caller expects the version it read."""
         core = self._core
@@ -407,7 +405,7 @@ class Facts:
                 "status": status,
                 "reason": reason,
                 "version": old.version + 1,
-                "updated_at": core.at(),
+                "updated_at": at or core.at(),
                 "actor": core.scope.actor,
                 "value": old.value if status == "rejected" else None,
                 "sources": old.sources if source is None else (*old.sources, source),

@@ -18,9 +18,13 @@ from .core import Core
 _replace = msgspec.structs.replace
 
 
-async def spliced(core: Core, current: Fact | None, new: Sequence[Fact], ns: str, key: str) -> list[Change]:
+async def spliced(
+    core: Core, current: Fact | None, new: Sequence[Fact], ns: str, key: str, *, before: bool = False
+) -> list[Change]:
     """The changes that put versions of a fact between those that are known, each at its `updated_at`.
 
+    With `before`, all of them before the last one that is known, though it may be of the same moment; those that are
+    known already, from the same source, are left out.
     A version whose status is not `active` ends the fact at that time. What comes after a version that is put in gets
     the next number, as with any write; the caller's commit fails where the fact moved on since `current` was read.
     """
@@ -28,7 +32,10 @@ async def spliced(core: Core, current: Fact | None, new: Sequence[Fact], ns: str
     rows = [*past, *([current] if current is not None else [])]
     first = rows[0].version if rows else 1
     for version in new:
-        rows.insert(_place(rows, version.updated_at), version)
+        if not any(_same(version, row) for row in rows):
+            rows.insert(min(_place(rows, version.updated_at), len(rows) - before), version)
+    if len(rows) == len(past) + (current is not None):
+        return []
     row_key = (core.org, ns, key)
     changes: list[Change] = [Expect(Fact, row_key, current.version if current is not None else 0)]
     for number, row in enumerate(rows[:-1], first):
@@ -44,6 +51,13 @@ async def spliced(core: Core, current: Fact | None, new: Sequence[Fact], ns: str
 def ended(fact: Fact, at: datetime, status: str = "deleted") -> Fact:
     """The version that says that a fact holds no more from a time on."""
     return _replace(fact, value=None, status=status, updated_at=at)
+
+
+def _same(one: Fact, other: Fact) -> bool:
+    shared = set(one.sources) & set(other.sources)
+    return (
+        bool(shared) and one.updated_at == other.updated_at and (one.status, one.value) == (other.status, other.value)
+    )
 
 
 def _place(rows: Sequence[Fact], at: datetime) -> int:
