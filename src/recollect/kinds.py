@@ -55,6 +55,8 @@ class Found(msgspec.Struct, frozen=True):
     """The key (without org) of the record behind an entry, from its namespace, parent, sequence number and id."""
     text: Callable[[Any], str]
     """The text that a hit shows."""
+    sought: Callable[[Any], str] | None = None
+    """The text it is found by, where that is another one."""
     made: Callable[[Any], Entry] | None = None
     """The entry of a record that is indexed by itself, still without terms; None where its thread or document is."""
     live: Callable[[Any], bool] = bool
@@ -149,6 +151,26 @@ def fact_text(fact: Fact) -> str:
     return f"{name}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"
 
 
+def sought_text(fact: Fact) -> str:
+    """What a fact is found by: all that it says, or the fields of its value that were chosen."""
+    if fact.indexed is None:
+        return fact_text(fact)
+    found = [text for field in fact.indexed for text in _field_texts(fact.value, field.split("."))]
+    return "\n".join(found)
+
+
+def _field_texts(value: Any, path: list[str]) -> Iterator[str]:
+    """The texts under a dotted path; in a list, those of each of its items."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _field_texts(item, path)
+    elif path:
+        if isinstance(value, dict) and path[0] in value:
+            yield from _field_texts(value[path[0]], path[1:])
+    elif value is not None:
+        yield value if isinstance(value, str) else encode_json(value)
+
+
 def chunk_text(document: Document, chunk: Chunk) -> str:
     """A chunk as it is indexed: under the title of its document and its own heading."""
     heading = f"{document.title or ''} {chunk.heading or ''}".strip()
@@ -205,14 +227,14 @@ KINDS: tuple[Kind, ...] = (
     Kind(Thread, "thread", counted=True, says=lambda row: [row.title, row.metadata]),
     Kind(
         Fact, "fact", says=lambda row: row.value, link=_own_id, read=_under_ns, counted=True,
-        found=Found("fact", _fact_place, fact_text, _fact_entry),
+        found=Found("fact", _fact_place, fact_text, sought_text, _fact_entry, lambda row: row.indexed != []),
     ),
     Kind(FactVersion, "fact", says=lambda row: row.value, link=_own_id),
     Kind(StateEntry, "state", says=lambda row: row.value),
     Kind(
         Learning, "learning", says=lambda row: row.content, link=_in_ns, read=_under_ns, counted=True,
         found=Found(
-            "learning", lambda ns, parent, seq, id: (ns, id), lambda row: str(row.content), _learning_entry,
+            "learning", lambda ns, parent, seq, id: (ns, id), lambda row: str(row.content), None, _learning_entry,
             lambda row: bool(row.status == "active"),
         ),
     ),

@@ -91,8 +91,8 @@ class Message(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """`thread#seq`, the same on every store."""
-        return f"{self.thread}#{self.seq}"
+        """`thread#seq`, the same on every store; empty while it has no number."""
+        return f"{self.thread}#{self.seq}" if self.seq else ""
 
     @property
     def text(self) -> str:

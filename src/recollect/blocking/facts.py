@@ -6,7 +6,7 @@ Made by scripts/generate-blocking from engine/facts.py; change that, then run th
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..engine.facts import Facts as EngineFacts
 from ..filters import Where
@@ -33,9 +33,12 @@ class Facts:
         confidence: float = 1.0,
         source: str | None = None,
         expect: int | None = None,
+        index: bool | Sequence[str] = True,
     ) -> Fact:
         """Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
 
+        Recall finds it by all it says, by the fields of its value that `index` names (`["title", "author.name"]`), or
+        not at all with `index=False`.
         A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
         So does a fact whose `source` was forgotten, whoever writes it.
 
@@ -48,19 +51,24 @@ class Facts:
             'Porto'
         """
         return run_blocking(
-            self._engine.set(ns, key, value, ttl=ttl, confidence=confidence, source=source, expect=expect)
+            self._engine.set(ns, key, value, ttl=ttl, confidence=confidence, source=source, expect=expect, index=index)
         )
 
     def set_many(
-        self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]], *, ttl: Ttl | None = None
+        self,
+        ns: Ns,
+        items: Mapping[str, Json] | Iterable[tuple[str, Json]],
+        *,
+        ttl: Ttl | None = None,
+        index: bool | Sequence[str] = True,
     ) -> list[Fact]:
-        """Write several values together, all or none; `ttl` is for each of them.
+        """Write several values together, all or none; `ttl` and `index` are for each of them, as in `set`.
 
         Examples:
             >>> [fact.key for fact in memory.facts.set_many("user:ada", {"city": "Lisbon", "role": "nurse"})]
             ['city', 'role']
         """
-        return run_blocking(self._engine.set_many(ns, items, ttl=ttl))
+        return run_blocking(self._engine.set_many(ns, items, ttl=ttl, index=index))
 
     def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
         """The value now, or the one that held at a moment; None where there is none.

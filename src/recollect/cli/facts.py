@@ -63,6 +63,8 @@ def get(session: Session, namespace: str, key: str, as_of: object) -> None:
 @click.option("--confidence", type=float, default=1.0, show_default=True)
 @click.option("--source", help="The message it comes from.")
 @click.option("--expect", type=int, help="Only over this version; 0: only if there is none.")
+@click.option("--index", multiple=True, metavar="FIELD", help="Let recall find it by this field; repeatable.")
+@click.option("--no-index", is_flag=True, help="Keep it from recall.")
 @session_of
 def set(
     session: Session,
@@ -73,12 +75,15 @@ def set(
     confidence: float,
     source: str | None,
     expect: int | None,
+    index: tuple[str, ...],
+    no_index: bool,
 ) -> None:
     """Write a fact; VALUE is JSON, or plain text."""
     with session.memory(create=True) as opened:
         fact = opened.facts.set(
-            namespace, key, read_json(value), ttl=ttl, confidence=confidence, source=source, expect=expect
-        )
+            namespace, key, read_json(value), ttl=ttl, confidence=confidence, source=source, expect=expect,
+            index=list(index) or not no_index,
+        )  # fmt: skip
         session.done(
             {"namespace": fact.ns, "key": fact.key, "version": fact.version}, f"{fact.id} version {fact.version}"
         )

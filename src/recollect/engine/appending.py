@@ -121,7 +121,7 @@ class Appending:
         return found
 
     async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
-        """What became of each message, in their order."""
+        """What became of each message, in their order; in a batch their numbers are given at the commit."""
         derived: Literal["none", "pending"] = "pending" if self._core.shared.derives else "none"
         durable = self._core.batch is None
         out: list[MessageReceipt] = []
@@ -130,7 +130,7 @@ class Appending:
                 out += await self._replay(id, change, one)
                 continue
             out += [
-                MessageReceipt(_replace(message, seq=seq, expires_at=one.expires_at), durable, False, derived)
+                MessageReceipt(_replace(message, seq=seq * durable, expires_at=one.expires_at), durable, False, derived)
                 for seq, message in enumerate(change.messages, one.first)
             ]
         return out

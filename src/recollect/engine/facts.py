@@ -42,9 +42,12 @@ class Facts:
         confidence: float = 1.0,
         source: str | None = None,
         expect: int | None = None,
+        index: bool | Sequence[str] = True,
     ) -> Fact:
         """Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
 
+        Recall finds it by all it says, by the fields of its value that `index` names (`["title", "author.name"]`), or
+        not at all with `index=False`.
         A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
         So does a fact whose `source` was forgotten, whoever writes it.
 
@@ -57,7 +60,7 @@ class Facts:
             'Porto'
         """
         core = self._core
-        fact = self._new(core.scope.writable(ns), key, value, ttl, confidence, source)
+        fact = self._new(core.scope.writable(ns), key, value, ttl, confidence, source, index)
         expects: builtins.list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
         return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
 
@@ -83,9 +86,14 @@ class Facts:
         return _as_stored(fact, results[len(expects)])
 
     async def set_many(
-        self, ns: Ns, items: Mapping[str, Json] | Iterable[tuple[str, Json]], *, ttl: Ttl | None = None
+        self,
+        ns: Ns,
+        items: Mapping[str, Json] | Iterable[tuple[str, Json]],
+        *,
+        ttl: Ttl | None = None,
+        index: bool | Sequence[str] = True,
     ) -> list[Fact]:
-        """Write several values together, all or none; `ttl` is for each of them.
+        """Write several values together, all or none; `ttl` and `index` are for each of them, as in `set`.
 
         Examples:
             >>> [fact.key for fact in memory.facts.set_many("user:ada", {"city": "Lisbon", "role": "nurse"})]
@@ -95,7 +103,7 @@ class Facts:
         space = core.scope.writable(ns)
         given: Any = items.items() if isinstance(items, Mapping) else items
         pairs: list[tuple[str, Any]] = [*given]
-        facts = [self._new(space, key, value, ttl, 1.0, None) for key, value in pairs]
+        facts = [self._new(space, key, value, ttl, 1.0, None, index) for key, value in pairs]
         if core.scope.actor != "user":
             facts = [fact for fact in facts if await self._refused(fact) is None]
         groups = [self._changes(fact) for fact in facts]
@@ -276,6 +284,8 @@ class Facts:
             if expect is not None:
                 _check_version(key, 0 if old is None else old.version, version_of(expect))
             fact = msgspec.structs.replace(self._new(space, key, value, None, 1.0, None), reason=reason)
+            if old is not None:
+                fact = msgspec.structs.replace(fact, indexed=old.indexed)
             changes: builtins.list[Change] = [
                 Expect(Fact, fact.row_key, old.version if old else 0),
                 *self._changes(fact, "correct"),
@@ -325,7 +335,16 @@ class Facts:
 
     # -- parts
 
-    def _new(self, ns: str, key: str, value: Any, ttl: Any, confidence: float, source: str | None) -> Fact:
+    def _new(
+        self,
+        ns: str,
+        key: str,
+        value: Any,
+        ttl: Any,
+        confidence: float,
+        source: str | None,
+        index: bool | Sequence[str] = True,
+    ) -> Fact:
         check_name(key, "fact key")
         if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
             raise InvalidValue("confidence must be a number from 0 to 1")
@@ -342,6 +361,7 @@ class Facts:
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
             trust="user" if scope.actor in ("user", "import") else scope.actor,
+            indexed=_indexed(index),
             created_at=at,
             updated_at=at,
             expires_at=self._core.expiry(ttl, now),
@@ -353,7 +373,9 @@ class Facts:
         links = [Link(org=fact.org, source=one, kind="fact", target=fact.id, created_at=at) for one in fact.sources]
         return [
             Put(fact),
-            Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", at)),
+            Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", at))
+            if fact.indexed != []
+            else Delete(Entry, (fact.org, fact.ns, "fact", "", fact.id)),
             audit(self._core, action, "fact", fact.id, fact.source),
             *(Put(link, absent=True) for link in links),
         ]
@@ -453,6 +475,15 @@ def _without_trace(row: Key) -> builtins.list[Change]:
         Delete(Entry, (org, ns, "fact", "", f"{ns}/{key}")),
         Delete(Job, (org, "index", ns, f"fact:{key}")),
     ]
+
+
+def _indexed(index: bool | Sequence[str]) -> builtins.list[str] | None:
+    """The fields to index as they are kept: None is the whole value."""
+    if isinstance(index, bool):
+        return None if index else []
+    if isinstance(index, str) or not index:
+        raise UsageError("index is True, False or a list of fields of the value")
+    return [check_name(field, "field to index") for field in index]
 
 
 def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:

@@ -130,11 +130,11 @@ class Profile:
     async def _known(self, ns: str) -> list[Fact]:
         facts = await self._facts.list(ns, limit=MANY_FACTS)
         if len(facts) < MANY_FACTS:
-            return facts
+            return _shown(facts)
         from ..languages import topics
 
         stems = sorted({topic.stem for topic in topics() if topic.lane != "fact" or topic.importance >= 0.7})
-        return [fact for stem in stems for fact in await self._facts.list(ns, prefix=stem, limit=32)]
+        return _shown([fact for stem in stems for fact in await self._facts.list(ns, prefix=stem, limit=32)])
 
     async def _now(self, user: str) -> list[ProfileLine]:
         """The current page, plan and notes, of working memory; actions change too often to stand in what is cached."""
@@ -158,6 +158,11 @@ class Profile:
         if doc.scratchpad.strip():
             lines.append(ProfileLine(f"notes: {doc.scratchpad}", "now", "working memory"))
         return lines
+
+
+def _shown(facts: list[Fact]) -> list[Fact]:
+    """Without what is kept for programs: a fact that recall may not find is not said in a request either."""
+    return [fact for fact in facts if fact.indexed != []]
 
 
 def _told(fact: Fact) -> tuple[float, str, str, str, str, str]:

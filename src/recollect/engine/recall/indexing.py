@@ -164,12 +164,13 @@ class Indexer:
         assert found is not None
         assert found.made is not None
         record = await self._core.get(kind.record, job.ns, id)
-        if record is None or not found.live(record):
+        text = "" if record is None or not found.live(record) else (found.sought or found.text)(record)
+        if record is None or not text.strip():
             name = f"{job.ns}/{id}" if kind.record is Fact else id
             plan.changes.append(Delete(Entry, (job.org, job.ns, found.entry, "", name)))
             return
-        made, text = found.made(record), found.text(record)
-        if isinstance(record, Fact):
+        made = found.made(record)
+        if isinstance(record, Fact) and record.indexed is None:
             told, asked = spoken(record)
             made = msgspec.structs.replace(made, context_terms=asked)
             text = f"{text}\n{told}" if told else text
@@ -383,7 +384,7 @@ async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
 async def _texts(core: Core, kind: str, entries: Sequence[Entry]) -> list[str | None]:
     known = FINDABLE[kind]
     assert known.found is not None
-    place, text = known.found.key, known.found.text
+    place, text = known.found.key, known.found.sought or known.found.text
     records = await core.get_many(known.record, [place(e.ns, e.parent, e.seq, e.id) for e in entries])
     if known.record is not Chunk:
         return [None if record is None else text(record) for record in records]

@@ -255,3 +255,29 @@ class FactTests:
         assert [fact.key for fact in await memory.facts.list("global")] == ["b"]
         assert await memory.facts.delete_range("global", history=False) == 1
         assert await memory.facts.history("global", "b") == []
+
+    async def test_a_fact_that_is_not_indexed_is_not_recalled(self, memory: Any) -> None:
+        await memory.facts.set(NS, "favourite fruit", "persimmons", index=False)
+        assert await memory.recall("favourite fruit persimmons", namespaces=[NS]) == []
+        assert (await memory.facts.get(NS, "favourite fruit")).value == "persimmons"
+        context = await memory.scope(user="ada").context("what is my favourite fruit?")
+        assert "persimmons" not in str(context.messages())
+        await memory.facts.set_many(NS, {"favourite fruit": "persimmons"})
+        assert [hit.kind for hit in await memory.recall("persimmons", namespaces=[NS])] == ["fact"]
+        await memory.facts.set(NS, "favourite fruit", "persimmons", index=False)
+        assert await memory.recall("persimmons", namespaces=[NS]) == []
+
+    async def test_a_fact_is_found_by_the_fields_that_were_chosen(self, memory: Any) -> None:
+        value = {"title": "Orchards", "notes": [{"text": "persimmons"}, {"text": "quinces"}], "secret": "walnuts"}
+        made = await memory.facts.set(NS, "doc-1", value, index=["title", "notes.text"])
+        assert made.indexed == ["title", "notes.text"]
+        for words, found in (("quinces", 1), ("orchards", 1), ("walnuts", 0)):
+            hits = await memory.recall(words, namespaces=[NS], min_score=0.2)
+            assert len(hits) == found, words
+        assert "walnuts" in (await memory.recall("quinces", namespaces=[NS]))[0].text
+        corrected = await memory.facts.correct(NS, "doc-1", {**value, "title": "Gardens"})
+        assert corrected.indexed == made.indexed
+        assert await memory.recall("walnuts", namespaces=[NS], min_score=0.2) == []
+        for bad in ([], "title", [3]):
+            with pytest.raises(UsageError):
+                await memory.facts.set(NS, "doc-1", value, index=bad)

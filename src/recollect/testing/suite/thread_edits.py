@@ -178,3 +178,9 @@ class ThreadEditTests:
 
         await together([pop, append, pop, pop])
         assert sorted(seen + await texts(memory)) == sorted(sent)
+
+    async def test_a_receipt_of_a_batch_has_no_id_before_the_commit(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            receipts = await batch.threads.append("t", "one", "two", create="global")
+            assert [(one.message.id, one.durable) for one in receipts] == [("", False), ("", False)]
+        assert [message.id for message in await memory.threads.messages("t")] == ["t#1", "t#2"]
