@@ -12,6 +12,7 @@ from mcp import Client, StdioServerParameters
 
 from recollect import AsyncMemory
 from recollect.mcp.callers import Caller, local_caller
+from recollect.mcp.notices import Notices
 from recollect.mcp.server import Options, make_server
 from recollect.mcp.tools import SETS, ToolSet
 
@@ -26,6 +27,7 @@ async def connected(
     caller: Caller | None = None,
     mode: Any = "auto",
     keep_open: bool = False,
+    message_handler: Any = None,
     **options: Any,
 ) -> AsyncIterator[Client]:
     """A client of a server over a memory, in this process; the memory is closed at the end, unless it is kept open."""
@@ -34,8 +36,13 @@ async def connected(
     async def who(ctx: Any) -> Caller:
         return asking
 
-    server = make_server(who, Options(sets=frozenset(sets or SETS), **options))
-    async with nullcontext() if keep_open else memory, Client(server, mode=mode) as client:
+    notices = Notices()
+    server = make_server(who, Options(sets=frozenset(sets or SETS), **options), notices)
+    async with (
+        nullcontext() if keep_open else memory,
+        notices.running(memory._core.shared.events),
+        Client(server, mode=mode, message_handler=message_handler) as client,
+    ):
         yield client
 
 

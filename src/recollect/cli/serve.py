@@ -6,6 +6,8 @@ import ipaddress
 import socket
 import threading
 import webbrowser
+from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +17,7 @@ from .session import Session, session_of
 
 if TYPE_CHECKING:
     from ..server.app import Options
+    from ..server.parts import MakePart
 
 NEEDS = 'the server needs packages that are not installed; run: pip install "recollect[server]"'
 
@@ -27,10 +30,15 @@ NEEDS = 'the server needs packages that are not installed; run: pip install "rec
 @click.option("--trusted-proxy", default="", help="Addresses of proxies whose X-Forwarded-* headers are believed.")
 @click.option("--worker/--no-worker", default=True, help="Index and derive in this process.")
 @click.option("--link", is_flag=True, help="Print a one-time link to the inspector, also where there are keys.")
+@click.option("--tools", default="all", show_default=True, help="What /mcp offers: core, tasks, graph or all.")
+@click.option("--issuer", default=None, help="An OAuth issuer whose tokens /mcp takes besides keys.")
+@click.option(
+    "--resource", default=None, help="The address of /mcp that tokens must name.  [default: where it listens]"
+)
 @session_of
 def serve(
     session: Session, host: str, port: int, names: tuple[str, ...], root_path: str, trusted_proxy: str, worker: bool,
-    link: bool,
+    link: bool, tools: str, issuer: str | None, resource: str | None,
 ) -> None:  # fmt: skip
     """Serve the memory over HTTP, on this machine unless told otherwise.
 
@@ -48,7 +56,8 @@ def serve(
     if link or not keyed:
         click.echo(f"recollect: one-time link, good for ten minutes: {at}/login?code={_code(session)}", err=True)
     options = Options(hosts=(*Options().hosts, host, *names), root_path=root_path)
-    _run(session, options, host=host, port=port, worker=worker, trusted_proxy=trusted_proxy)
+    parts = _assistants(session, tools, issuer, resource or f"{at}/mcp")
+    _run(session, options, host=host, port=port, worker=worker, trusted_proxy=trusted_proxy, parts=parts)
 
 
 @click.command("open")
@@ -84,7 +93,25 @@ def _installed() -> None:
     assert starlette
 
 
-def _run(session: Session, options: Options, *, host: str, port: int, worker: bool, trusted_proxy: str) -> None:
+def _assistants(session: Session, tools: str, issuer: str | None, resource: str) -> list[MakePart]:
+    """What serves assistants at /mcp, where its packages are installed."""
+    if find_spec("mcp") is None:
+        if issuer is not None:
+            raise UsageError('--issuer is for /mcp; run: pip install "recollect[mcp]"')
+        return []
+    from ..mcp.http import mcp_parts
+    from ..mcp.server import Options
+    from ..mcp.tokens import Resource
+    from ..mcp.tools import chosen_sets
+
+    who = None if issuer is None else Resource(issuer, resource, session.org)
+    return mcp_parts(Options(sets=chosen_sets(tools)), who)
+
+
+def _run(
+    session: Session, options: Options, *, host: str, port: int, worker: bool, trusted_proxy: str,
+    parts: Sequence[MakePart] = (),
+) -> None:  # fmt: skip
     import uvicorn
 
     from ..memory import AsyncMemory
@@ -92,7 +119,7 @@ def _run(session: Session, options: Options, *, host: str, port: int, worker: bo
 
     memory = AsyncMemory(session.url, hot=session.hot, all_orgs=True, worker=worker)
     uvicorn.run(
-        make_app(memory, options), host=host, port=port, root_path=options.root_path, log_level="warning",
+        make_app(memory, options, parts), host=host, port=port, root_path=options.root_path, log_level="warning",
         access_log=False, timeout_graceful_shutdown=30, server_header=False,
         forwarded_allow_ips=trusted_proxy or None, proxy_headers=bool(trusted_proxy),
     )  # fmt: skip

@@ -23,6 +23,7 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
     roles: frozenset[Role]
     id: str = "local"
     """The id of the key, for the log."""
+    org: str = "default"
 
     @property
     def own(self) -> str:
@@ -36,4 +37,25 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
 
 def local_caller(memory: AsyncMemory) -> Caller:
     """The caller on stdio: whoever started the process may do all that its handle may."""
-    return Caller(memory, memory.user or LOCAL_USER, frozenset(ROLES))
+    return Caller(memory, memory.user or LOCAL_USER, frozenset(ROLES), org=memory.org)
+
+
+class Me(msgspec.Struct, frozen=True):
+    """What a server says of a key."""
+
+    org: str = "default"
+    user: str | None = None
+    roles: tuple[Role, ...] = ()
+
+
+async def remote_caller(memory: AsyncMemory) -> Caller:
+    """The caller where the memory is behind a server: what its key may do, the server says."""
+    client = memory._core.shared.client  # type: ignore[attr-defined]  # a handle on a server has one
+    answer = await client.send("GET", "/v1/me", query={}, body=None, headers={}, repeatable=True)
+    me = msgspec.json.decode(answer.body, type=Me)
+    return Caller(memory, me.user or LOCAL_USER, frozenset(me.roles), id="remote", org=me.org)
+
+
+def is_remote(memory: AsyncMemory) -> bool:
+    """Whether a memory is behind a server."""
+    return hasattr(memory._core.shared, "client")

@@ -69,7 +69,12 @@ async def _recall(caller: Caller, given: Given) -> Answer:
 
 
 async def _profile(caller: Caller, given: Given) -> Answer:
-    profile = await caller.memory.profile.get(given.user or caller.user)
+    return await profile_answer(caller, given.user or caller.user)
+
+
+async def profile_answer(caller: Caller, user: str) -> Answer:
+    """What is known of a user."""
+    profile = await caller.memory.profile.get(user)
     learnings = [
         shown.ShownLearning(id=one.id, type=one.type, content=one.content, confidence=one.confidence)
         for one in profile.learnings
@@ -84,10 +89,15 @@ async def _profile(caller: Caller, given: Given) -> Answer:
 
 
 async def _list_facts(caller: Caller, given: Given) -> Answer:
-    limit = given.limit or MOST_LISTED
-    facts = await caller.memory.facts.list(
-        given.namespace or caller.own, prefix=given.prefix, limit=limit, after=given.cursor
-    )
+    return await facts_answer(caller, given.namespace or caller.own, given.prefix, given.limit, given.cursor)
+
+
+async def facts_answer(
+    caller: Caller, space: str, prefix: str | None = None, limit: int | None = None, cursor: str | None = None
+) -> Answer:
+    """A page of facts."""
+    limit = limit or MOST_LISTED
+    facts = await caller.memory.facts.list(space, prefix=prefix, limit=limit, after=cursor)
     after = facts[-1].key if len(facts) == limit else None
     listed = shown.Facts(facts=[shown_fact(fact) for fact in facts], next=after)
     return Answer(listed, stored=True, listed="facts", cursor=lambda last: str(last["key"]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import mcp_types as types
@@ -14,11 +15,13 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from .. import __version__
-from ..errors import RecollectError
+from ..errors import NotFound, RecollectError, UsageError
+from . import prompts, resources
 from .answers import MAX_TOKENS, Fitted, fitted, tokens_of
 from .callers import Caller
 from .calls import call
 from .graph_tools import GRAPH_TOOLS, GraphTool, call_graph
+from .notices import Notices
 from .tools import BY_TOOL, TOOLS, Tool, ToolSet, input_schema, output_schema
 from .use import Clocked, Use
 
@@ -46,9 +49,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 class Handlers:
     """Answers the requests of clients."""
 
-    def __init__(self, who: Who, options: Options) -> None:
+    def __init__(self, who: Who, options: Options, notices: Notices) -> None:
         self._who = who
         self._options = options
+        self._notices = notices
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """The tools that the caller's key may call."""
@@ -68,6 +72,11 @@ class Handlers:
         except RecollectError as error:
             clock.done(type(error).__name__, 0)
             return failed(error, plain=isinstance(tool, GraphTool))
+        except Exception as bug:
+            # Ours, not the model's: its kind is logged, what was said is not.
+            clock.done(type(bug).__name__, 0)
+            log.error("%s in tool %s", type(bug).__name__, tool.name)
+            raise MCPError(types.INTERNAL_ERROR, f"{tool.name} failed; the server's log names the error") from bug
         clock.done("ok", answer.tokens)
         return told(answer)
 
@@ -81,6 +90,99 @@ class Handlers:
         ours: list[Tool | GraphTool] = [tool for tool in TOOLS if tool.set in sets]
         ours += GRAPH_TOOLS if "graph" in sets else ()
         return {tool.name: tool for tool in ours if caller.may(tool.role)}
+
+    async def list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """A page of what is remembered."""
+        caller = await self._reader(ctx)
+        cursor = params.cursor if params else None
+        with _as_protocol_errors():
+            found, after = await resources.listed(caller, cursor)
+        if cursor is None and "graph" in self._options.sets:
+            found = [resources.graph_resource(), *found]
+        return types.ListResourcesResult(resources=found, next_cursor=after)
+
+    async def list_templates(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """The forms that addresses have."""
+        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """The content of one address."""
+        caller = await self._reader(ctx)
+        with _as_protocol_errors(params.uri):
+            return await resources.read(caller, params.uri, self._options.max_tokens)
+
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Watch an address, on the connection of an older client."""
+        caller = await self._reader(ctx)
+        with _as_protocol_errors(params.uri):
+            await resources.read(caller, params.uri, self._options.max_tokens)
+        self._notices.subscribe(caller.org, params.uri, ctx.session)
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """Stop watching it."""
+        caller = await self._who(ctx)
+        self._notices.unsubscribe(caller.org, params.uri, ctx.session)
+        return types.EmptyResult()
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """A stream of changes, of those addresses that the caller may read."""
+        caller = await self._reader(ctx)
+        asked = params.notifications.resource_subscriptions or []
+        allowed = [uri for uri in asked if await self._may_read(caller, uri)]
+        narrowed = params.notifications.model_copy(update={"resource_subscriptions": allowed})
+        return await self._notices.listen(caller.org, ctx, params.model_copy(update={"notifications": narrowed}))
+
+    async def _may_read(self, caller: Caller, uri: str) -> bool:
+        try:
+            await resources.read(caller, uri, self._options.max_tokens)
+        except RecollectError:
+            return False
+        return True
+
+    async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """The prompts there are."""
+        return types.ListPromptsResult(prompts=prompts.announced())
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """A prompt, filled with what is stored."""
+        caller = await self._reader(ctx)
+        with _as_protocol_errors():
+            return await prompts.made(caller, params.name, params.arguments or {}, self._options.max_tokens)
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """What an argument of a prompt or of an address may be."""
+        caller = await self._reader(ctx)
+        known = (params.context.arguments if params.context else None) or {}
+        found = await resources.completed(caller, params.argument.name, params.argument.value, known)
+        return types.CompleteResult(completion=found)
+
+    async def _reader(self, ctx: Context) -> Caller:
+        caller = await self._who(ctx)
+        if not caller.may("reader"):
+            raise MCPError(types.INVALID_PARAMS, "this key may not read")
+        return caller
+
+
+@contextmanager
+def _as_protocol_errors(uri: str | None = None) -> Iterator[None]:
+    """Errors where a request has no place for them in its result; what is missing is named by its address."""
+    try:
+        yield
+    except (NotFound, UsageError) as error:
+        # One that may not be read is answered as one that is not there.
+        hidden = uri is not None
+        text = "Resource not found" if hidden else str(error)
+        raise MCPError(types.INVALID_PARAMS, text, {"uri": uri} if hidden else None) from None
+    except RecollectError as error:
+        log.warning("%s while answering a client", type(error).__name__)
+        raise MCPError(types.INTERNAL_ERROR, f"{type(error).__name__}: {error}") from None
 
 
 def told(answer: Fitted) -> types.CallToolResult:
@@ -117,18 +219,33 @@ def announced(tool: Tool | GraphTool) -> types.Tool:
     )
 
 
-def make_server(who: Who, options: Options | None = None) -> Server[Any]:
+def make_server(who: Who, options: Options | None = None, notices: Notices | None = None) -> Server[Any]:
     """The SDK's server, answering from the memory of whoever `who` says is asking."""
-    handlers = Handlers(who, options or Options())
+    handlers = Handlers(who, options or Options(), notices or Notices())
     return Server(
         "recollect",
         version=__version__,
         title="Recollect",
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": CacheHint(LIST_SECONDS * 1000, "private")},
+        cache_hints={
+            "tools/list": CacheHint(LIST_SECONDS * 1000, "private"),
+            "prompts/list": CacheHint(LIST_SECONDS * 1000, "private"),
+            "resources/templates/list": CacheHint(LIST_SECONDS * 1000, "private"),
+            "resources/list": CacheHint(0, "private"),
+            "resources/read": CacheHint(0, "private"),
+        },
         get_tool_input_schema=_schema_of,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_subscribe_resource=handlers.subscribe,
+        on_unsubscribe_resource=handlers.unsubscribe,
+        on_subscriptions_listen=handlers.listen,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_completion=handlers.complete,
     )
 
 

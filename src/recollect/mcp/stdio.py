@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
+from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.stdio import stdio_server
 
-from .callers import Caller, local_caller
+from .callers import Caller, is_remote, local_caller, remote_caller
+from .notices import Notices
 from .server import Context, Options, make_server
 
 if TYPE_CHECKING:
@@ -20,12 +22,15 @@ def serve_stdio(memory: AsyncMemory, options: Options) -> None:
 
 
 async def _serve(memory: AsyncMemory, options: Options) -> None:
+    notices = Notices()
     async with memory:
-        caller = local_caller(memory)
+        remote = is_remote(memory)
+        caller = await remote_caller(memory) if remote else local_caller(memory)
 
         async def who(ctx: Context) -> Caller:
             return caller
 
-        server = make_server(who, options)
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        server = make_server(who, options, notices)
+        changes = NotificationOptions(resources_changed=False)
+        async with notices.running(None if remote else memory._core.shared.events), stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options(changes))

@@ -111,6 +111,10 @@ class Server:
         """Who sent a request, unless that key asks too often."""
         key = await self.who(request)
         request.scope["recollect.key"] = key.id
+        return self.limited(key, heavy=heavy)
+
+    def limited(self, key: ApiKey, *, heavy: bool = False) -> ApiKey:
+        """The key, unless it asks too often."""
         rate = self.options.heavy if heavy else self.options.usual
         left = self.buckets.take(f"{key.id}:{heavy}", rate)
         if isinstance(left, Refused):
@@ -144,7 +148,7 @@ def _routes(server: Server, parts: list[Part]) -> list[BaseRoute]:
     ]
     # A part takes its path alone and what lies under it; a Mount would answer its bare path with a redirect.
     mounted = [
-        Route(path, Gated(part.app, server), methods=None, name=part.path.strip("/"))
+        Route(path, Gated(part.app, server) if part.gated else part.app, methods=None, name=part.path.strip("/"))
         for part in parts
         for path in (part.path, f"{part.path}/{{rest:path}}")
     ]

@@ -29,6 +29,8 @@ class Part(msgspec.Struct, frozen=True):
     app: Any
     running: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
     """Entered when the server starts, left when it stops."""
+    gated: bool = True
+    """False for one that checks its callers itself, with `server.admit`, or that anyone may read."""
 
 
 MakePart = Callable[["Server"], Part]

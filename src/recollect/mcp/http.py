@@ -1,0 +1,127 @@
+"""MCP over HTTP: a part of the server at `/mcp`, behind the same gate as the API.
+
+A request is answered by itself, as JSON: no session is kept, so any worker can answer any request and a restart ends
+nothing. Who calls is decided by the key, or by a token where an issuer is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from ..server.auth import ApiKey, Unauthorized
+from ..server.parts import MakePart, Part
+from .callers import LOCAL_USER, Caller
+from .notices import Notices
+from .server import Context, Options, make_server
+from .tokens import Resource, Tokens
+from .use import Use
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server as McpServer
+
+    from ..server.app import Server
+
+PATH = "/mcp"
+_CALLER = "recollect.mcp"
+
+
+def mcp_parts(
+    options: Options | None = None, resource: Resource | None = None, *, sessions: bool = False, json: bool = True
+) -> list[MakePart]:
+    """The parts to give to `make_app`: MCP itself and, with an issuer, the metadata that says so.
+
+    With `sessions`, older clients keep one and can be asked and told things between their requests; `json=False`
+    answers as a stream of events. Both are for one worker.
+    """
+    chosen = options or Options()
+
+    def make(server: Server) -> Part:
+        notices = Notices()
+        counted = msgspec.structs.replace(chosen, used=lambda use: _count(server, use))
+        made = make_server(caller_of, counted, notices)
+        return mounted(server, made, notices, resource, sessions=sessions, json=json)
+
+    def describe(server: Server) -> Part:
+        assert resource is not None
+        return Part(resource.metadata_path, JSONResponse(resource.metadata()), gated=False)
+
+    return [make] if resource is None else [make, describe]
+
+
+def mounted(
+    server: Server,
+    made: McpServer[Any],
+    notices: Notices,
+    resource: Resource | None = None,
+    *,
+    sessions: bool = False,
+    json: bool = True,
+) -> Part:
+    """An MCP server as a part of ours."""
+    manager = StreamableHTTPSessionManager(app=made, json_response=json, stateless=not sessions)
+    tokens = None if resource is None else Tokens(resource)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            key = await _key(server, request, tokens)
+        except Unauthorized:
+            if resource is None:
+                raise
+            refused = JSONResponse({"error": "invalid_token"}, 401, {"www-authenticate": resource.challenge})
+            await refused(scope, receive, send)
+            return
+        scope[_CALLER] = Caller(
+            server.handle(key), key.user or LOCAL_USER, frozenset(key.roles), id=key.id, org=key.org
+        )
+        await manager.handle_request(scope, receive, send)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with notices.running(server.memory._core.shared.events), manager.run():
+            yield
+
+    return Part(PATH, Endpoint(app), running, gated=False)
+
+
+class Endpoint:
+    """An application as a route takes it: a function would be called with a request."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+async def _key(server: Server, request: Request, tokens: Tokens | None) -> ApiKey:
+    """The key of a request, or what its token stands for."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if tokens is None or scheme.lower() != "bearer" or token.startswith("rk_"):
+        return await server.admit(request)
+    try:
+        key = await tokens.check(token.strip())
+    except Unauthorized as wrong:
+        server.count_bad(request, wrong)
+        raise
+    request.scope["recollect.key"] = key.id
+    return server.limited(key)
+
+
+async def caller_of(ctx: Context) -> Caller:
+    """Who sent the request that is being answered."""
+    assert ctx.request is not None
+    found: Caller = ctx.request.scope[_CALLER]
+    return found
+
+
+def _count(server: Server, use: Use) -> None:
+    server.metrics.done(f"mcp.{use.tool}", 200 if use.outcome == "ok" else 400, use.milliseconds / 1000)

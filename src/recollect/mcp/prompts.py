@@ -1,0 +1,98 @@
+"""Prompts: three things people ask a memory for. What is stored comes fenced, in a message of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import mcp_types as types
+import msgspec
+
+from ..errors import NotFound, UsageError
+from . import resources
+from .answers import fitted
+from .callers import Caller
+from .calls import facts_answer, profile_answer
+
+
+class Prompt(msgspec.Struct, frozen=True, eq=False):
+    """One prompt."""
+
+    name: str
+    title: str
+    about: str
+    ask: str
+    argument: str
+    what: str
+    """What the argument is."""
+    required: bool
+    read: Callable[[Caller, str, int], Awaitable[str]]
+    """The stored part, fenced."""
+
+
+async def _profile(caller: Caller, user: str, max_tokens: int) -> str:
+    return fitted(await profile_answer(caller, user or caller.user), max_tokens).text
+
+
+async def _thread(caller: Caller, thread: str, max_tokens: int) -> str:
+    content = (await resources.read(caller, resources.address("thread", thread), max_tokens)).contents[0]
+    assert isinstance(content, types.TextResourceContents)
+    return content.text
+
+
+async def _facts(caller: Caller, namespace: str, max_tokens: int) -> str:
+    return fitted(await facts_answer(caller, namespace or caller.own), max_tokens).text
+
+
+PROMPTS: Mapping[str, Prompt] = {
+    prompt.name: prompt
+    for prompt in (
+        Prompt(
+            "what_do_you_know", "What do you know of me?", "Tells what is remembered of a user, and since when.",
+            "Tell me what you know of me from the data above, in plain words: who I am, what I prefer, what you "
+            "learned. Say where you are not sure.",
+            "user", "whose memory; the user's own unless named", False, _profile,
+        ),
+        Prompt(
+            "continue_thread", "Go on with a conversation", "Picks up an earlier conversation where it stopped.",
+            "The data above is an earlier conversation of ours. Say in two sentences where we stopped, then go on "
+            "from there.",
+            "thread", "the id of the conversation", True, _thread,
+        ),
+        Prompt(
+            "review_memory", "Review what is remembered", "Goes through the facts, to correct and forget.",
+            "Go through the facts above with me, a few at a time. For each that I say is wrong use correct_fact or "
+            "reject_fact; for each that I want gone use forget, and show me the count before you confirm.",
+            "namespace", "which facts; the user's own unless named", False, _facts,
+        ),
+    )
+}  # fmt: skip
+
+
+def announced() -> list[types.Prompt]:
+    """The prompts as clients list them."""
+    return [
+        types.Prompt(
+            name=one.name,
+            title=one.title,
+            description=one.about,
+            arguments=[types.PromptArgument(name=one.argument, description=one.what, required=one.required)],
+        )
+        for one in PROMPTS.values()
+    ]
+
+
+async def made(caller: Caller, name: str, arguments: Mapping[str, str], max_tokens: int) -> types.GetPromptResult:
+    """A prompt with what is stored: data first, then what the user asks."""
+    prompt = PROMPTS.get(name)
+    if prompt is None:
+        raise NotFound(f"no prompt {name[:64]!r}; there are {', '.join(PROMPTS)}")
+    given = arguments.get(prompt.argument, "")
+    if prompt.required and not given:
+        raise UsageError(f"{name} needs `{prompt.argument}`: {prompt.what}")
+    texts = [await prompt.read(caller, given, max_tokens), prompt.ask]
+    return types.GetPromptResult(
+        description=prompt.about,
+        messages=[
+            types.PromptMessage(role="user", content=types.TextContent(type="text", text=text)) for text in texts
+        ],
+    )

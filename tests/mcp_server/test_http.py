@@ -1,0 +1,207 @@
+"""MCP over HTTP: at `/mcp` of the server, behind its keys; with tokens of an issuer; and in front of another server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from recollect.mcp.http import mcp_parts
+from recollect.mcp.server import Options
+from recollect.mcp.tokens import SCOPES, Resource
+from recollect.mcp.tools import SETS
+from tests.mcp_server.running import command, refused, said
+from tests.server.running import Running, running
+
+ALL = Options(sets=frozenset(SETS))
+
+
+@asynccontextmanager
+async def client(server: Running, key: str, mode: Any = "auto") -> AsyncIterator[Client]:
+    async with (
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}) as sent,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=sent), mode=mode) as made,
+    ):
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(str(tmp_path_factory.mktemp("mcp") / "m.db"), parts=mcp_parts(ALL)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_key_decides_whose_memory_it_is(server: Running, mode: str) -> None:
+    ada, bob = (server.key(user=f"{user}-{mode}", roles=("reader", "writer")) for user in ("ada", "bob"))
+
+    async def main() -> None:
+        async with client(server, ada, mode) as one, client(server, bob, mode) as other:
+            await said(one, "set_fact", key="city", value="Porto")
+            await said(one, "remember", text="The code word is quince.")
+            assert (await said(other, "list_facts"))["facts"] == []
+            assert (await said(other, "recall", query="What is the code word?"))["hits"] == []
+            assert "may not" in await refused(other, "list_facts", namespace=f"user:ada-{mode}")
+            assert (await said(one, "list_facts"))["facts"][0]["value"] == "Porto"
+            assert "forget" not in [tool.name for tool in (await one.list_tools()).tools]
+            with pytest.raises(MCPError, match="Resource not found"):
+                await other.read_resource(f"recollect://profile/ada-{mode}")
+
+    asyncio.run(main())
+
+
+def test_a_reader_is_shown_what_it_may_call(server: Running) -> None:
+    key = server.key(user="carl", roles=("reader",))
+
+    async def main() -> None:
+        async with client(server, key) as one:
+            tools = (await one.list_tools()).tools
+            assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+            assert {"recall", "read_graph"} <= {tool.name for tool in tools}
+
+    asyncio.run(main())
+
+
+def test_no_key_a_wrong_key_and_a_foreign_origin_are_refused(server: Running) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    key = server.key(user="dora")
+    for headers, status in (
+        ({}, 401), ({"authorization": "Bearer rk_a_b"}, 401),
+        ({"authorization": f"Bearer {key}", "origin": "https://evil.example"}, 403),
+        ({"authorization": f"Bearer {key}", "host": "evil.example"}, 403),
+    ):  # fmt: skip
+        answer = httpx2.post(f"{server.url}/mcp", json=body, headers=headers)
+        assert answer.status_code == status, headers
+
+
+def test_graph_tools_work_over_http(server: Running) -> None:
+    key = server.key(user="eve")
+
+    async def main() -> None:
+        async with client(server, key) as one:
+            made = {"name": "Ada", "entityType": "person", "observations": ["likes tea"]}
+            await said(one, "create_entities", entities=[made])
+            assert await said(one, "read_graph") == {"entities": [made], "relations": []}
+
+    asyncio.run(main())
+
+
+def test_stdio_in_front_of_a_server_has_what_its_key_may_do(server: Running) -> None:
+    key = server.key(user="finn", roles=("reader", "writer"))
+
+    async def main() -> None:
+        parameters = command("--quiet", "--tools", "all", before=("--url", server.url), RECOLLECT_API_KEY=key)
+        async with Client(parameters) as one:
+            names = {tool.name for tool in (await one.list_tools()).tools}
+            assert "set_fact" in names and "forget" not in names
+            await said(one, "set_fact", key="city", value="Turku")
+            await said(one, "remember", text="I sail on Sundays.")
+            facts = (await said(one, "list_facts"))["facts"]
+            assert [(fact["namespace"], fact["value"]) for fact in facts] == [("user:finn", "Turku")]
+            assert (await said(one, "recall", query="sailing on Sundays"))["hits"]
+            made = {"name": "boat", "entityType": "thing", "observations": []}
+            await said(one, "create_entities", entities=[made, {**made, "name": "sea"}])
+            await said(one, "delete_entities", entityNames=["sea"])
+            assert (await said(one, "read_graph"))["entities"] == [made]
+
+    asyncio.run(main())
+
+
+# Tokens
+
+
+class Issuer:
+    """An authorization server that publishes its keys, and signs what a test wants signed."""
+
+    def __init__(self) -> None:
+        self._key = rsa.generate_private_key(65537, 2048)
+        self._other = rsa.generate_private_key(65537, 2048)
+        issuer = self
+
+        class Pages(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                pages = {
+                    "/.well-known/oauth-authorization-server": {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/keys"},
+                    "/keys": {"keys": [issuer._public()]},
+                }
+                body = json.dumps(pages.get(self.path, {})).encode()
+                self.send_response(200 if self.path in pages else 404)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Nothing: a test says what went wrong."""
+
+        self.server = HTTPServer(("127.0.0.1", 0), Pages)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def _public(self) -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._key.public_key()))
+        return {**made, "kid": "k1", "use": "sig", "alg": "RS256"}
+
+    def token(self, audience: str, *, forged: bool = False, **claims: Any) -> str:
+        usual = {"iss": self.url, "sub": "gina", "aud": audience, "exp": int(time.time()) + 600,
+                 "scope": " ".join(SCOPES)}  # fmt: skip
+        key = self._other if forged else self._key
+        return jwt.encode({**usual, **claims}, key, algorithm="RS256", headers={"kid": "k1"})
+
+
+@contextmanager
+def issuing() -> Iterator[Issuer]:
+    made = Issuer()
+    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield made
+    finally:
+        made.server.shutdown()
+        made.server.server_close()
+        thread.join(10)
+
+
+def test_tokens_of_the_issuer_for_us_are_taken_and_no_others(tmp_path: Path) -> None:
+    resource = "https://memory.example/mcp"
+    with (
+        issuing() as issuer,
+        running(str(tmp_path / "m.db"), parts=mcp_parts(ALL, Resource(issuer.url, resource))) as server,
+    ):
+        found = httpx2.get(f"{server.url}/.well-known/oauth-protected-resource/mcp")
+        assert found.json()["resource"] == resource and found.json()["authorization_servers"] == [issuer.url]
+        body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        told = httpx2.post(f"{server.url}/mcp", json=body)
+        assert told.status_code == 401
+        known = "https://memory.example/.well-known/oauth-protected-resource/mcp"
+        assert f'resource_metadata="{known}"' in told.headers["www-authenticate"]
+
+        async def main() -> None:
+            async with client(server, issuer.token(resource)) as one:
+                await said(one, "set_fact", key="city", value="Bergen")
+                assert (await said(one, "list_facts"))["facts"][0]["namespace"] == "user:gina"
+            async with client(server, issuer.token(resource, scope="memory:read")) as one:
+                assert "set_fact" not in [tool.name for tool in (await one.list_tools()).tools]
+            async with client(server, server.key(user="hans")) as one:
+                assert (await said(one, "list_facts"))["facts"] == []
+
+        asyncio.run(main())
+        for wrong in (
+            issuer.token("https://other.example/mcp"), issuer.token(resource, exp=1), issuer.token(resource, iss="x"),
+            issuer.token(resource, forged=True), issuer.token(resource, scope="email"), issuer.token(resource, sub=""),
+            jwt.encode({"sub": "gina"}, "", algorithm="none"), "nonsense",
+        ):  # fmt: skip
+            answer = httpx2.post(f"{server.url}/mcp", json=body, headers={"authorization": f"Bearer {wrong}"})
+            assert answer.status_code == 401
