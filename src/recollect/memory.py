@@ -22,10 +22,10 @@ from .engine.forgetting.provenance import Provenance, Traceable, Why
 from .engine.health import Diagnosis, Health, Stats
 from .engine.inject import Agent, AsyncTask, Injection, Remember
 from .engine.learnings import Learnings
-from .engine.namespaces import namespaces
+from .engine.namespaces import Namespaces
 from .engine.outbox import Jobs
 from .engine.portable import Portable, Progress, Transfer
-from .engine.processors import ProcessorSpec, Report, run_all
+from .engine.processors import Processing, ProcessorSpec, Report
 from .engine.processors import Progress as ProcessProgress
 from .engine.profile import Profile
 from .engine.recall.recalling import Recalling, Spaces
@@ -186,7 +186,9 @@ class AsyncMemory(Listens):
             >>> memory.namespaces("user")
             ['user:ada']
         """
-        return await namespaces(self._core, kind, prefix, limit, after, reverse)
+        return await self._core.part(Namespaces).namespaces(
+            kind, prefix=prefix, limit=limit, after=after, reverse=reverse
+        )
 
     async def recall(
         self,
@@ -283,7 +285,7 @@ class AsyncMemory(Listens):
             >>> with memory.session(user="ada", budget=4000) as talk:
             ...     receipts = talk.add("I prefer short answers.", "Noted.")
         """
-        return AsyncSession(
+        return self._core.kind(AsyncSession)(
             self._core, thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
             compact_at=compact_at, compact_to=compact_to, should_persist=should_persist, on_turn_end=on_turn_end,
             on_session_end=on_session_end,
@@ -298,7 +300,7 @@ class AsyncMemory(Listens):
             >>> [report.processor for report in memory.process("gc", "dedup")]
             ['gc', 'dedup']
         """
-        return await run_all(self._core, processors, progress)
+        return await self._core.part(Processing).process(*processors, progress=progress)
 
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
@@ -329,7 +331,7 @@ class AsyncMemory(Listens):
             >>> review("a report"), memory.facts.get("workflow:review", "last").value
             ({'verdict': 'fine'}, {'verdict': 'fine'})
         """
-        return Injection(self._core).task(recall=recall, remember=remember, thread=thread)
+        return self._core.kind(Injection)(self._core).task(recall=recall, remember=remember, thread=thread)
 
     async def stats(self) -> Stats:
         """What is remembered here, by kind, and how far it is indexed.
@@ -572,7 +574,7 @@ def run_with_memory(
     handle = memory.scope(org=org) if org is not None else memory
 
     async def answered() -> Any:
-        answer = await Injection(handle._core).run(
+        answer = await handle._core.kind(Injection)(handle._core).run(
             agent, input, user=user, thread=thread, budget=budget, system=system, tools=tools, policy=policy,
             scratchpad=scratchpad, layout=layout,
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """The public surface as data: every operation with its parameters and result, as types a program can read.
 
-The engine's async classes are the one declaration; what is generated from it (the blocking classes) or served by it
-(HTTP, MCP) reads it here.
+The engine's async classes are the one declaration. The table of HTTP operations (`recollect.server.operations`) is made
+from it, and from that table the routes, the OpenAPI document, the remote client and the MCP tools.
 """
 
 from __future__ import annotations
@@ -69,6 +69,18 @@ def operations() -> tuple[Operation, ...]:
     return tuple(sorted(_found(), key=lambda one: one.name))
 
 
+@cache
+def by_name() -> dict[str, Operation]:
+    """The same, to be looked up."""
+    return {one.name: one for one in operations()}
+
+
+def memory_class() -> type:
+    """The class whose methods have no group."""
+    return AsyncMemory
+
+
+@cache
 def groups() -> dict[str, type]:
     """The groups of a memory by name, with their classes."""
     hints = typing.get_type_hints(AsyncMemory, localns=_names())

@@ -26,8 +26,8 @@ class Running:
     def __init__(self, url: Any, options: Options | None = None, parts: Iterable[MakePart] = ()) -> None:
         self.clock: Callable[[], datetime] | None = None
         settings: dict[str, Any] = {"embedder": None, "counter": "estimate", "extract": None, "worker": False}
-        memory = AsyncMemory(url, all_orgs=True, clock=lambda: self.clock() if self.clock else _now(), **settings)
-        self.app = make_app(memory, options or Options(usual=FAST, heavy=FAST, bad_keys=FAST), parts)
+        self.memory = AsyncMemory(url, all_orgs=True, clock=lambda: self.clock() if self.clock else _now(), **settings)
+        self.app = make_app(self.memory, options or Options(usual=FAST, heavy=FAST, bad_keys=FAST), parts)
         self._server = uvicorn.Server(uvicorn.Config(self.app, port=0, log_level="warning", lifespan="on"))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ready = threading.Event()

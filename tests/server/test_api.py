@@ -127,7 +127,7 @@ def called(client: httpx.Client, operation: Operation) -> httpx.Response:
     return client.request(operation.method, operation.path, params=query, json=body if operation.has_body else None)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("operation", [one for one in OPERATIONS if not one.admits], ids=lambda one: one.name)
 def test_every_operation_needs_a_key_and_its_role(server: Running, org: str, operation: Operation) -> None:
     with http(server) as client:
         assert called(client, operation).status_code == 401

@@ -29,11 +29,11 @@ LAYERS = {
     "importing": 8, "opening": 8,
     "memory": 9,
     "blocking": 10,
-    "server": 11,
-    "mcp": 12, "remote": 12,
-    "cli": 13, "surface": 13, "testing": 13,
-    "adapters": 13,
-    "__main__": 14,
+    "surface": 11,
+    "server": 12,
+    "mcp": 13, "remote": 13,
+    "adapters": 14, "cli": 14, "testing": 14,
+    "__main__": 15,
 }  # fmt: skip
 ONE_PART = {
     "wire": "messages",

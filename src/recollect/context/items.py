@@ -42,7 +42,8 @@ class MemoryItem(msgspec.Struct, frozen=True):
     source: str = ""
     """The record's own id, such as `thread#12`, `user:ada/location`, or what a document was made from."""
     trust: str = "unknown"
-    created_at: datetime | str | None = None
+    created_at: str | None = None
+    """A moment in ISO text, or whatever says when it was."""
     speaker: str = ""
     superseded_by: str | None = None
     score: float | None = None
@@ -189,14 +190,14 @@ def _as_item(given: Any) -> MemoryItem:
         return MemoryItem(given)
     if isinstance(given, Message):
         source = given.id if given.thread else ""
-        return MemoryItem(given.text, "message", source, given.trust_level, given.created_at, given.name or "")
+        return MemoryItem(given.text, "message", source, given.trust_level, when(given.created_at), given.name or "")
     text = _field(given, "text") or _field(given, "content")
     if not isinstance(text, str):
         text = _key_value(given)
     kind, id = str(_field(given, "kind") or "memory"), str(_field(given, "id") or "")
     source = str((id if kind in ("message", "fact") and id else _field(given, "source") or id) or "")
     return MemoryItem(
-        text, kind, source, str(_field(given, "trust") or "unknown"), _field(given, "created_at"),
+        text, kind, source, str(_field(given, "trust") or "unknown"), when(_field(given, "created_at")),
         str(_field(given, "speaker") or ""), _field(given, "superseded_by"), _field(given, "score"), id,
     )  # fmt: skip
 
@@ -213,10 +214,14 @@ def _field(given: Any, name: str) -> Any:
     return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
 
-def _date(when: datetime | str | None) -> str:
-    if when is None:
-        return ""
-    return when if isinstance(when, str) else when.date().isoformat()
+def when(moment: datetime | str | None) -> str | None:
+    """A moment as an item keeps it: text, so that it travels as it is."""
+    return moment.isoformat() if isinstance(moment, datetime) else moment
+
+
+def _date(when: str | None) -> str:
+    """The day of a moment; words stay as they are."""
+    return when[:10] if when is not None and when[10:11] == "T" else when or ""
 
 
 def render_memory(items: Iterable[MemoryItem]) -> str:

@@ -205,12 +205,13 @@ class Assembling:
     @staticmethod
     def _item(hit: Any) -> Any:
         from ..context import MemoryItem
+        from ..context.items import when
 
         # The id under which forgetting looks for what came from it.
         source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)
         return MemoryItem(
-            hit.text, hit.kind, source, hit.trust, hit.created_at, hit.speaker, hit.superseded_by, hit.score, hit.id,
-            hit.place if hit.kind == "document" else 0,
+            hit.text, hit.kind, source, hit.trust, when(hit.created_at), hit.speaker, hit.superseded_by, hit.score,
+            hit.id, hit.place if hit.kind == "document" else 0,
         )  # fmt: skip
 
     async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:

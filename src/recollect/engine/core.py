@@ -238,6 +238,10 @@ class Core:
         """One of the engine's parts over this handle; a handle on a server gives one that sends requests instead."""
         return kind(self)
 
+    def kind(self, wanted: type[T]) -> type[T]:
+        """The class to make a session or the like of; a handle on a server gives one that works by requests."""
+        return wanted
+
     def expiry(self, ttl: Any, now: int) -> datetime | None:
         """When a row with this TTL ends."""
         micros = ttl_micros(ttl)

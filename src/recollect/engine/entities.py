@@ -41,12 +41,17 @@ class EntityStats(msgspec.Struct):
     failures: int = 0
 
 
-class _Source(msgspec.Struct, frozen=True):
+class Terms(msgspec.Struct, frozen=True):
+    """How long an entity serves, and how long after that while it is loaded again, in microseconds."""
+
+    ttl: int
+    stale: int = 0
+
+
+class _Source(Terms, frozen=True, kw_only=True):
     """Where entities of a type come from, and how long they serve."""
 
     load: Loader
-    ttl: int
-    stale: int
 
 
 class _Office(msgspec.Struct):
@@ -173,9 +178,9 @@ class Entities:
         made = known if load is None else _source(load, ENTITY_TTL, None)
         assert made is not None
         return _Source(
-            made.load,
-            made.ttl if ttl is None else ttl_micros(ttl) or 0,
-            made.stale if stale is None else ttl_micros(stale) or 0,
+            ttl=made.ttl if ttl is None else ttl_micros(ttl) or 0,
+            stale=made.stale if stale is None else ttl_micros(stale) or 0,
+            load=made.load,
         )
 
     def _fresh(self, row: CachedEntity) -> bool:
@@ -237,12 +242,7 @@ class Entities:
             value = await self._call(source.load, lease.id)
             encode_json(value, "entity")
         except BaseException as error:
-            office.stats.failures += 1
-            office.finished += 1
-            if isinstance(error, Exception):
-                office.failed[lease.row_key] = (office.finished, error)
-                while len(office.failed) > _MOST_FAILURES:
-                    office.failed.pop(next(iter(office.failed)))
+            self._failed(lease.row_key, error)
             await self._give_back(lease, before)
             raise
         office.finished += 1
@@ -254,7 +254,17 @@ class Entities:
             raise
         return value
 
-    async def _keep(self, lease: CachedEntity, value: Any, source: _Source) -> None:
+    def _failed(self, key: Key, error: BaseException) -> None:
+        """Count a failed load, and let those who waited for it share its error."""
+        office = self._office
+        office.stats.failures += 1
+        office.finished += 1
+        if isinstance(error, Exception):
+            office.failed[key] = (office.finished, error)
+            while len(office.failed) > _MOST_FAILURES:
+                office.failed.pop(next(iter(office.failed)))
+
+    async def _keep(self, lease: CachedEntity, value: Any, source: Terms) -> None:
         now = self._core.now()
         ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL * 1_000_000)
         row = msgspec.structs.replace(
@@ -293,8 +303,11 @@ class Entities:
         return await self._core.runtime.resolve(await self._core.runtime.offload(load, *arguments))
 
     def _reload(self, key: tuple[str, str, str], source: _Source, row: CachedEntity) -> None:
-        if self._leased(row):
-            return
+        if not self._leased(row):
+            self._start(key, source)
+
+    def _start(self, key: tuple[str, str, str], source: _Source) -> None:
+        """Load beside the caller."""
 
         async def reload() -> None:
             try:
@@ -309,7 +322,7 @@ class Entities:
 def _source(load: Loader, ttl: Ttl, stale: Ttl | None) -> _Source:
     if not callable(load):
         raise UsageError("a loader is a function of an id")
-    return _Source(load, ttl_micros(ttl) or 0, ttl_micros(stale) or 0)
+    return _Source(ttl=ttl_micros(ttl) or 0, stale=ttl_micros(stale) or 0, load=load)
 
 
 def _takes_id(load: Loader) -> bool:

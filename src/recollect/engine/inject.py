@@ -148,11 +148,11 @@ class Injection:
     ) -> Answer:
         """Call an agent with what is known of the user, then record the turn; a failing agent records nothing."""
         core = self._core.narrowed(self._core.scope.narrow(user=user)) if user else self._core
-        threads = Threads(core)
+        threads = core.part(Threads)
         call = _callable(agent, core.runtime.blocking)
         if thread is None:
             thread = await self._own_thread(core)
-        context = await Assembling(core).context(
+        context = await core.part(Assembling).context(
             input, thread=thread, budget=budget, system=system, tools=tools, policy=policy, scratchpad=scratchpad,
             layout=layout,
         )  # fmt: skip
@@ -165,7 +165,7 @@ class Injection:
     @staticmethod
     async def _own_thread(core: Core) -> str:
         """The thread that agents of this scope go on with; made once."""
-        state, threads = State(core), Threads(core)
+        state, threads = core.part(State), core.part(Threads)
         known = await state.get("recollect.thread")
         if isinstance(known, str) and await threads.get(known) is not None:
             return known
@@ -203,7 +203,7 @@ class Injection:
         texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
         if not texts:
             raise UsageError("a task that recalls takes at least one text argument to recall for")
-        return await Recalling(self._core).recall(
+        return await self._core.part(Recalling).recall(
             "\n".join(texts)[:4000], namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
             kinds=spec.kinds,
             min_score=spec.min_score, where=spec.where,

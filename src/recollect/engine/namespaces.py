@@ -23,10 +23,22 @@ TABLES: tuple[tuple[type[Record], str | None], ...] = (
 """The kinds that live in a namespace, each with the index that begins with it, where its key does not."""
 
 
-async def namespaces(
+class Namespaces:
+    """Lists the namespaces of a handle."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def namespaces(
+        self, kind: str | None, *, prefix: str | None, limit: int | None, after: str | None, reverse: bool
+    ) -> list[str]:
+        """Namespaces that this handle reads and that hold something, in order."""
+        return await _namespaces(self._core, kind, prefix, limit, after, reverse)
+
+
+async def _namespaces(
     core: Core, kind: str | None, prefix: str | None, limit: int | None, after: str | None, reverse: bool
 ) -> list[str]:
-    """Namespaces that this handle reads and that hold something, in order."""
     begins = _beginning(kind, prefix)
     most = checked_limit(limit)
     if core.scope.user is None:

@@ -46,6 +46,7 @@ from ..values import check_name
 from .core import Core
 from .forgetting.guard import EPOCH
 from .numbering import NUMBERS
+from .replays import REPLAY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,7 +172,7 @@ class Portable:
         after = None
         while True:
             rows = await self._core.scan(kind, after=after, limit=PAGE)
-            kept = [row for row in rows if not (isinstance(row, Mark) and row.name == IMPORT_MARK)]
+            kept = [row for row in rows if not (isinstance(row, Mark) and row.name in (IMPORT_MARK, REPLAY))]
             if kept:
                 yield kept
             if len(rows) < PAGE:

@@ -25,6 +25,7 @@ from .forgetting.guard import epochs
 from .outbox import Jobs, Outbox
 from .recall.indexing import texts_of
 from .records import collect_uploads
+from .replays import collect_replays
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
@@ -95,6 +96,8 @@ class TtlGarbageCollector(Processor):
                 break
         if uploads := await collect_uploads(core):
             total["uploads"] = uploads
+        if replays := await collect_replays(core):
+            total["replays"] = replays
         removed = sum(total.values())
         return Report(self.name, removed, removed, total)
 
@@ -329,6 +332,17 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
     "dedup": Deduplicator,
 }
 """By the names that `recollect process` takes."""
+
+
+class Processing:
+    """Runs processors over a handle."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def process(self, *processors: ProcessorSpec, progress: Progress | None = None) -> list[Report]:
+        """Processors in order."""
+        return await run_all(self._core, processors, progress)
 
 
 async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:

@@ -320,13 +320,6 @@ class Records:
                 gone = DeleteRange(RecordPiece, (*head.row_key, head.upload))
                 await self._core.store.apply([gone, Delete(Job, _job_key(head))], now=self._core.now())
 
-    def _once(
-        self, ns: Ns, key: Sequence[str | int | float], data: Json, *, ttl: Ttl | None = None
-    ) -> builtins.list[Change]:
-        """The changes that put a record where there is none; where one is, all they are committed with is refused."""
-        row, _ = self._row(self._core.scope.writable(ns), RecordPut(key=key, data=data, ttl=ttl))
-        return [Expect(StoredRecord, row.row_key, 0), Put(row)]
-
     # -- reading
 
     async def _opened(self, row: StoredRecord) -> OpaqueRecord | None:

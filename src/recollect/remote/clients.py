@@ -6,14 +6,16 @@ Every write carries an idempotency key, so a request whose answer was lost is se
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from ..backoff import pause
-from ..errors import RecollectError, StoreTimeout, StoreUnavailable, UnknownOutcome, UsageError
+from ..errors import Forbidden, RecollectError, StoreTimeout, StoreUnavailable, UnknownOutcome, UsageError
 from ..problems import Problem, error_of
 from ..runtime import Runtime
 
@@ -24,6 +26,10 @@ except ModuleNotFoundError as cause:
 
 TRIES = 3
 TIMEOUT_SECONDS = 30.0
+STREAM_SECONDS = 60.0
+"""How long a stream may be silent; a server says something every 15 seconds."""
+MOST_WAIT = 5.0
+"""How long a client waits by itself where the server says when to come back."""
 _BUSY = (429, 502, 503, 504)
 _problem = msgspec.json.Decoder(Problem).decode
 
@@ -48,34 +54,36 @@ class Client:
         headers = {"accept": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
         self.place = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
         self._runtime = runtime
+        self._streams: list[httpx.Response] = []
         settings: dict[str, Any] = {"base_url": url.rstrip("/"), "headers": headers, "timeout": TIMEOUT_SECONDS}
         self._blocking = httpx.Client(**settings) if runtime.blocking else None
         self._awaited = None if runtime.blocking else httpx.AsyncClient(**settings)
 
     async def send(
         self, method: str, path: str, *, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str],
-        repeatable: bool,
+        writes: bool, repeatable: bool,
     ) -> Answer:  # fmt: skip
         """One request, tried again where that cannot do a thing twice."""
         for tries in range(TRIES):
-            last = tries == TRIES - 1 or not repeatable
+            last, wait = tries == TRIES - 1 or not repeatable, 0.0
             try:
                 status, answer = await self._once(method, path, query, body, headers)
             except httpx.TimeoutException as cause:
                 if last:
-                    raise self._lost(method, StoreTimeout, "did not answer in time") from cause
+                    raise self._lost(writes, StoreTimeout, "did not answer in time") from cause
             except httpx.ConnectError as cause:
                 if last:
                     raise StoreUnavailable(f"the server at {self.place} cannot be reached") from cause
             except httpx.HTTPError as cause:
                 if last:
-                    raise self._lost(method, StoreUnavailable, "broke the connection") from cause
+                    raise self._lost(writes, StoreUnavailable, "broke the connection") from cause
             else:
+                wait = _seconds(answer.headers.get("retry-after"))
                 if status < 400:
                     return answer
-                if last or status not in _BUSY:
-                    raise _error(status, answer)
-            await self._runtime.sleep(pause(2 * tries + 1, first=0.075, longest=5.0))
+                if last or status not in _BUSY or wait > MOST_WAIT:
+                    raise error_from(status, answer)
+            await self._runtime.sleep(max(wait, pause(2 * tries + 1, first=0.075, longest=5.0)))
         raise AssertionError("unreachable")
 
     async def _once(
@@ -89,9 +97,86 @@ class Client:
             reply = await self._awaited.request(method, path, **more)  # type: ignore[arg-type]  # one dict for all options
         return reply.status_code, Answer(reply.content, reply.headers)
 
-    def _lost(self, method: str, kind: type[RecollectError], what: str) -> RecollectError:
+    async def lines(self, method: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
+        """The lines of an answer as they come."""
+        rest = b""
+        async for part in self._parts(method, path, headers):
+            *whole, rest = (rest + part).split(b"\n")
+            for line in whole:
+                yield line
+        if rest:
+            yield rest
+
+    async def events(self, last: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
+        """Server-sent events: name, id and data of each; a line that begins with a colon is a heartbeat."""
+        wanted = {**headers, "accept": "text/event-stream", **({"last-event-id": last} if last else {})}
+        fields: dict[str, str] = {}
+        async for line in self.lines("GET", "/v1/events", wanted):
+            name, _, value = line.decode().partition(": ")
+            if line:
+                fields[name] = value
+            elif "data" in fields:
+                yield fields.get("event", ""), fields.get("id", ""), fields["data"]
+            if not line:
+                fields = {}
+
+    async def upload(self, path: str, pieces: Iterator[bytes], headers: Mapping[str, str]) -> Answer:
+        """Send a long body piece by piece, once."""
+        more: Any = {"headers": dict(headers), "timeout": None}
+        try:
+            if self._blocking is not None:
+                reply = self._blocking.post(path, content=pieces, **more)
+            else:
+                assert self._awaited is not None
+                reply = await self._awaited.post(path, content=_asynchronous(pieces), **more)
+        except httpx.HTTPError as cause:
+            raise self._lost(True, StoreUnavailable, "broke the connection") from cause
+        answer = Answer(reply.content, reply.headers)
+        if reply.status_code >= 400:
+            raise error_from(reply.status_code, answer)
+        return answer
+
+    async def _parts(self, method: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
+        more: Any = {"headers": dict(headers), "timeout": httpx.Timeout(TIMEOUT_SECONDS, read=STREAM_SECONDS)}
+        try:
+            if self._blocking is not None:
+                with self._blocking.stream(method, path, **more) as reply, self._open(reply):
+                    if reply.status_code >= 400:
+                        raise error_from(reply.status_code, Answer(reply.read(), reply.headers))
+                    for part in reply.iter_bytes():
+                        yield part
+                return
+            assert self._awaited is not None
+            async with self._awaited.stream(method, path, **more) as reply:
+                with self._open(reply):
+                    if reply.status_code >= 400:
+                        raise error_from(reply.status_code, Answer(await reply.aread(), reply.headers))
+                    async for part in reply.aiter_bytes():
+                        yield part
+        except httpx.HTTPError as cause:
+            raise StoreUnavailable(f"the stream from {self.place} broke") from cause
+
+    @contextmanager
+    def _open(self, reply: httpx.Response) -> Iterator[None]:
+        """Keep a stream where `stop_streams` finds it."""
+        self._streams.append(reply)
+        try:
+            yield
+        finally:
+            self._streams.remove(reply)
+
+    def stop_streams(self) -> None:
+        """End the streams that others are reading, whatever they wait for."""
+        for reply in tuple(self._streams):
+            stream = reply.extensions.get("network_stream")
+            found = stream.get_extra_info("socket") if stream is not None else None
+            if found is not None:
+                with suppress(OSError):  # closed already
+                    found.shutdown(socket.SHUT_RDWR)
+
+    def _lost(self, writes: bool, kind: type[RecollectError], what: str) -> RecollectError:
         """A read can be asked again; of a write nobody knows whether it was done."""
-        if method == "GET":
+        if not writes:
             return kind(f"the server at {self.place} {what}")
         return UnknownOutcome(f"the server at {self.place} {what}; whether the write was done is not known")
 
@@ -103,11 +188,21 @@ class Client:
             await self._awaited.aclose()
 
 
-def _error(status: int, answer: Answer) -> RecollectError:
+def _seconds(header: str | None) -> float:
+    return float(header) if header is not None and header.isdecimal() else 0.0
+
+
+async def _asynchronous(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+def error_from(status: int, answer: Answer) -> RecollectError:
+    """The error that an answer stands for."""
     try:
         problem = _problem(answer.body)
     except msgspec.DecodeError:
         return StoreUnavailable(f"the server answered with status {status} and no reason")
-    if status in (401, 403, 429) and problem.type.rpartition(":")[2] in ("recollect-error", "forbidden"):
-        return UsageError(problem.detail or problem.title)
+    if status in (401, 403):
+        return Forbidden(problem.detail or problem.title, request_id=problem.request_id)
     return error_of(problem)

@@ -3,86 +3,163 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from ..engine.assembling import Assembling
 from ..engine.core import Core
+from ..engine.entities import Entities, entity_office
 from ..engine.forgetting.forget import Forgetting
 from ..engine.forgetting.provenance import Provenance
 from ..engine.health import Health
+from ..engine.inject import Injection
+from ..engine.locks import KeyedLocks
+from ..engine.namespaces import Namespaces
+from ..engine.portable import Portable
+from ..engine.processors import Processing
 from ..engine.recall.recalling import Recalling
-from ..errors import Unsupported, UsageError
+from ..engine.session import AsyncSession
+from ..errors import UsageError
+from ..opening import runtime_for
 from ..runtime import Runtime
 from ..scope import Scope
-from ..server.operations import OPERATIONS, owner_of
+from ..server.narrowing import Narrowed
+from ..server.operations import BY_NAME, OPERATIONS, owner_of
 from .clients import Client
-from .nouns import noun_class
+from .entities import RemoteEntities
+from .erasing import RemoteForgetting
+from .events import RemoteEvents
+from .injection import RemoteInjection
+from .nouns import noun_class, request
+from .session import RemoteSession
+from .transfers import RemotePortable
 
 T = TypeVar("T")
-_OF_MEMORY: Mapping[Any, str] = dict.fromkeys((Recalling, Assembling, Forgetting, Provenance, Health), "")
+_OF_MEMORY: Mapping[Any, str] = dict.fromkeys((Recalling, Assembling, Provenance, Health, Namespaces, Processing), "")
 """Parts of the engine that the memory itself speaks for."""
+_OWN: Mapping[Any, Any] = {Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable}
+"""Parts that take more than one request, or keep something on this side."""
+_KINDS: Mapping[Any, Any] = {AsyncSession: RemoteSession, Injection: RemoteInjection}
 
 
 class RemoteShared:
-    """What handles on one server share: the client, opened with the first request."""
+    """What all handles on one server share: the client, and what runs on this side."""
 
-    def __init__(self, client: Client, runtime: Runtime) -> None:
-        self.client = client
+    def __init__(self, url: str, api_key: str | None, runtime: Runtime, org: str) -> None:
+        self.url, self.api_key, self.org = url, api_key, org
         self.runtime = runtime
+        self.client = Client(url, runtime, api_key)
+        self.events = RemoteEvents(self)
+        self.entity_locks = KeyedLocks(runtime)
+        self.parts: dict[str, Any] = {"entities": entity_office()}
         self.closed = False
+        self.twin: RemoteShared | None = None
+
+    def beside(self, *, blocking: bool) -> RemoteShared:
+        """The same for the other kind of caller, made once."""
+        if self.runtime.blocking == blocking:
+            return self
+        if self.twin is None:
+            self.twin = RemoteShared(self.url, self.api_key, runtime_for(blocking), self.org)
+            self.twin.twin, self.twin.parts = self, self.parts
+        return self.twin
+
+    def check_open(self) -> None:
+        """Refuse to work once closed."""
+        if self.closed or (self.twin is not None and self.twin.closed):
+            raise UsageError("this memory is closed; open another one")
 
     async def open(self) -> None:
         """Nothing to open: connections are made when they are needed."""
-        if self.closed:
-            raise UsageError("this memory is closed; open another one")
+        self.check_open()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Stop listening and let go of the connections, of both flavours."""
+        if self.twin is not None and not self.twin.closed:
+            await self.runtime.run_other(self.twin.close_own)
+        await self.close_own()
+
+    async def close_own(self) -> None:
+        """Close what this flavour opened."""
         if not self.closed:
             self.closed = True
+            await self.events.close()
             await self.client.close()
+            await self.runtime.close()
 
 
 class RemoteCore:
-    """One handle on a server. Who it is for is decided by its key, on the server."""
+    """One handle on a server. Who it is for is decided by its key, on the server; here it can only be narrowed."""
 
-    batch = None
-
-    def __init__(self, client: Client, runtime: Runtime, scope: Scope) -> None:
-        self.shared = RemoteShared(client, runtime)
-        self.runtime = runtime
+    def __init__(self, shared: RemoteShared, scope: Scope, batch: list[Any] | None = None) -> None:
+        self.shared = shared
+        self.runtime = shared.runtime
         self.scope = scope
         self.org = scope.org
+        self.batch = batch
+        """Operations on their way to one commit, where this is a batch."""
+
+    def at(self) -> datetime:
+        """Now, by this machine."""
+        return datetime.now(UTC)
+
+    def headers(self) -> dict[str, str]:
+        """What says who this handle is narrowed to."""
+        scope = self.scope
+        narrowed = Narrowed(
+            org=None if scope.org == "default" else scope.org, user=scope.user,
+            actor=None if scope.actor == "user" else scope.actor,
+            read=list(scope.read) or None, write=list(scope.write) or None,
+        )  # fmt: skip
+        return narrowed.header()
+
+    async def call(self, name: str, **given: Any) -> Any:
+        """One operation by its name."""
+        return await request(self, BY_NAME[name], given)
 
     def part(self, kind: Callable[[Core], T]) -> T:
         """The part as requests."""
+        if kind in _OWN:
+            own: T = _OWN[kind](self)
+            return own
         noun = _OF_MEMORY.get(kind)
         if noun is None:
-            noun = next((one.noun for one in OPERATIONS if one.noun and owner_of(one.noun) is kind), None)
-        if noun is None:
-            made: Any = _NotOffered(getattr(kind, "__name__", "this"))
-            return made  # type: ignore[no-any-return]  # refuses every call
-        found: T = noun_class(noun)(self.shared.client)
+            noun = next(one.noun for one in OPERATIONS if one.noun and owner_of(one.noun) is kind)
+        found: T = noun_class(noun)(self)
+        return found
+
+    def kind(self, wanted: type[T]) -> type[T]:
+        """The class that does the same by requests."""
+        found: type[T] = _KINDS.get(wanted, wanted)
         return found
 
     def narrowed(self, scope: Scope) -> RemoteCore:
-        raise Unsupported("a handle on a server is as wide as its key; make a key for the narrower one")
+        """The same handle, for less."""
+        return RemoteCore(self.shared, scope, self.batch)
 
     def batched(self) -> RemoteCore:
-        raise Unsupported("batches are not offered over HTTP by this version")
+        """A handle that collects its writes."""
+        if self.batch is not None:
+            raise UsageError("a batch inside a batch; put all changes in one")
+        return RemoteCore(self.shared, self.scope, [])
+
+    async def commit(self, batch: RemoteCore) -> list[Any]:
+        """Send what a batch collected, as one request."""
+        steps, batch.batch = batch.batch or [], None
+        if not steps:
+            return []
+        done = await self.call("batches.commit", operations=steps)
+        return list(done.results)
 
     def beside(self, *, blocking: bool) -> RemoteCore:
-        raise Unsupported("open an AsyncMemory with the same URL and key instead")
+        """The same handle for the other kind of caller."""
+        if self.batch is not None:
+            raise UsageError("a batch is for one kind of caller; ask the memory for its twin")
+        return RemoteCore(self.shared.beside(blocking=blocking), self.scope)
 
-
-class _NotOffered:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        raise Unsupported(f"{self._name}.{name} is not offered over HTTP; call it where the store is")
+    facade = Core.facade
 
 
 def open_remote(url: str, runtime: Runtime, api_key: str | None, scope: Scope) -> RemoteCore:
     """A handle on the server at a URL."""
-    return RemoteCore(Client(url, runtime, api_key), runtime, scope)
+    return RemoteCore(RemoteShared(url, api_key, runtime, scope.org), scope)

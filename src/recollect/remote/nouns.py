@@ -16,15 +16,34 @@ from uuid import uuid4
 
 import msgspec
 
+from ..engine.forgetting.lineage import reference
 from ..errors import InvalidNamespace, InvalidValue, NotFound, Unsupported
 from ..ids import new_id
 from ..messages import Message
 from ..ports import to_micros
+from ..records import Record
 from ..scope import Namespace
-from ..server.operations import OPERATIONS, Operation, Parameter, answer_of, is_list, method_of, owner_of, parameters_of
-from .clients import Answer, Client
+from ..server.data import RecordItem, data_out, items_out, policy_out, record_in
+from ..server.operations import (
+    COLLECTED,
+    OPERATIONS,
+    Operation,
+    Parameter,
+    answer_of,
+    is_list,
+    method_of,
+    owner_of,
+    parameters_of,
+    takes_key,
+)
+from ..values import encode_json
+from .clients import Answer
+from .composed import COMPOSED
+from .provisional import provisional
 
 _encode = msgspec.json.Encoder().encode
+_KEPT_AS_JSON = ("value", "data", "metadata", "meta")
+"""What is stored as it is given: the engine's own check refuses here what would not come back the same."""
 _OWN_FIELDS = ("metadata", "importance", "pinned", "trust", "raw")
 
 
@@ -36,24 +55,15 @@ def noun_class(noun: str) -> type:
     offered = {operation.call: operation for operation in OPERATIONS if operation.noun == noun}
     for name, declared in inspect.getmembers(engine, inspect.isfunction):
         if not name.startswith("_"):
-            composed = _COMPOSED.get(f"{noun}.{name}")
+            composed = COMPOSED.get(f"{noun}.{name}")
             offer = _method(offered[name]) if name in offered else _missing(noun, name, declared)
             made[name] = composed or offer
     return type(engine.__name__, (), made)
 
 
-async def _state_get(self: Any, key: str, default: Any = None) -> Any:
-    """The value under a key, read from its entry."""
-    entry = await self.entry(key)
-    return default if entry is None else entry.value
-
-
-_COMPOSED: Mapping[str, Callable[..., Any]] = {"state.get": _state_get}
-"""Methods that others make up."""
-
-
-def _init(self: Any, client: Client) -> None:
-    self._client = client
+def _init(self: Any, core: Any, template: type | None = None) -> None:
+    self._core = core
+    self._template = template
 
 
 _NAMED = ("threads.create", "documents.add")
@@ -69,7 +79,7 @@ def _method(operation: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
         bound = signature.bind(self, *args, **options)
         if operation.name in _NAMED and bound.arguments.get("id") is None:
             bound.arguments["id"] = new_id()
-        return await request(self._client, operation, bound.arguments)
+        return await request(self._core, operation, bound.arguments, self._template)
 
     return call
 
@@ -82,29 +92,61 @@ def _missing(noun: str, name: str, declared: Callable[..., Any]) -> Callable[...
     return refuse
 
 
-async def request(client: Client, operation: Operation, given: Mapping[str, Any]) -> Any:
-    """Send one call and give back what the engine's method would."""
+async def request(core: Any, operation: Operation, given: Mapping[str, Any], template: type | None = None) -> Any:
+    """Send one call and give back what the engine's method would; in a batch, collect it."""
+    core.shared.check_open()
+    if core.batch is not None and operation.noun in COLLECTED:
+        return await _collect(core, operation, given)
     query: dict[str, str] = {}
     body: dict[str, Any] = {}
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = core.headers()
     for parameter in parameters_of(operation):
         if parameter.name in given:
             _place(parameter, given[parameter.name], query, body, headers)
-    if operation.writes:
+    if takes_key(operation):
         headers["idempotency-key"] = uuid4().hex
     content = None
     if operation.has_body:
         headers["content-type"] = "application/json"
         content = _encode(body)
     try:
-        answer = await client.send(
-            operation.method, operation.path, query=query, body=content, headers=headers, repeatable=True
-        )
+        answer = await core.shared.client.send(
+            operation.method, operation.path, query=query, body=content, headers=headers, writes=operation.writes,
+            repeatable=True,
+        )  # fmt: skip
     except NotFound:
         if operation.found:
             return None
         raise
-    return _result(operation, answer)
+    return result_of(operation, answer, template)
+
+
+async def _collect(core: Any, operation: Operation, given: Mapping[str, Any]) -> Any:
+    """A write waits for the commit; a read is asked of the server with the writes before it."""
+    names = {parameter.name: parameter for parameter in parameters_of(operation)}
+    arguments: dict[str, Any] = {}
+    for name, value in given.items():
+        parameter = names.get(name)
+        if parameter is None:
+            continue
+        if parameter.kind == "fields":
+            arguments |= plain(value)
+        elif parameter.kind == "many" or parameter.required or not _is_default(value, parameter.default):
+            arguments[name] = _checked(parameter, plain(_wired(parameter, value)))
+    step = {"operation": operation.name, "arguments": arguments}
+    made = provisional(operation, given, core) if operation.writes else None
+    if made is None:
+        # Only the store knows what a read answers, or how many rows a write will touch.
+        made = converted(operation, await _tried(core, step))
+    if operation.writes:
+        core.batch.append(step)
+    return made
+
+
+async def _tried(core: Any, step: Mapping[str, Any]) -> Any:
+    """What an operation answers after the writes of the batch so far."""
+    direct = type(core)(core.shared, core.scope)
+    return await direct.call("batches.read", operations=list(core.batch), last=step)
 
 
 def _place(
@@ -116,7 +158,7 @@ def _place(
         return
     if parameter.kind == "one" and not parameter.required and _is_default(value, parameter.default):
         return
-    sent = _checked(parameter, plain(value))
+    sent = _checked(parameter, plain(_wired(parameter, value)))
     if parameter.place == "query":
         query[parameter.name] = sent if isinstance(sent, str) else _encode(sent).decode()
     elif parameter.kind == "fields":
@@ -190,12 +232,51 @@ def _message(message: Message) -> dict[str, Any]:
     return out | {name: found for name in _OWN_FIELDS if (found := getattr(message, name))}
 
 
-def _result(operation: Operation, answer: Answer) -> Any:
+def _wired(parameter: Parameter, value: Any) -> Any:
+    """What JSON has no word for, in the words we have for it."""
+    if parameter.name == "policy" and value is not None and not isinstance(value, dict):
+        return policy_out(value)
+    if (
+        parameter.name in _KEPT_AS_JSON
+        and value is not None
+        and not (parameter.name == "data" and isinstance(value, bytes | bytearray | memoryview))
+    ):
+        encode_json(value, parameter.name)
+    if parameter.name == "data":
+        return data_out(value)
+    if parameter.name == "items" and parameter.type == list[RecordItem]:
+        return items_out(value)
+    if parameter.name == "item":
+        return _traced(value)
+    return value
+
+
+def _traced(item: Any) -> Any:
+    """The id of a record that is asked about."""
+    if isinstance(item, Record):
+        return reference(item)[1]
+    return getattr(item, "id", item)
+
+
+def result_of(operation: Operation, answer: Answer, template: type | None = None) -> Any:
+    """What the engine's method would have given back."""
     found = msgspec.json.decode(answer.body)
-    kind = answer_of(operation)
     if is_list(operation):
-        return msgspec.convert(found["items"], kind, strict=False)
+        return converted(operation, found["items"], template)
     if isinstance(found, dict) and set(found) == {"result"}:
-        return msgspec.convert(found["result"], kind, strict=False)
-    made = getattr(kind, "from_data", None)
-    return made(found) if callable(made) else msgspec.convert(found, kind, strict=False)
+        return converted(operation, found["result"], template)
+    return converted(operation, found, template)
+
+
+def converted(operation: Operation, found: Any, template: type | None = None) -> Any:
+    """Data as the type that the method declares."""
+    if found is None:
+        return None
+    kind = answer_of(operation)
+    if operation.noun == "records" and isinstance(found, dict) and "data" in found:
+        return record_in(found)
+    if operation.noun == "records" and isinstance(found, list):
+        return [None if one is None else record_in(one) for one in found]
+    if template is not None:
+        kind = list[template | None] if isinstance(found, list) else template  # type: ignore[valid-type]  # run time
+    return msgspec.convert(found, kind, strict=False)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from ..errors import Forbidden, RecollectError, UsageError
+from ..errors import Forbidden, RecollectError, StoreUnavailable, UsageError
 from ..problems import Problem, problem_of
 from .auth import Unauthorized
 from .calls import Malformed
@@ -16,10 +16,8 @@ from .calls import Malformed
 JSON = "application/json"
 
 
-class Limited(RecollectError):
+class Limited(StoreUnavailable):
     """Too many requests of one key."""
-
-    retryable = True
 
 
 class Unsuited(UsageError):

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from .. import __version__
-from ..errors import Conflict, NotFound, TooLarge, UsageError
-from ..scope import Actor
+from ..engine.replays import Replays
+from ..errors import Conflict, TooLarge
 from . import replay
 from .answers import JSON, Limited, Unsuited
+from .api.asked import Asked
+from .api.events import Feed
 from .auth import ApiKey, Keys, Unauthorized
 from .browser import LOOPBACK, Sessions, browser_routes, check_same_site, cookie_of
 from .calls import Call, read_call, written
@@ -30,9 +31,11 @@ from .health import Health
 from .inspect import inspect_routes
 from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused
 from .metrics import Metrics
+from .narrowing import NARROWED, narrow
 from .openapi import document
-from .operations import OPERATIONS, Operation
+from .operations import OPERATIONS, Operation, owner_of, takes_key
 from .parts import Gated, MakePart, Part
+from .room import Room
 from .static import FOLDER, inspector_route
 
 if TYPE_CHECKING:
@@ -50,6 +53,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     inspector: Path = FOLDER
     """Where the files of the inspector are."""
     root_path: str = ""
+    analyze: tuple[Path, ...] = ()
+    """Folders that operators may have analysed."""
     usual: Rate = USUAL
     heavy: Rate = HEAVY
     bad_keys: Rate = BAD_KEYS
@@ -66,18 +71,33 @@ class Server:
         self.metrics = Metrics()
         self.buckets = Buckets()
         self.health = Health(memory, self.metrics)
+        self.feed = Feed(memory)
+        self.room = Room()
+        self.streams = 0
         self.draining = False
-        self._handles: dict[ApiKey, AsyncMemory] = {}
+        self._orgs: dict[str, AsyncMemory] = {}
+        self._handles: dict[tuple[ApiKey, str | None], AsyncMemory] = {}
 
-    def handle(self, key: ApiKey) -> AsyncMemory:
-        """The memory as a key sees it; the key's word is final, whatever a request says."""
-        found = self._handles.get(key)
+    def handle(self, key: ApiKey, narrowed: str | None = None) -> AsyncMemory:
+        """The memory as a key sees it; the key's word is final. What a request says can only make it see less."""
+        found = self._handles.get((key, narrowed))
         if found is None:
             if len(self._handles) >= MAX_HANDLES:
                 self._handles.clear()
             grants = {"read": key.read, "write": key.write} if key.user is not None else {}
             found = self.memory.scope(org=key.org, user=key.user, actor=key.actor, **grants)
-            self._handles[key] = found
+            if narrowed is not None:
+                found = narrow(found, key, narrowed)
+            self._handles[(key, narrowed)] = found
+        return found
+
+    def handle_of(self, org: str) -> AsyncMemory:
+        """The whole of an org, for what the server itself keeps there."""
+        found = self._orgs.get(org)
+        if found is None:
+            if len(self._orgs) >= MAX_HANDLES:
+                self._orgs.clear()
+            found = self._orgs[org] = self.memory.scope(org=org)
         return found
 
     async def who(self, request: Request) -> ApiKey:
@@ -161,24 +181,48 @@ def _routes(server: Server, parts: list[Part]) -> list[BaseRoute]:
 def _endpoint(server: Server, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         key = await _allowed(server, request, operation)
+        asked = Asked(server, key, server.handle(key, request.headers.get(NARROWED)))
         query, body = request.scope["query_string"], await _body(request) if operation.has_body else b""
         call = read_call(operation, query, body, request.headers)
-        done, result = await _done(server, operation, call, key, request, query, body)
+        if operation.streamed:
+            call.options["request"] = request
+            parts = await _called(asked, operation, call)
+            return StreamingResponse(_counted(server, parts), media_type=operation.streamed)
+        if operation.upload:
+            _check_type(request, operation.upload)
+            call.options["request"] = request
+        async with server.room:
+            done, result = await _done(asked, operation, call, request, query, body)
         content, headers = written(done, call, result)
         return Response(content, media_type=JSON, headers=headers)
 
     return answer
 
 
+async def _counted(server: Server, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A stream takes no room from requests: it mostly waits."""
+    server.streams += 1
+    try:
+        async for part in parts:
+            yield part
+    finally:
+        server.streams -= 1
+
+
 async def _allowed(server: Server, request: Request, operation: Operation) -> ApiKey:
     key = await server.admit(request, heavy=operation.heavy)
-    key.check(operation.role)
+    if not operation.admits:
+        key.check(operation.role)
     return key
 
 
+def _check_type(request: Request, wanted: str) -> None:
+    if request.headers.get("content-type", wanted).partition(";")[0].strip().lower() != wanted:
+        raise Unsuited(f"send {wanted}")
+
+
 async def _body(request: Request) -> bytes:
-    if request.headers.get("content-type", JSON).partition(";")[0].strip().lower() != JSON:
-        raise Unsuited("send application/json")
+    _check_type(request, JSON)
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
@@ -190,38 +234,44 @@ async def _body(request: Request) -> bytes:
 
 
 async def _done(
-    server: Server, operation: Operation, call: Call, key: ApiKey, request: Request, query: bytes, body: bytes
+    asked: Asked, operation: Operation, call: Call, request: Request, query: bytes, body: bytes
 ) -> tuple[Operation, Any]:
-    handle = server.handle(key)
     idempotency = request.headers.get("idempotency-key")
-    if idempotency is None or not operation.writes:
-        return operation, await _called(handle, operation, call)
-    name = replay.checked(idempotency)
+    if idempotency is None or not takes_key(operation):
+        return operation, await _called(asked, operation, call)
+    name = f"{asked.key.id}:{replay.checked(idempotency)}"
     replay.prepare(operation, call, name)
     # The row lies with the org, out of reach of its users.
-    rows = replay.Replays(server.memory.scope(org=key.org), f"{key.id}:{name}", replay.digest(operation, query, body))
+    space = asked.server.handle_of(asked.key.org)
+    rows = Replays(space._core, name, replay.digest(operation, query, body))
     if await rows.seen():
-        return await _again(rows, operation, call, handle)
-    fresh = handle.scope()
-    rows.commit_with(fresh)
+        return await _again(asked, operation, call)
+    fresh = Asked(asked.server, asked.key, asked.memory.scope())
+    rows.commit_with(fresh.core)
     try:
         return operation, await _called(fresh, operation, call)
     except Conflict:
         # Two at once under one key: the second finds what the first one committed.
         if await rows.seen():
-            return await _again(rows, operation, call, handle)
+            return await _again(asked, operation, call)
         raise
 
 
-async def _again(rows: replay.Replays, operation: Operation, call: Call, handle: AsyncMemory) -> tuple[Operation, Any]:
+async def _again(asked: Asked, operation: Operation, call: Call) -> tuple[Operation, Any]:
     """The answer to a request that was done before: what knows its own key is simply asked again."""
     if operation.name in replay.NATIVE | replay.NAMED:
-        return operation, await _called(handle, operation, call)
-    return await rows.answer(operation, call, handle)
+        return operation, await _called(asked, operation, call)
+    if operation.of_server:
+        noun: Any = owner_of(operation.noun)(asked)
+        return operation, await noun.again(operation.call, **call.options)
+    return await replay.answer(operation, call, asked.memory)
 
 
-async def _called(handle: AsyncMemory, operation: Operation, call: Call) -> Any:
-    noun = getattr(handle, operation.noun) if operation.noun else handle
+async def _called(asked: Asked, operation: Operation, call: Call) -> Any:
+    if operation.of_server:
+        noun: Any = owner_of(operation.noun)(asked)
+    else:
+        noun = getattr(asked.memory, operation.noun) if operation.noun else asked.memory
     return await getattr(noun, operation.call)(*call.args, **call.options)
 
 
@@ -242,52 +292,9 @@ def _plain_routes(server: Server) -> list[Route]:
     async def openapi(request: Request) -> Response:
         return Response(msgspec.json.encode(document()), media_type=JSON)
 
-    async def me(request: Request) -> Response:
-        key = await server.who(request)
-        seen = {"org": key.org, "user": key.user, "actor": key.actor, "roles": key.roles, "version": __version__}
-        return Response(msgspec.json.encode(seen), media_type=JSON)
-
-    async def keys(request: Request) -> Response:
-        return await _keys(server, request)
-
     return [
         Route("/healthz", alive),
         Route("/readyz", ready),
         Route("/metrics", metrics),
         Route("/openapi.json", openapi),
-        Route("/v1/me", me),
-        Route("/v1/keys", keys, methods=["GET", "POST", "DELETE"]),
     ]
-
-
-class NewKeyRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a key shall be; its org is the asking key's."""
-
-    user: str | None = None
-    actor: Actor = "user"
-    roles: tuple[str, ...] = ("reader", "writer")
-    read: tuple[str, ...] = ()
-    write: tuple[str, ...] = ()
-    note: str = ""
-    ttl: float | None = None
-
-
-async def _keys(server: Server, request: Request) -> Response:
-    """Keys of one's own org: an admin makes, lists and revokes them."""
-    key = await server.who(request)
-    key.check("admin")
-    if request.method == "POST":
-        try:
-            asked = msgspec.json.decode(await _body(request) or b"{}", type=NewKeyRequest)
-        except msgspec.DecodeError as wrong:
-            raise UsageError(f"not a key: {wrong}") from None
-        made = await server.keys.create(org=key.org, **msgspec.structs.asdict(asked))
-        return Response(msgspec.json.encode(made), 201, media_type=JSON)
-    own = [one for one in await server.keys.list() if one.org == key.org]
-    if request.method == "GET":
-        listed = [{**msgspec.structs.asdict(one), "digest": None} for one in own]
-        return Response(msgspec.json.encode({"items": listed, "next": None}), media_type=JSON)
-    id = request.query_params.get("id", "")
-    if id not in {one.id for one in own}:
-        raise NotFound("there is no such key")
-    return Response(msgspec.json.encode({"result": await server.keys.revoke(id)}), media_type=JSON)

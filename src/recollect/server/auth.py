@@ -79,6 +79,19 @@ class Keys:
         """`memory` must be able to reach every org."""
         self._records = memory.scope(org=KEYS_ORG).records
         self._cache: dict[str, tuple[float, ApiKey]] = {}
+        self._used: dict[str, datetime] = {}
+        self._secret: bytes | None = None
+
+    async def secret(self) -> bytes:
+        """256 bits that all servers on this store share, to recognise what one of them gave out."""
+        if self._secret is None:
+            row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
+            self._secret = bytes(row.data)
+        return self._secret
+
+    def used_at(self, id: str) -> datetime | None:
+        """When a key was last used here, to the minute."""
+        return self._used.get(id)
 
     async def create(
         self,
@@ -144,6 +157,7 @@ class Keys:
         matches = hmac.compare_digest(key.digest if key else b"\0" * 32, _digest(secret))
         if key is None or not matches:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
+        self._used[id] = datetime.now(UTC).replace(second=0, microsecond=0)
         return key
 
     async def known(self, id: str) -> ApiKey | None:

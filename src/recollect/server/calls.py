@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from ..context.budget import TokenBudget
+from ..engine.assembling import Recall
+from ..engine.records import OpaqueRecord
 from ..errors import InvalidValue, NotFound, UsageError
+from .data import data_in, policy_in, put_in, record_out
 from .operations import MAX_LIMIT, Operation, Parameter, is_list, parameters_of
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -40,13 +45,53 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
         elif parameter.kind == "many":
             call.args += _converted(parameter, source.pop(parameter.name, []), listed=True)
         elif parameter.name in source:
-            call.options[parameter.name] = _converted(parameter, source.pop(parameter.name))
+            call.options[parameter.name] = _taken(operation, parameter, source.pop(parameter.name))
         elif parameter.required:
             raise Malformed(f"`{parameter.name}` is missing in the {parameter.place}")
     unknown = [*fields, *given]
     if unknown:
         raise InvalidValue(f"unknown field {unknown[0][:40]!r}")
     return _positional(operation, call)
+
+
+def call_from(operation: Operation, arguments: Mapping[str, Any]) -> Call:
+    """The call of an operation whose arguments all stand in one object, as in a batch."""
+    call, left = Call([], {}), dict(arguments)
+    for parameter in parameters_of(operation):
+        if parameter.kind == "fields":
+            call.options |= {name: left.pop(name) for name in list(left)}
+        elif parameter.kind == "many":
+            call.args += _converted(parameter, left.pop(parameter.name, []), listed=True)
+        elif parameter.name in left:
+            call.options[parameter.name] = _taken(operation, parameter, left.pop(parameter.name))
+        elif parameter.required:
+            raise InvalidValue(f"{operation.name} needs `{parameter.name}`")
+    if left:
+        raise InvalidValue(f"{operation.name} has no argument {next(iter(left))[:40]!r}")
+    return _positional(operation, call)
+
+
+def _taken(operation: Operation, parameter: Parameter, value: Any) -> Any:
+    """An argument as the method takes it."""
+    made = _converted(parameter, value)
+    if operation.noun == "records" and parameter.name == "data":
+        return data_in(made)
+    if operation.noun == "records" and parameter.name == "items":
+        return [put_in(item) for item in made]
+    if parameter.name == "budget" and isinstance(made, dict):
+        return _struct(parameter, made, TokenBudget)
+    if parameter.name == "policy" and made is not None:
+        return policy_in(made)
+    if parameter.name == "recall" and isinstance(made, dict):
+        return _struct(parameter, made, Recall)
+    return made
+
+
+def _struct(parameter: Parameter, data: Any, kind: type) -> Any:
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as wrong:
+        raise InvalidValue(f"`{parameter.name}` is not what it should be: {wrong}") from None
 
 
 def _positional(operation: Operation, call: Call) -> Call:
@@ -139,15 +184,20 @@ def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, dict[
         headers["etag"] = f'"{version}"'
     if result is not None and is_list(operation):
         return _encode({"items": [_sent(item) for item in result], "next": _next(operation, call, result)}), headers
-    if isinstance(result, msgspec.Struct):
+    if isinstance(result, msgspec.Struct) or is_dataclass(result):
         return _encode(_sent(result)), headers
     return _encode({"result": _sent(result)}), headers
 
 
+def answer_data(operation: Operation, result: Any) -> Any:
+    """A result as plain data, without an envelope: part of another answer."""
+    made = [_sent(item) for item in result] if isinstance(result, list) else _sent(result)
+    return msgspec.to_builtins(made, enc_hook=str)
+
+
 def _sent(item: Any) -> Any:
-    """A record with its id, which some derive from their key, and as data where it knows how to be."""
-    as_data = getattr(item, "to_data", None)
-    return as_data() if callable(as_data) else item
+    """A result as it is sent: records may hold bytes, which JSON has no word for."""
+    return record_out(item) if isinstance(item, OpaqueRecord) else item
 
 
 def _next(operation: Operation, call: Call, items: list[Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from ..errors import RecollectError, StoreError, StoreUnavailable
+from ..errors import RecollectError, StoreError
 from ..problems import Problem
 from .answers import forbidden, problem_response, send_problem
 from .browser import host_name
@@ -19,8 +19,6 @@ from .browser import host_name
 if TYPE_CHECKING:
     from .app import Server
 
-AT_ONCE = 64
-WAITING = 256
 log = logging.getLogger("recollect.server")
 _CSP = (
     "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; style-src 'self'; "
@@ -109,8 +107,6 @@ class Gate:
         origin = request.headers.get("origin")
         if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
             return forbidden("requests of other origins are refused")
-        if self.server.metrics.in_flight > AT_ONCE + WAITING and request.url.path.startswith("/v1/"):
-            return problem_response(StoreUnavailable("the server is busy; try again"), "", request.scope)
         return None
 
 

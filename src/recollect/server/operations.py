@@ -1,8 +1,9 @@
 """The table of operations: how each method of the nouns is reached over HTTP.
 
-A row names a method of `AsyncMemory` or of one of its nouns, and its verb, path and role. Parameters, types and the
-words of the documentation come from the method's own declaration. The routes, the OpenAPI document, the remote client
-and the MCP tools are made from this table; it imports no web framework.
+A row names a method of `AsyncMemory` or of one of its nouns (`recollect.surface` has them all), or of a noun that only
+a server has (`server/api/`), and its verb, path and role. Parameters, types and the words of the documentation come
+from the method's own declaration. The routes, the OpenAPI document, the remote client and the MCP tools are made from
+this table; it imports no web framework.
 """
 
 from __future__ import annotations
@@ -13,14 +14,32 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from importlib import import_module
 from typing import Any, Literal
 
 import msgspec
+
+from .. import surface
+from ..engine.records import OpaqueRecord
+from .data import RecordItem
 
 Role = Literal["reader", "writer", "forget", "operator", "admin"]
 ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
 MAX_LIMIT = 500
 """The most rows one answer lists."""
+SERVER_NOUNS: Mapping[str, tuple[str, str]] = {
+    "keys": ("keys", "KeyRing"),
+    "batches": ("batches", "Batches"),
+    "leases": ("leases", "Leases"),
+    "entity_cache": ("entity_cache", "EntityCache"),
+    "turns": ("turns", "Turns"),
+    "erasing": ("erasing", "Erasing"),
+    "outbox": ("outbox", "OutboxOf"),
+    "transfers": ("transfers", "Transfers"),
+    "events": ("events", "EventStream"),
+    "analyses": ("analyses", "Analyses"),
+}
+"""Nouns that only a server has: the module under `server/api/`, and the class."""
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -40,6 +59,12 @@ class Operation(msgspec.Struct, frozen=True):
     """No result means that there is no such thing: 404."""
     heavy: bool = False
     """Reads much for one request, and is limited more."""
+    streamed: str = ""
+    """The media type of an answer that is sent as it is made, instead of one JSON value."""
+    upload: str = ""
+    """The media type of a body that is read as it comes, instead of one JSON object."""
+    admits: bool = False
+    """Any key may ask, whatever its roles."""
 
     @property
     def name(self) -> str:
@@ -48,7 +73,12 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def has_body(self) -> bool:
-        return self.method in ("POST", "PUT", "PATCH")
+        return self.method in ("POST", "PUT", "PATCH") and not self.upload
+
+    @property
+    def of_server(self) -> bool:
+        """Whether the method belongs to a noun that only a server has."""
+        return self.noun in SERVER_NOUNS
 
     @property
     def writes(self) -> bool:
@@ -83,8 +113,11 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "facts", "list", _LIST_KEY),
         ("POST", "facts", "set_many", *_w("ns")),
         ("POST", "facts/get", "get_many", ("query", ("ns",))),
+        ("POST", "facts/expire", "delete_expired", *_w()),
+        ("DELETE", "facts", "delete_range", ("role", "writer")),
         ("GET", "fact", "get", _FOUND),
         ("PUT", "fact", "set", *_w("ns", "key")),
+        ("POST", "fact/touch", "touch", *_w("ns", "key")),
         ("DELETE", "fact", "delete", ("role", "writer")),
         ("GET", "fact/history", "history"),
         ("POST", "fact/correct", "correct", *_w("ns", "key")),
@@ -96,13 +129,18 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "threads", "create", *_w()),
         ("POST", "threads/get", "get_many"),
         ("GET", "thread", "get", _FOUND),
+        ("PATCH", "thread", "update", *_w("id")),
         ("DELETE", "thread", "delete", ("role", "writer")),
+        ("POST", "thread/pop", "pop", *_w("id")),
+        ("POST", "thread/fork", "fork", *_w("id")),
+        ("PUT", "thread/messages", "replace", *_w("id")),
         ("GET", "thread/messages", "messages", ("cursor", "seq")),
         ("POST", "thread/messages", "append", *_w("id")),
         ("DELETE", "thread/messages", "delete_messages", ("role", "writer")),
         ("GET", "thread/recent", "recent"),
         ("GET", "thread/summaries", "summaries"),
         ("GET", "message", "message", _FOUND),
+        ("POST", "message/redact", "redact", *_w("message_id")),
     ),
     *_noun(
         "learnings",
@@ -180,22 +218,84 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "jobs", "backlog", ("role", "operator")),
         ("GET", "jobs/dead", "dead", ("role", "operator")),
         ("POST", "jobs/retry", "retry_dead", ("role", "operator")),
+        ("POST", "jobs/drain", "drain", ("role", "operator"), ("heavy", True)),
     ),
     *_noun(
         "",
         ("POST", "recall", "recall", ("heavy", True)),
         ("POST", "context", "context", ("heavy", True)),
-        ("POST", "forget", "forget", ("role", "forget")),
         ("GET", "why", "why"),
         ("GET", "namespaces", "namespaces"),
-        ("POST", "process", "process", ("role", "operator")),
+        ("POST", "process", "process", ("role", "operator"), ("heavy", True)),
         ("GET", "stats", "stats", ("role", "operator")),
-        ("GET", "doctor", "doctor", ("role", "operator")),
+        ("GET", "doctor", "doctor", ("role", "operator"), ("heavy", True)),
+    ),
+    *_noun(
+        "keys",
+        ("GET", "me", "me", ("admits", True)),
+        ("GET", "keys", "list", ("role", "admin")),
+        ("POST", "keys", "create", ("role", "admin")),
+        ("POST", "keys/rotate", "rotate", ("role", "admin"), ("query", ("id",))),
+        ("DELETE", "keys", "revoke", ("role", "admin")),
+    ),
+    *_noun(
+        "batches",
+        ("POST", "batch", "commit", *_w()),
+        ("POST", "batch/read", "read"),
+    ),
+    *_noun(
+        "leases",
+        ("POST", "task/lease", "take", *_w("task_id")),
+        ("PUT", "task/lease", "renew", *_w("task_id")),
+        ("DELETE", "task/lease", "release", ("role", "writer")),
+        ("POST", "task/steps", "save", *_w("task_id")),
+    ),
+    *_noun(
+        "entity_cache",
+        ("GET", "entity", "look", _FOUND),
+        ("PUT", "entity", "keep", *_w("type", "id")),
+        ("DELETE", "entity", "invalidate", ("role", "writer")),
+        ("POST", "entity/lease", "lease", *_w("type", "id")),
+        ("DELETE", "entity/lease", "give_back", ("role", "writer")),
+    ),
+    *_noun(
+        "turns",
+        ("POST", "thread/turns", "add", *_w("id")),
+        ("POST", "thread/context", "context", ("heavy", True), *_w("id")),
+        ("POST", "thread/fold", "fold", ("heavy", True), *_w("id")),
+        ("POST", "thread/end", "end", ("heavy", True), *_w("id")),
+    ),
+    *_noun("erasing", ("POST", "forget", "forget", ("role", "forget"))),
+    *_noun("outbox", ("POST", "messages/wait", "wait", ("heavy", True))),
+    *_noun(
+        "transfers",
+        ("GET", "export", "export", ("role", "operator"), ("heavy", True), ("streamed", "application/jsonl")),
+        ("POST", "import", "import_", ("role", "operator"), ("heavy", True), ("upload", "application/jsonl")),
+    ),
+    *_noun("events", ("GET", "events", "follow", ("streamed", "text/event-stream"))),
+    *_noun(
+        "analyses",
+        ("GET", "analyses", "list", ("role", "operator")),
+        ("POST", "analyses", "run", ("role", "operator"), ("heavy", True)),
+        ("GET", "analysis", "get", ("role", "operator"), _FOUND),
     ),
 )
 BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in OPERATIONS}
 
-_LOCAL = frozenset({"progress", "physical", "load"})
+COLLECTED = frozenset(
+    {"facts", "threads", "state", "learnings", "profile", "working", "documents", "records", "tasks", "entity_cache"}
+)
+"""Nouns whose changes can wait for the commit of a batch."""
+_ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "erasing"})
+"""Nouns of a server that know themselves what to answer the second time, by `again`."""
+
+
+def takes_key(operation: Operation) -> bool:
+    """Whether a write is done once under an idempotency key; what an operator asks for is safe to repeat."""
+    return operation.writes and (operation.noun in _ONCE or operation.role == "writer")
+
+
+_LOCAL = frozenset({"progress", "physical", "load", "request"})
 """Parameters that have no meaning on a server: functions, and what is done to a file of one's own."""
 _WIRE: dict[str, Any] = {
     "Ns": str, "Json": Any, "When": str, "Ttl": float, "Where": dict[str, Any], "FactRef": str, "Traceable": str,
@@ -208,32 +308,39 @@ _WIRE: dict[str, Any] = {
 """What the aliases in our signatures are on the wire: plain JSON."""
 
 
+def declared(operation: Operation) -> surface.Operation:
+    """The method behind an operation, as the surface of a memory declares it."""
+    return surface.by_name()[operation.name]
+
+
 def method_of(operation: Operation) -> Callable[..., Any]:
-    """The declared coroutine method behind an operation."""
+    """The coroutine method behind an operation."""
+    if not operation.of_server:
+        return declared(operation).function
     found: Callable[..., Any] = getattr(owner_of(operation.noun), operation.call)
     return found
 
 
 @cache
 def owner_of(noun: str) -> type:
-    """The class of a noun, from the annotations of AsyncMemory."""
-    from ..memory import AsyncMemory
-
-    if not noun:
-        return AsyncMemory
-    written = str(AsyncMemory.__annotations__[noun]).partition("[")[0]
-    found: type = vars(inspect.getmodule(AsyncMemory))[written]
-    return found
+    """The class of a noun: of a memory, or of a server alone."""
+    if noun in SERVER_NOUNS:
+        module, name = SERVER_NOUNS[noun]
+        # Found by name: these classes run operations themselves, a batch of them for one.
+        found: type = getattr(import_module(f"recollect.server.api.{module}"), name)
+        return found
+    return surface.groups()[noun] if noun else surface.memory_class()
 
 
 @cache
 def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
     """The parameters of an operation, in order."""
-    declared = list(inspect.signature(method_of(operation)).parameters.values())[1:]
-    return tuple(_parameter(operation, one) for one in declared if one.name not in _LOCAL)
+    declared_ = list(inspect.signature(method_of(operation)).parameters.values())[1:]
+    hints = typing.get_type_hints(method_of(operation)) if operation.of_server else {}
+    return tuple(_parameter(operation, one, hints) for one in declared_ if one.name not in _LOCAL)
 
 
-def _parameter(operation: Operation, declared: inspect.Parameter) -> Parameter:
+def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, Any]) -> Parameter:
     kinds: dict[Any, Literal["many", "fields"]] = {
         inspect.Parameter.VAR_POSITIONAL: "many",
         inspect.Parameter.VAR_KEYWORD: "fields",
@@ -243,17 +350,37 @@ def _parameter(operation: Operation, declared: inspect.Parameter) -> Parameter:
     place: Literal["query", "body", "header"] = "query" if not operation.has_body else "body"
     if declared.name in operation.query:
         place = "query"
-    if declared.name == "expect":
+    if declared.name == "expect" and not operation.of_server:
         place = "header"
     default = None if declared.default is inspect.Parameter.empty else declared.default
-    if operation.name == "context" and declared.name in ("recall", "profile"):
-        # A switch, namespaces, items or lines: JSON of several shapes, which the engine tells apart.
-        return Parameter(declared.name, Any, required, default, place)
-    return Parameter(declared.name, _evaluated(declared.annotation, _wire_names()), required, default, place, kind)
+    type_ = _wire_type(operation, declared, hints)
+    return Parameter(declared.name, type_, required, default, place, kind)
 
 
+def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+    """The type of a parameter as it travels."""
+    if operation.of_server:
+        return hints[declared.name]
+    if declared.name in _OWN_TYPES.get(operation.name, {}):
+        return _OWN_TYPES[operation.name][declared.name]
+    return _evaluated(declared.annotation, _wire_names())
+
+
+_OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
+    # A switch, namespaces, items or lines: JSON of several shapes, which the engine tells apart.
+    "context": {"recall": Any, "profile": Any},
+    "turns.context": {"recall": Any},
+    "records.put": {"data": Any},
+    "records.put_many": {"items": list[RecordItem]},
+}
+"""Parameters whose type on the wire is not that of their annotation."""
+
+
+@cache
 def answer_of(operation: Operation) -> Any:
     """The type an operation answers with, as programs see it."""
+    if operation.of_server:
+        return typing.get_type_hints(method_of(operation)).get("return")
     return _evaluated(method_of(operation).__annotations__["return"], _public_names())
 
 
@@ -273,7 +400,6 @@ def _wire_names() -> Mapping[str, Any]:
 def _public_names() -> Mapping[str, Any]:
     import recollect
 
-    from ..engine.records import OpaqueRecord
     from ..engine.working import Working
     from ..extract.extracted import LearningType
 
@@ -281,7 +407,7 @@ def _public_names() -> Mapping[str, Any]:
     return {
         **vars(typing), **public, "builtins": builtins, "Any": Any, "datetime": datetime, "Json": Any, "W": Working,
         "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "Sequence": Sequence, "Iterable": Iterable,
-        "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str,
+        "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str, "msgspec": msgspec,
     }  # fmt: skip
 
 

@@ -18,6 +18,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Send
 
+from .narrowing import NARROWED
+
 if TYPE_CHECKING:
     from .app import Server
 
@@ -47,5 +49,5 @@ class Gated:
         if scope["type"] == "http":
             key = await self._server.admit(Request(scope, receive))
             scope["recollect.caller"] = key
-            scope["recollect.memory"] = self._server.handle(key)
+            scope["recollect.memory"] = self._server.handle(key, Request(scope).headers.get(NARROWED))
         await self._app(scope, receive, send)

@@ -7,7 +7,6 @@ now under the same name; with another body it is refused.
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValue
@@ -17,7 +16,6 @@ from .operations import BY_NAME, Operation, parameters_of
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
-TTL = timedelta(hours=24)
 MAX_KEY = 200
 NATIVE = frozenset({"threads.append"})
 """What has a key of its own: the store keeps it per message."""
@@ -53,33 +51,12 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
         call.options.setdefault("id", f"i{name}")
 
 
-class Replays:
-    """Rows of keys that were used, in the org of the one who used them."""
-
-    def __init__(self, memory: AsyncMemory, key: str, digest: str) -> None:
-        self._memory = memory
-        self._place = ("idempotency", key)
-        self._digest = digest
-
-    async def seen(self) -> bool:
-        """Whether the key was used for this very request; for another one it is refused."""
-        row = await self._memory.records.get("global", self._place)
-        if row is None:
-            return False
-        if row.data != self._digest:
-            raise InvalidValue("this Idempotency-Key was used for another request; take a new one")
-        return True
-
-    def commit_with(self, handle: AsyncMemory) -> None:
-        """Let the next write through the handle carry the row in its own transaction."""
-        handle._core.companions.extend(self._memory.records._once("global", self._place, self._digest, ttl=TTL))
-
-    async def answer(self, operation: Operation, call: Call, handle: AsyncMemory) -> tuple[Operation, Any]:
-        """What to say the second time, and the operation it is the answer of."""
-        again = BY_NAME.get(_AGAIN.get(operation.name, ""))
-        if again is None:
-            return operation, None
-        names = {parameter.name for parameter in parameters_of(again)}
-        options = {name: value for name, value in call.options.items() if name in names}
-        noun = getattr(handle, again.noun)
-        return again, await getattr(noun, again.call)(**options)
+async def answer(operation: Operation, call: Call, handle: AsyncMemory) -> tuple[Operation, Any]:
+    """What to say the second time, and the operation it is the answer of."""
+    again = BY_NAME.get(_AGAIN.get(operation.name, ""))
+    if again is None:
+        return operation, None
+    names = {parameter.name for parameter in parameters_of(again)}
+    options = {name: value for name, value in call.options.items() if name in names}
+    noun = getattr(handle, again.noun)
+    return again, await getattr(noun, again.call)(**options)

@@ -332,10 +332,11 @@ class AsyncTaskRun:
         finally:
             self._saved = None
 
-    async def _finish(self) -> None:
+    async def _finish(self, step: int | None = None) -> None:
         """Save what changed since the last save, and let go of the lease, in one commit."""
         self._effects = [*(self._effects or ()), audit(self._core, "finish", "task", self.task_id)]
-        await self._save([], NOTHING, None, None, self.step, status="done", owner=None, leased_until=None)
+        last = self.step if step is None else step
+        await self._save([], NOTHING, None, None, last, status="done", owner=None, leased_until=None)
 
     async def _release(self, saved: Saved) -> None:
         """After an error: nothing of the broken step is saved, and another worker may go on at once."""

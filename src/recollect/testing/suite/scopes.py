@@ -274,7 +274,7 @@ def _methods(memory: Any) -> Iterator[tuple[str, _Signed]]:
         value = getattr(surface, group)
         if inspect.iscoroutinefunction(value) and group not in APART:
             yield group, _Signed(getattr(memory, group), value, "")
-        elif type(value).__module__.startswith("recollect.engine"):
+        elif type(value).__module__.startswith(("recollect.engine", "recollect.remote")):
             for name in sorted(name for name in dir(value) if not name.startswith("_")):
                 if inspect.iscoroutinefunction(getattr(value, name)):
                     yield f"{group}.{name}", _Signed(getattr(getattr(memory, group), name), getattr(value, name), group)

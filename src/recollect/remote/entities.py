@@ -1,0 +1,80 @@
+"""The entity cache of a server, with the loaders on this side."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from ..engine.entities import Entities, EntityStats, _Office, _Source
+from ..errors import Conflict
+from ..values import check_name, encode_json
+
+
+class RemoteEntities(Entities):
+    """Reads through: the row and its lease are the server's, the function that loads is the caller's."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self._office: _Office = core.shared.parts["entities"]
+
+    async def get(self, type: str, id: str, load: Any = None, *, ttl: Any = None, stale: Any = None) -> Any:
+        """The entity, from the cache or loaded."""
+        self._core.scope.whole_org("the entity cache")
+        key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
+        source = self._source(type, load, ttl, stale)
+        view = await self._remote.call("entity_cache.look", type=type, id=key[2])
+        stats: EntityStats = self._office.stats
+        if view is not None and view.fresh:
+            stats.hits += 1
+            return view.value
+        if view is not None and view.stale and source.stale:
+            stats.stale += 1
+            if not view.leased:
+                self._start(key, source)
+            return view.value
+        stats.misses += 1
+        return await self._shared_load(key, source)
+
+    async def invalidate(self, type: str, id: str | None = None) -> int:
+        """Drop one entity, or all of a type; how many went."""
+        self._core.scope.whole_org("the entity cache")
+        check_name(type, "entity type")
+        given = {"type": type} if id is None else {"type": type, "id": check_name(str(id), "entity id")}
+        return int(await self._remote.call("entity_cache.invalidate", **given) or 0)
+
+    @property
+    def _remote(self) -> Any:
+        return self._core
+
+    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
+        pause = 0.005
+        while True:
+            view = await self._remote.call("entity_cache.lease", type=key[1], id=key[2])
+            if view.owner is not None:
+                return await self._load_under(key, view.owner, source)
+            if view.fresh:
+                return view.value
+            await self._core.runtime.sleep(pause)
+            pause = min(0.25, pause * 1.5)
+
+    async def _load_under(self, key: tuple[str, str, str], owner: str, source: _Source) -> Any:
+        office, place = self._office, {"type": key[1], "id": key[2], "owner": owner}
+        office.stats.loads += 1
+        try:
+            value = await self._call(source.load, key[2])
+            encode_json(value, "entity")
+        except BaseException as error:
+            self._failed(key, error)
+            # Another may have the lease by now: this load's failure is of no concern to it.
+            with suppress(Conflict):
+                await self._remote.call("entity_cache.give_back", **place)
+            raise
+        office.finished += 1
+        office.failed.pop(key, None)
+        terms = {"ttl": source.ttl / 1e6, "stale": source.stale / 1e6}
+        try:
+            await self._remote.call("entity_cache.keep", value=value, **place, **terms)
+        except Conflict:
+            # Invalidated or taken over while loading: what this load began with is not current any more.
+            return value
+        return value

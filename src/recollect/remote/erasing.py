@@ -1,0 +1,38 @@
+"""Forgetting over HTTP: what would go is counted first, and the code that comes with it confirms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..engine.forgetting.forget import Erasure
+from ..errors import UsageError
+from ..records import Fact
+
+
+class RemoteForgetting:
+    """Forgets by two requests."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    async def forget(
+        self, *, fact: Any = None, physical: bool = False, preview: bool = False, **target: Any
+    ) -> Erasure:
+        """Remove one thing and everything derived from it."""
+        if self._core.batch is not None:
+            raise UsageError("forgetting cannot wait for a batch; call it on the memory itself")
+        named = {**target, "fact": _reference(fact)}
+        given = {name: value for name, value in named.items() if value is not None}
+        counted = await self._core.call("erasing.forget", **given, physical=physical)
+        if preview:
+            made: Erasure = counted.erasure
+            return made
+        done = await self._core.call("erasing.forget", **given, physical=physical, code=counted.code)
+        gone: Erasure = done.erasure
+        return gone
+
+
+def _reference(fact: Any) -> Any:
+    if isinstance(fact, Fact):
+        return f"{fact.ns}/{fact.key}"
+    return "/".join(map(str, fact)) if isinstance(fact, tuple) else fact

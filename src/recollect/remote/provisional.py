@@ -1,0 +1,52 @@
+"""What a write inside a batch answers before it is committed: what was given, with no version yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from ..engine.receipts import MessageReceipt
+from ..messages import as_message
+from ..ports import ttl_micros
+from ..server.operations import Operation, answer_of
+
+
+def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> Any:
+    """A result made of the arguments; None where they do not say what it will be."""
+    if operation.name == "threads.append":
+        messages = [as_message(one) for one in given.get("messages", ())]
+        return [MessageReceipt(one, False, False, "pending") for one in messages]
+    kind = answer_of(operation)
+    if get_origin(kind) is list:
+        return None
+    options = [one for one in get_args(kind) if one is not type(None)] or [kind]
+    if isinstance(options[0], type) and issubclass(options[0], msgspec.Struct):
+        return _made(options[0], given, core)
+    return None
+
+
+def _made(kind: type[msgspec.Struct], given: Mapping[str, Any], core: Any) -> Any:
+    at = core.at()
+    known = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(given)}
+    fields = {field.name: known[field.name] for field in msgspec.structs.fields(kind) if field.name in known}
+    if "ns" in fields:
+        fields["ns"] = str(fields["ns"])
+    missing = [field.name for field in msgspec.structs.fields(kind) if field.required and field.name not in fields]
+    return None if missing else kind(**fields)
+
+
+def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by name, a checkpoint's or a document's own fields among them."""
+    out: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in ("checkpoint", "doc"):
+            out |= msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else dict(value)
+        elif name == "fields":
+            out |= value
+        elif name == "ttl" and value is not None:
+            ttl_micros(value)
+        elif name != "self" and value is not None:
+            out[name] = tuple(value) if name == "key" and isinstance(value, list) else value
+    return out

@@ -1,0 +1,106 @@
+"""A session whose thread is on a server: hooks and decisions here, one request per turn, context and end."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from ..engine.receipts import MessageReceipt
+from ..engine.session import AsyncSession, Ended, SessionState, Turn, _spoken
+from ..engine.threads import Threads
+from ..errors import NotFound
+
+
+class RemoteSession(AsyncSession):
+    """One run of a conversation over a thread of a server."""
+
+    _carried: tuple[str, dict[str, Any], str] | None = None
+    """What the next turn's user message carries where its text is this, and the server's proof of it."""
+
+    async def start(self) -> Self:
+        """Find or make the thread."""
+        threads = self._core.part(Threads)
+        if self._thread is not None:
+            if await threads.get(self._thread) is None:
+                raise NotFound(f"no thread {self._thread!r}", thread=self._thread)
+            return self
+        ns = f"user:{self._user}" if self._user else f"agent:{self._agent}" if self._agent else "global"
+        metadata = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
+        made = await threads.create(ns, metadata={**metadata, "session": self.id})
+        self._thread = made.id
+        return self
+
+    async def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
+        """A turn, in one request."""
+        self._check_open()
+        if self._thread is None:
+            await self.start()
+        given = _spoken(messages)
+        turn = Turn(tuple(given), self._turns + 1)
+        keep = bool(self._should_persist(turn))
+        receipts: list[MessageReceipt] = await self._remote.call(
+            "turns.add", id=self.thread, messages=given, session=self.id, number=turn.number, keep=keep, key=key,
+            carried=self._carrying(turn),
+        )  # fmt: skip
+        self._turns += 1
+        self._persisted += keep
+        if self._on_turn_end is not None:
+            await self._core.runtime.resolve(self._on_turn_end(turn))
+        return receipts
+
+    async def context(
+        self, input: Any, *, system: Any = None, tools: Any = None, budget: Any = None, policy: Any = None,
+        recall: Any = True, scratchpad: Any = None, layout: Any = None,
+    ) -> Any:  # fmt: skip
+        """The request for the next input, in one request to the server."""
+        self._check_open()
+        if self._thread is None:
+            await self.start()
+        made = await self._remote.call(
+            "turns.context", id=self.thread, input=input, system=self._system if system is None else system,
+            tools=tools, budget=self._budget if budget is None else budget, policy=policy or self._policy,
+            recall=recall, scratchpad=scratchpad, layout=layout or self._layout, compact_at=self._compact[0],
+            compact_to=self._compact[1],
+        )  # fmt: skip
+        self._carried = (input, made.kept, made.proof) if isinstance(input, str) and made.kept else None
+        return made.context
+
+    async def state(self) -> SessionState:
+        """The session as it stands."""
+        threads = self._core.part(Threads)
+        thread = await threads.get(self.thread)
+        if thread is None:
+            raise NotFound(f"no thread {self.thread!r}", thread=self.thread)
+        past = await threads.summaries(self.thread)
+        window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
+        return SessionState(
+            self.id, self.thread, thread.length, window, self._budget.total, self._turns, self._persisted,
+            self._turns - self._persisted, past[-1].last if past else 0, 0,
+        )  # fmt: skip
+
+    async def end(self) -> Ended:
+        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless."""
+        if self._ended is not None:
+            return self._ended
+        if self._thread is None:
+            self._ended = Ended("", 0, None, 0)
+            return self._ended
+        self._ended = await self._remote.call(
+            "turns.end", id=self.thread, session=self.id, turns=self._turns, persisted=self._persisted
+        )
+        if self._on_session_end is not None:
+            await self._core.runtime.resolve(self._on_session_end(self._ended))
+        return self._ended
+
+    @property
+    def _remote(self) -> Any:
+        return self._core
+
+    def _carrying(self, turn: Turn) -> dict[str, Any] | None:
+        if self._carried is None:
+            return None
+        asked, kept, proof = self._carried
+        for place, message in enumerate(turn.messages):
+            if message.role == "user" and message.text == asked:
+                self._carried = None
+                return {"place": place, "kept": kept, "proof": proof}
+        return None

@@ -1,0 +1,116 @@
+"""Tasks of a server that run here: the lease is taken there, the work is done here, every save is one request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from ..engine.tasks.run import AsyncTaskRun, _changed
+from ..engine.tasks.steps import NOTHING, Saved
+from ..errors import Conflict, LeaseLost, UsageError
+from ..records import Task
+
+if TYPE_CHECKING:
+    from ..memory import AsyncMemory
+
+
+class RemoteTaskRun(AsyncTaskRun):
+    """A task while this worker runs it."""
+
+    _kept_as: Any = None
+    """`keep` as it was given."""
+
+    async def __aenter__(self) -> Self:
+        held = await self._taken_there()
+        self._saved = self._as_saved(held, dict.fromkeys(held.completed))
+        self.state = held.state if held.saved else self._first_state
+        return self
+
+    async def _taken_there(self) -> Any:
+        waited = 0.0
+        while True:
+            try:
+                return await self._remote.call(
+                    "leases.take", task_id=self.task_id, owner=self._owner, ns=self._ns,
+                    lease=self._lease.total_seconds(), keep=self._kept_as,
+                )  # fmt: skip
+            except LeaseLost:
+                if waited >= self._wait:
+                    raise
+            pause = min(1.0, 0.02 + waited / 4, self._wait - waited)
+            await self._core.runtime.sleep(pause)
+            waited += pause
+
+    def _as_saved(self, held: Any, completed: dict[str, None]) -> Saved:
+        at = self._core.at()
+        task = Task(
+            org=self._core.org, task_id=held.task_id, ns=held.ns, step=held.step, fence=held.fence, owner=held.owner,
+            leased_until=held.leased_until, version=held.version, created_at=at, updated_at=at,
+        )  # fmt: skip
+        return Saved(task, completed=completed)
+
+    async def heartbeat(self) -> None:
+        """Renew the lease without saving the state."""
+        held = await self._remote.call("leases.renew", **self._place(), lease=self._lease.total_seconds())
+        self._saved = self._as_saved(held, self._held.completed)
+
+    def batch(self) -> AsyncMemory:
+        """The memory's nouns, collecting: what is written through them is committed by the next save of this task."""
+        core = self._core.batched()
+        self._effects = core.batch
+        made: AsyncMemory = core.facade()
+        return made
+
+    async def _save(
+        self,
+        done: list[str],
+        state: Any,
+        update: Mapping[str, Any] | None,
+        extend: Mapping[str, list[Any]] | None,
+        step: int,
+        **fields: Any,
+    ) -> None:
+        saved = self._held
+        grown = bool(update or extend)
+        if grown:
+            self.state = _changed(self.state, update or {}, extend or {})
+        whole = self.state if state is NOTHING else state
+        # Only what grew travels where the caller says so, else the whole state.
+        sent = {"update": update, "extend": extend} if grown and state is NOTHING else {"state": whole}
+        held = await self._remote.call(
+            "leases.save", **self._place(), step=step, done=done, effects=list(self._effects or ()),
+            finish=fields.get("status") == "done", lease=self._lease.total_seconds(), keep=self._kept_as, **sent,
+        )  # fmt: skip
+        self._saved = self._as_saved(held, saved.completed | dict.fromkeys(done))
+        self._effects = None
+        if state is not NOTHING:
+            self.state = state
+
+    async def _finish(self, step: int | None = None) -> None:
+        """Save what changed since the last save, and let go of the lease, in one request."""
+        await self._save([], NOTHING, None, None, self.step if step is None else step, status="done")
+
+    async def _release(self, saved: Saved) -> None:
+        try:
+            await self._remote.call("leases.release", **self._place())
+        except Conflict:
+            # Another worker has it already, which is what releasing is for.
+            return
+
+    @property
+    def _remote(self) -> Any:
+        return self._core
+
+    def _place(self) -> dict[str, Any]:
+        return {"task_id": self.task_id, "owner": self._owner, "fence": self._held.task.fence}
+
+
+def run_task(
+    core: Any, task_id: str, ns: Any, lease: Any, keep: Any, state: Any, wait: float, kept: Any
+) -> RemoteTaskRun:
+    """A run of a task over a server."""
+    if core.batch is not None:
+        raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
+    run = RemoteTaskRun(core, task_id, ns, lease, kept, state, wait)
+    run._kept_as = keep
+    return run

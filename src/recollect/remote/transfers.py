@@ -1,0 +1,74 @@
+"""Export and import over HTTP: the same file, streamed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..engine.portable import Transfer, _create, _discard, _finish
+from ..errors import CorruptRecord, UsageError
+from ..server.operations import BY_NAME
+from .nouns import result_of
+
+PIECE = 256 * 1024
+
+
+class RemotePortable:
+    """Moves an org between a server and a file here."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    async def export(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
+        """Write every row of the key's org to a file, which is complete or not there at all."""
+        self._check()
+        target = Path(path)
+        part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
+        file, counts, last = _create(part), Counter[str](), b""
+        try:
+            async for line in self._core.shared.client.lines("GET", "/v1/export", self._core.headers()):
+                file.write(line + b"\n")
+                last = line
+                if line.startswith(b'{"table":'):
+                    counts[msgspec.json.decode(line, type=_Tabled).table] += 1
+            if not last.startswith(b'{"rows":'):
+                raise CorruptRecord("the export broke off; nothing was written, try again")
+            _finish(file, part, target)
+        except BaseException:
+            _discard(file, part)
+            raise
+        if progress is not None:
+            progress(counts.total(), counts.total())
+        return Transfer(counts.total(), dict(sorted(counts.items())))
+
+    async def import_(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
+        """Send a file that `export` wrote; a damaged one names its line and changes nothing."""
+        self._check()
+        operation = BY_NAME["transfers.import_"]
+        headers = {**self._core.headers(), "content-type": operation.upload}
+        answer = await self._core.shared.client.upload(operation.path, _pieces(Path(path)), headers)
+        made: Transfer = result_of(operation, answer)
+        if progress is not None:
+            progress(made.rows, made.rows)
+        return made
+
+    def _check(self) -> None:
+        self._core.scope.whole_org("export and import")
+        if self._core.batch is not None:
+            raise UsageError("export and import cannot be part of a batch")
+
+
+class _Tabled(msgspec.Struct):
+    table: str
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece

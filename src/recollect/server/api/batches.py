@@ -1,0 +1,87 @@
+"""Operations as data, committed together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ...errors import Forbidden, InvalidValue
+from ..auth import ApiKey
+from ..calls import answer_data, call_from
+from ..operations import BY_NAME, COLLECTED, Operation
+from .asked import ServerNoun
+
+MAX_STEPS = 1000
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One operation of a batch: its name, such as `facts.set`, and its arguments by name."""
+
+    operation: str
+    arguments: dict[str, Any] = {}
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """What became of a batch."""
+
+    count: int
+    results: list[Any]
+    """What each operation answers, in order; numbers that the commit gives are not known yet in them."""
+    replayed: bool = False
+    """The same request was done before: nothing was done now."""
+
+
+class Batches(ServerNoun):
+    """Runs several operations as one."""
+
+    async def commit(self, operations: list[Step]) -> Committed:
+        """Commit several writes together, or none of them."""
+        async with self._memory.batch() as batch:
+            results = await collected(batch, operations, self._key)
+        return Committed(len(results), results)
+
+    async def read(self, operations: list[Step], last: Step) -> Any:
+        """What an operation answers after these writes; nothing is committed, not the last one either."""
+        asked = checked(last, self._key)
+        batch = self._memory._over(self._core.batched())
+        await collected(batch, operations, self._key)
+        return answer_data(asked, await _called(batch, asked, last))
+
+    async def again(self, call: str, operations: Sequence[Step], **rest: Any) -> Committed:
+        """The answer to a commit that was done before."""
+        return Committed(len(operations), [], replayed=True)
+
+
+async def collected(batch: Any, steps: Sequence[Step], key: ApiKey) -> list[Any]:
+    """Run the operations over a batch; what each answers, as data."""
+    if len(steps) > MAX_STEPS:
+        raise InvalidValue(f"a batch takes {MAX_STEPS} operations at most")
+    results = []
+    for step in steps:
+        operation = checked(step, key)
+        if not operation.writes:
+            raise InvalidValue(f"{operation.name} is not a write; a batch commits writes")
+        results.append(answer_data(operation, await _called(batch, operation, step)))
+    return results
+
+
+def checked(step: Step, key: ApiKey) -> Operation:
+    """The operation of a step, where the key may do it and it can wait for a commit."""
+    operation = BY_NAME.get(step.operation)
+    if operation is None or operation.noun not in COLLECTED:
+        raise InvalidValue("this operation cannot be part of a batch; it takes writes of facts, threads and the like")
+    if operation.of_server and operation.name != "entity_cache.invalidate":
+        raise InvalidValue(f"{operation.name} cannot be part of a batch")
+    try:
+        key.check(operation.role)
+    except Forbidden as lacking:
+        raise Forbidden(f"{operation.name}: {lacking}") from None
+    return operation
+
+
+async def _called(batch: Any, operation: Operation, step: Step) -> Any:
+    call = call_from(operation, step.arguments)
+    noun = batch.entities if operation.noun == "entity_cache" else getattr(batch, operation.noun)
+    return await getattr(noun, operation.call)(*call.args, **call.options)

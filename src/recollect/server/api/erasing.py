@@ -1,0 +1,81 @@
+"""Forgetting in two steps: the first says what would go and gives a code, the second, with the code, does it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any
+
+import msgspec
+
+from ...engine.forgetting.forget import Erasure
+from ...errors import UsageError
+from ..auth import KEYS_ORG
+from .asked import ServerNoun
+
+CODE_SECONDS = 5 * 60
+
+
+class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
+    """What would go, with the code that lets it go; or, without a code, what went."""
+
+    erasure: Erasure
+    code: str | None = None
+    """Send the same request again with this code within five minutes."""
+    done: bool
+
+
+class Erasing(ServerNoun):
+    """Forgets what was confirmed."""
+
+    async def forget(
+        self,
+        user: str | None = None,
+        thread: str | None = None,
+        message: str | None = None,
+        fact: str | None = None,
+        source: str | None = None,
+        physical: bool = False,
+        code: str | None = None,
+    ) -> Forgetting:
+        """Forget one thing and all that was derived from it: without a code, count what would go and give a code.
+
+        The code is good for five minutes, for this key and this target, once. `physical` removes it from the files of
+        the store as well, which takes the role operator.
+        """
+        if physical:
+            self._key.check("operator")
+        target: dict[str, Any] = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
+        if code is None:
+            counted = await self._memory.forget(**target, preview=True)
+            return Forgetting(erasure=counted, code=await self._new_code(target), done=False)
+        await self._take_code(code, target)
+        return Forgetting(erasure=await self._memory.forget(**target, physical=physical), done=True)
+
+    async def again(self, call: str, code: str | None = None, **target: Any) -> Forgetting:
+        """The answer to a forgetting that was done before: it is finished where it was broken off."""
+        return Forgetting(erasure=await self._memory.forget(**target), done=True)
+
+    async def _new_code(self, target: dict[str, Any]) -> str:
+        code = secrets.token_urlsafe(16)
+        await self._codes.put("global", ("forget", _digest(code)), self._bound(target), ttl=CODE_SECONDS)
+        return code
+
+    async def _take_code(self, code: str, target: dict[str, Any]) -> None:
+        place = ("forget", _digest(code))
+        row = await self._codes.get("global", place)
+        if row is None or row.data != self._bound(target) or not await self._codes.delete("global", place):
+            raise UsageError("this code is not for this key and target, was used, or has expired; ask for a new one")
+
+    @property
+    def _codes(self) -> Any:
+        return self._server.memory.scope(org=KEYS_ORG).records
+
+    def _bound(self, target: dict[str, Any]) -> str:
+        """What a code is good for: the key, whom it is narrowed to, and the target, as a digest."""
+        scope = self._core.scope
+        return _digest(repr((self._key.id, scope.org, scope.user, sorted(target.items()))))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

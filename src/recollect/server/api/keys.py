@@ -1,0 +1,109 @@
+"""Keys of one's own org, for admins; and who one is, for everybody."""
+
+from __future__ import annotations
+
+import builtins
+from datetime import datetime
+
+import msgspec
+
+from ... import __version__
+from ...errors import Forbidden, NotFound
+from ...scope import Actor
+from ..auth import ApiKey, NewKey
+from ..operations import Role
+from .asked import ServerNoun
+
+
+class Me(msgspec.Struct, frozen=True, kw_only=True):
+    """Who a key stands for."""
+
+    id: str
+    org: str
+    user: str | None
+    actor: Actor
+    roles: tuple[Role, ...]
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    expires_at: datetime | None
+    version: str
+    """The server's."""
+
+
+class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key as it is listed: all but the key itself."""
+
+    id: str
+    org: str
+    user: str | None
+    actor: Actor
+    roles: tuple[Role, ...]
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    note: str
+    created_at: datetime
+    expires_at: datetime | None
+    used_at: datetime | None = None
+    """When it was last used, to the minute."""
+
+
+class KeyRing(ServerNoun):
+    """Makes, lists, rotates and revokes the keys of an org."""
+
+    async def me(self) -> Me:
+        """Who this key stands for, and what it may do."""
+        key, scope = self._key, self._core.scope
+        return Me(
+            id=key.id, org=scope.org, user=scope.user, actor=key.actor, roles=key.roles, read=scope.read,
+            write=scope.write, expires_at=key.expires_at, version=__version__,
+        )  # fmt: skip
+
+    async def create(
+        self,
+        user: str | None = None,
+        actor: Actor = "user",
+        roles: builtins.list[Role] | None = None,
+        read: builtins.list[str] | None = None,
+        write: builtins.list[str] | None = None,
+        note: str = "",
+        ttl: float | None = None,
+    ) -> NewKey:
+        """A new key of this org; its text is in the answer and nowhere else."""
+        self._whole_org()
+        return await self._server.keys.create(
+            org=self._key.org, user=user, actor=actor, roles=("reader", "writer") if roles is None else roles,
+            read=read or (), write=write or (), note=note, ttl=ttl,
+        )  # fmt: skip
+
+    async def rotate(self, id: str) -> NewKey:
+        """A new secret under the same id; the old one ends at once here, and within 30 seconds everywhere."""
+        await self._own(id)
+        return await self._server.keys.rotate(id)
+
+    async def revoke(self, id: str) -> bool:
+        """End a key, and the logins made with it."""
+        await self._own(id)
+        return await self._server.keys.revoke(id)
+
+    async def _own(self, id: str) -> ApiKey:
+        self._whole_org()
+        found = next((one for one in await self._server.keys.list() if one.id == id), None)
+        if found is None or found.org != self._key.org:
+            raise NotFound("there is no such key")
+        return found
+
+    def _whole_org(self) -> None:
+        # A user's key could otherwise make one for another user, or for nobody in particular.
+        if self._core.scope.user is not None:
+            raise Forbidden("keys are made by a key for the whole org, not by a user's")
+
+    async def list(self) -> builtins.list[KnownKey]:
+        """The keys of this org, without the keys."""
+        self._whole_org()
+        own = [one for one in await self._server.keys.list() if one.org == self._key.org]
+        return [_known(one, self._server.keys.used_at(one.id)) for one in own]
+
+
+def _known(key: ApiKey, used_at: datetime | None) -> KnownKey:
+    fields = {name: getattr(key, name) for name in KnownKey.__struct_fields__ if name != "used_at"}
+    return KnownKey(**fields, used_at=used_at)

@@ -1,0 +1,134 @@
+"""Tasks that a client runs: the lease and the saves are here, the work is there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from ...engine.tasks.run import AsyncTaskRun
+from ...engine.tasks.steps import Saved, load
+from ...engine.tasks.tasks import kept_steps
+from ...errors import LeaseLost, UsageError
+from ...values import check_name
+from .asked import ServerNoun
+from .batches import Step, collected
+
+MAX_LEASE = 24 * 3600.0
+Keep = int | Literal["all", "latest"]
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """A task whose lease a client has."""
+
+    task_id: str
+    ns: str
+    step: int
+    fence: int
+    owner: str | None
+    leased_until: datetime | None
+    version: int
+    state: Any = None
+    """Only when the lease is taken."""
+    completed: tuple[str, ...] = ()
+    """Only when the lease is taken."""
+    saved: bool = False
+    """Whether the task has a state already."""
+
+
+class Leases(ServerNoun):
+    """Takes, renews and gives back leases, and saves steps under them."""
+
+    async def take(
+        self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
+    ) -> Held:
+        """Take the lease of a task and get its state; 409 while another worker has it.
+
+        `owner` is a name of the caller's own making, which no two runs share.
+        """
+        run = self._run(task_id, owner, lease, keep, ns)
+        await run.__aenter__()
+        return _held(run._held, whole=True)
+
+    async def renew(self, task_id: str, owner: str, fence: int, lease: float = 60.0) -> Held:
+        """Renew the lease without saving."""
+        run = await self._going_on(task_id, owner, fence, lease)
+        await run.heartbeat()
+        return _held(run._held)
+
+    async def release(self, task_id: str, owner: str, fence: int) -> bool:
+        """Give the lease back after a failure: nothing is saved, and another worker may go on at once."""
+        run = await self._going_on(task_id, owner, fence, 60.0)
+        await run._release(run._held)
+        return True
+
+    async def save(
+        self,
+        task_id: str,
+        owner: str,
+        fence: int,
+        step: int,
+        done: list[str] | None = None,
+        state: Any = msgspec.UNSET,
+        update: dict[str, Any] | None = None,
+        extend: dict[str, list[Any]] | None = None,
+        effects: list[Step] | None = None,
+        finish: bool = False,
+        lease: float = 60.0,
+        keep: Keep | None = None,
+    ) -> Held:
+        """Save a step, and commit the effects with it, all or nothing; `finish` ends the task and its lease.
+
+        `update` sets top-level keys of the state and `extend` appends to top-level lists, instead of a whole `state`.
+        """
+        run = await self._going_on(task_id, owner, fence, lease, keep)
+        if effects:
+            await collected(run.batch(), effects, self._key)
+        if finish:
+            run.state = run.state if state is msgspec.UNSET else state
+            await run._finish(step)
+        else:
+            items = [check_name(item, "subtask") for item in done or ()]
+            await run._save(items, state, update, extend, step)
+        return _held(run._held)
+
+    async def again(self, call: str, task_id: str, owner: str, **rest: Any) -> Any:
+        """The answer to a request that was done before: how the task stands, unless another has it since."""
+        if call == "release":
+            return True
+        saved = await load(self._core, task_id)
+        if saved is None or (saved.task.owner != owner and not rest.get("finish")):
+            raise LeaseLost("another worker took over; run the task again to go on where it stands", task=task_id)
+        return _held(saved, whole=call == "take")
+
+    def _run(self, task_id: str, owner: str, lease: float, keep: Keep | None, ns: str | None) -> AsyncTaskRun:
+        check_name(task_id, "task id")
+        if not 0 < lease <= MAX_LEASE:
+            raise UsageError("a lease lasts more than nothing and at most a day")
+        scope = self._core.scope
+        space = scope.own() if ns is None else scope.writable(ns)
+        run = AsyncTaskRun(self._core, task_id, space, lease, kept_steps(keep), None, 0)
+        run._owner = check_name(owner, "owner")
+        return run
+
+    async def _going_on(
+        self, task_id: str, owner: str, fence: int, lease: float, keep: Keep | None = None
+    ) -> AsyncTaskRun:
+        """The run of a lease that was taken before, where it still holds."""
+        run = self._run(task_id, owner, lease, keep, None)
+        saved = await load(self._core, task_id)
+        if saved is None or saved.task.owner != owner or saved.task.fence != fence:
+            raise run._lost("the lease is another's now")
+        self._core.scope.writable(saved.task.ns)
+        run._saved, run.state = saved, saved.state()
+        return run
+
+
+def _held(saved: Saved, *, whole: bool = False) -> Held:
+    task = saved.task
+    return Held(
+        task_id=task.task_id, ns=task.ns, step=task.step, fence=task.fence, owner=task.owner,
+        leased_until=task.leased_until, version=task.version, saved=saved.image is not None,
+        state=saved.state() if whole else None, completed=tuple(saved.completed) if whole else (),
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""What JSON has no word for, and how it travels: bytes in records, and policies of a context."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ..context import policies
+from ..engine.records import OpaqueRecord, RecordPut
+from ..errors import InvalidValue, Unsupported
+
+BYTES, PLAIN = "$bytes", "$json"
+"""Bytes travel as `{"$bytes": "<base64>"}`; a JSON value that looks so itself, or so, travels inside `{"$json": …}`."""
+
+
+class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of several records that are put together."""
+
+    key: list[str | int | float]
+    data: Any = None
+    meta: dict[str, Any] | None = None
+    ttl: float | None = None
+    expect: int | None = None
+    absent: bool = False
+
+
+def data_out(data: Any) -> Any:
+    """A record's data as it is sent."""
+    if isinstance(data, bytes | bytearray | memoryview):
+        return {BYTES: base64.b64encode(data).decode()}
+    return {PLAIN: data} if _marked(data) is not None else data
+
+
+def data_in(sent: Any) -> Any:
+    """A record's data as it was given to be sent."""
+    mark = _marked(sent)
+    if mark == PLAIN:
+        return sent[PLAIN]
+    if mark == BYTES:
+        try:
+            return base64.b64decode(sent[BYTES], validate=True)
+        except (binascii.Error, ValueError, TypeError):
+            raise InvalidValue('bytes travel as {"$bytes": "<base64>"}') from None
+    return sent
+
+
+def _marked(data: Any) -> str | None:
+    if isinstance(data, dict) and len(data) == 1:
+        (name,) = data
+        return name if name in (BYTES, PLAIN) else None
+    return None
+
+
+def record_out(record: OpaqueRecord) -> dict[str, Any]:
+    """A record as it is sent."""
+    fields = msgspec.structs.asdict(record)
+    return {**fields, "data": data_out(record.data)}
+
+
+def record_in(sent: Mapping[str, Any]) -> OpaqueRecord:
+    """A record out of what was sent."""
+    made = msgspec.convert({**sent, "data": None}, OpaqueRecord, strict=False)
+    return msgspec.structs.replace(made, data=data_in(sent.get("data")))
+
+
+def put_in(item: RecordItem) -> RecordPut | tuple[Any, Any]:
+    """One record to put, as the engine takes it; what it does not say itself, the call says for all."""
+    if item == RecordItem(key=item.key, data=item.data):
+        return tuple(item.key), data_in(item.data)
+    fields = msgspec.structs.asdict(item)
+    return RecordPut(**{**fields, "data": data_in(item.data)})
+
+
+def items_out(items: Any) -> list[dict[str, Any]]:
+    """Records to put, given as a mapping, as pairs or one by one, as they are sent."""
+    pairs = items.items() if isinstance(items, Mapping) else items
+    return [_item_out(item) for item in pairs]
+
+
+def _item_out(item: Any) -> dict[str, Any]:
+    if isinstance(item, RecordPut):
+        given = {name: value for name, value in msgspec.structs.asdict(item).items() if value is not None}
+        return {**given, "data": data_out(item.data)}
+    key, data = item
+    return {"key": key, "data": data_out(data)}
+
+
+_POLICIES: dict[str, Any] = {
+    "fifo": policies.Fifo, "sliding_window": policies.SlidingWindow, "summarize": policies.Summarize,
+    "vector_swap": policies.VectorSwap, "importance": policies.Importance,
+    "elide_tool_results": policies.ElideToolResults,
+}  # fmt: skip
+_NAMES: dict[Any, str] = {kind: name for name, kind in _POLICIES.items()}
+_NOT_SENT = {"model", "score"}
+"""Functions and models: those are the server's."""
+
+
+def policy_out(policy: Any) -> Any:
+    """A policy of ours as data: `{"kind": "fifo", "max_messages": 5}`."""
+    if isinstance(policy, policies.Chain):
+        return {"kind": "chain", "policies": [policy_out(one) for one in policy.policies]}
+    name = _NAMES.get(type(policy))
+    if name is None or any(getattr(policy, one, None) is not None for one in _NOT_SENT):
+        raise Unsupported("functions do not travel to a server: use one of the policies that are data, without a model")
+    return {"kind": name, **{k: v for k, v in msgspec.structs.asdict(policy).items() if k not in _NOT_SENT}}
+
+
+def policy_in(data: Any) -> Any:
+    """A policy out of its data."""
+    if not isinstance(data, dict):
+        raise InvalidValue("a policy is an object with a kind")
+    kind, rest = data.get("kind"), {name: value for name, value in data.items() if name != "kind"}
+    if kind == "chain":
+        inner = rest.pop("policies", None)
+        if rest or not isinstance(inner, list) or not 0 < len(inner) <= 16:
+            raise InvalidValue("a chain has policies, at least one, and nothing else")
+        return policies.Chain(*map(policy_in, inner))
+    made = _POLICIES.get(kind) if isinstance(kind, str) else None
+    if made is None or not set(rest) <= set(made.__struct_fields__) - _NOT_SENT:
+        raise InvalidValue(f"a policy has a kind ({', '.join(_POLICIES)} or chain) and the fields of that kind")
+    try:
+        return msgspec.convert(rest, made)
+    except msgspec.ValidationError as wrong:
+        raise InvalidValue(f"a policy is not what it should be: {wrong}") from None

@@ -1,0 +1,38 @@
+"""How many requests are worked on at once: so many in hand, some more waiting, and a 503 at once for the rest."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import anyio
+
+from ..errors import StoreUnavailable
+
+AT_ONCE = 64
+WAITING = 256
+
+
+class Room:
+    """A place for each request that is worked on."""
+
+    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+        self._most = at_once + waiting
+        self._places = anyio.Semaphore(at_once, fast_acquire=True)
+        self.taken = 0
+        """Requests in hand and waiting."""
+
+    async def __aenter__(self) -> None:
+        if self.taken >= self._most:
+            raise StoreUnavailable("the server is busy; try again in a moment")
+        self.taken += 1
+        try:
+            await self._places.acquire()
+        except BaseException:
+            self.taken -= 1
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.taken -= 1
+        self._places.release()
