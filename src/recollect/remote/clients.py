@@ -120,9 +120,11 @@ class Client:
             if not line:
                 fields = {}
 
-    async def upload(self, path: str, pieces: Iterator[bytes], headers: Mapping[str, str]) -> Answer:
+    async def upload(
+        self, path: str, pieces: Iterator[bytes], headers: Mapping[str, str], query: Mapping[str, str] | None = None
+    ) -> Answer:
         """Send a long body piece by piece, once."""
-        more: Any = {"headers": dict(headers), "timeout": None}
+        more: Any = {"headers": dict(headers), "params": dict(query or {}), "timeout": None}
         try:
             if self._blocking is not None:
                 reply = self._blocking.post(path, content=pieces, **more)

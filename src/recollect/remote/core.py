@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ..engine.assembling import Assembling
 from ..engine.core import Core
 from ..engine.entities import Entities, entity_office
-from ..engine.forgetting.forget import Forgetting
+from ..engine.forgetting.forget import Forgetting, Scrubbing
 from ..engine.forgetting.provenance import Provenance
 from ..engine.health import Health
 from ..engine.inject import Injection
@@ -20,6 +20,7 @@ from ..engine.processors import Processing
 from ..engine.recall.recalling import Recalling
 from ..engine.session import AsyncSession
 from ..errors import UsageError
+from ..importing.importing import Importing
 from ..opening import runtime_for
 from ..runtime import Runtime
 from ..scope import Scope
@@ -35,9 +36,13 @@ from .session import RemoteSession
 from .transfers import RemotePortable
 
 T = TypeVar("T")
-_OF_MEMORY: Mapping[Any, str] = dict.fromkeys((Recalling, Assembling, Provenance, Health, Namespaces, Processing), "")
+_OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
+    (Recalling, Assembling, Provenance, Health, Namespaces, Processing, Scrubbing), ""
+)
 """Parts of the engine that the memory itself speaks for."""
-_OWN: Mapping[Any, Any] = {Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable}
+_OWN: Mapping[Any, Any] = {
+    Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
+}  # fmt: skip
 """Parts that take more than one request, or keep something on this side."""
 _KINDS: Mapping[Any, Any] = {AsyncSession: RemoteSession, Injection: RemoteInjection}
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 import msgspec
 
 from ..engine.forgetting.lineage import reference
+from ..engine.processors import PROCESSORS
 from ..errors import InvalidNamespace, InvalidValue, NotFound, Unsupported
 from ..ids import new_id
 from ..messages import Message
@@ -248,7 +249,20 @@ def _wired(parameter: Parameter, value: Any) -> Any:
         return items_out(value)
     if parameter.name == "item":
         return _traced(value)
+    if parameter.name == "processors":
+        return [_named(one) for one in value]
     return value
+
+
+def _named(processor: Any) -> Any:
+    """A processor by its name, where it is one of ours as it comes; settings are the server's."""
+    if isinstance(processor, str):
+        return processor
+    made = processor() if isinstance(processor, type) else processor
+    usual = PROCESSORS.get(getattr(made, "name", ""))
+    if usual is None or type(made) is not usual or vars(made) != vars(usual()):
+        raise Unsupported("a processor with settings of its own does not travel to a server; run it where the store is")
+    return made.name
 
 
 def _traced(item: Any) -> Any:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ..engine.portable import Transfer, _create, _discard, _finish
-from ..errors import CorruptRecord, UsageError
+from ..errors import CorruptRecord, Unsupported, UsageError
+from ..importing.mapping import _read as read_mapping
+from ..importing.report import ImportReport
 from ..server.operations import BY_NAME
-from .nouns import result_of
+from .nouns import plain, result_of
 
 PIECE = 256 * 1024
 
@@ -58,8 +60,31 @@ class RemotePortable:
             progress(made.rows, made.rows)
         return made
 
-    def _check(self) -> None:
-        self._core.scope.whole_org("export and import")
+    async def import_from(self, path: str | os.PathLike[str], *, progress: Any = None, **options: Any) -> ImportReport:
+        """Send a file that another tool has kept; a folder is brought in where the store is."""
+        self._check("import_from")
+        source = Path(path)
+        if await self._core.runtime.offload(source.is_dir):
+            raise Unsupported("a folder does not travel to a server; import it where the store is")
+        mapping = options.pop("mapping", None)
+        if mapping is not None and not isinstance(mapping, Mapping):
+            mapping = read_mapping(mapping)
+        given = {**options, "name": source.name, "mapping": mapping}
+        operation = BY_NAME["transfers.import_from"]
+        query = {
+            name: value if isinstance(value, str) else msgspec.json.encode(plain(value)).decode()
+            for name, value in given.items()
+            if value is not None
+        }
+        headers = {**self._core.headers(), "content-type": operation.upload}
+        answer = await self._core.shared.client.upload(operation.path, _pieces(source), headers, query)
+        made: ImportReport = result_of(operation, answer)
+        if progress is not None:
+            progress(sum(made.added.values()), sum(made.found.values()))
+        return made
+
+    def _check(self, what: str = "export and import") -> None:
+        self._core.scope.whole_org(what)
         if self._core.batch is not None:
             raise UsageError("export and import cannot be part of a batch")
 

@@ -70,7 +70,25 @@ def _schemas() -> dict[str, Any]:
     by_operation = {
         operation.name: ([next(found) for _ in parameters_of(operation)], next(found)) for operation in OPERATIONS
     }
-    return {"components": {**components}, "operations": by_operation}
+    return _renamed({"components": components, "operations": by_operation})
+
+
+def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
+    """Two types of one name are told apart by their modules, and a dot has no place in the name of a schema."""
+    dotted = [name for name in schemas["components"] if "." in name]
+    names = {name: _short(name, schemas["components"]) for name in dotted}
+    text = msgspec.json.encode(schemas).decode()
+    for long, short in names.items():
+        text = text.replace(f'"#/components/schemas/{long}"', f'"#/components/schemas/{short}"')
+        text = text.replace(f'"{long}":', f'"{short}":')
+    found: dict[str, Any] = msgspec.json.decode(text)
+    return found
+
+
+def _short(name: str, taken: dict[str, Any]) -> str:
+    """`Problem` of `recollect.problems` keeps its name; that of `recollect.importing.report` is `ReportProblem`."""
+    *_, module, last = name.split(".")
+    return last if module == f"{last.lower()}s" else f"{module.title().replace('_', '')}{last}"
 
 
 def _opaque(kind: type) -> dict[str, Any]:

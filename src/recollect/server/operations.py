@@ -107,6 +107,7 @@ def _w(*names: str, **more: Any) -> list[tuple[str, Any]]:
 
 _LIST_KEY, _LIST_ID = ("cursor", "key"), ("cursor", "id")
 _FOUND = ("found", True)
+_ANY_BYTES = "application/octet-stream"
 OPERATIONS: tuple[Operation, ...] = (
     *_noun(
         "facts",
@@ -227,6 +228,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "why", "why"),
         ("GET", "namespaces", "namespaces"),
         ("POST", "process", "process", ("role", "operator"), ("heavy", True)),
+        ("POST", "scrub", "scrub", ("role", "operator"), ("heavy", True)),
         ("GET", "stats", "stats", ("role", "operator")),
         ("GET", "doctor", "doctor", ("role", "operator"), ("heavy", True)),
     ),
@@ -271,6 +273,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "transfers",
         ("GET", "export", "export", ("role", "operator"), ("heavy", True), ("streamed", "application/jsonl")),
         ("POST", "import", "import_", ("role", "operator"), ("heavy", True), ("upload", "application/jsonl")),
+        ("POST", "import/from", "import_from", ("role", "operator"), ("heavy", True), ("upload", _ANY_BYTES)),
     ),
     *_noun("events", ("GET", "events", "follow", ("streamed", "text/event-stream"))),
     *_noun(
@@ -303,7 +306,7 @@ _WIRE: dict[str, Any] = {
     "Prompt": str | dict[str, Any] | list[str | dict[str, Any]], "Tool": dict[str, Any], "Policy": dict[str, Any],
     "BudgetSpec": int | str | dict[str, Any], "Item": str | dict[str, Any], "ProcessorSpec": str,
     "Recall": dict[str, Any], "W": dict[str, Any], "Checkpoint": dict[str, Any], "Namespace": str, "timedelta": float,
-    "RecordKey": list[str | int | float], "RecordPut": dict[str, Any],
+    "Keys": str | list[str | None] | None, "RecordKey": list[str | int | float], "RecordPut": dict[str, Any],
 }  # fmt: skip
 """What the aliases in our signatures are on the wire: plain JSON."""
 

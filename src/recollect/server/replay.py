@@ -45,10 +45,27 @@ def digest(operation: Operation, query: bytes, body: bytes) -> str:
 def prepare(operation: Operation, call: Call, key: str) -> None:
     """Give the call the key, or the id made from it, where it knows what to do with one."""
     if operation.name in NATIVE:
-        call.options.setdefault("key", f"idem:{key}")
+        _key_messages(call, f"idem:{key}")
     elif operation.name in NAMED:
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         call.options.setdefault("id", f"i{name}")
+
+
+def _key_messages(call: Call, key: str) -> None:
+    """A key for the append, or one for each message that has none where others have their own."""
+    messages, given = call.args[1:], call.options.get("key")
+    own = [one.get("key") if isinstance(one, dict) else None for one in messages]
+    if given is None and not any(own):
+        call.options["key"] = key
+    elif isinstance(given, list) and not any(own):
+        call.options["key"] = [one or f"{key}:{place}" for place, one in enumerate(given)]
+    elif given is None:
+        call.options["key"] = [one or f"{key}:{place}" for place, one in enumerate(own)]
+        call.args[1:] = [_without_key(one) for one in messages]
+
+
+def _without_key(message: Any) -> Any:
+    return {name: value for name, value in message.items() if name != "key"} if isinstance(message, dict) else message
 
 
 async def answer(operation: Operation, call: Call, handle: AsyncMemory) -> tuple[Operation, Any]:

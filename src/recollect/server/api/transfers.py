@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ...engine.portable import Portable, Transfer
+from ...engine.portable import Portable, Transfer, _create
 from ...errors import TooLarge
+from ...importing.report import ImportReport
 from .asked import ServerNoun
 
 MAX_IMPORT = 4 * 1024 * 1024 * 1024
@@ -29,16 +31,43 @@ class Transfers(ServerNoun):
         They are kept in a file of the server's until all have come: the whole is checked before anything is written.
         """
         self._core.scope.whole_org("export and import")
-        handle, name = tempfile.mkstemp(prefix="recollect-import-", suffix=".jsonl")
-        path, offload = Path(name), self._core.runtime.offload
+        async with self._received(request, "import.jsonl") as path:
+            return await self._memory.import_(path)
+
+    async def import_from(
+        self,
+        name: str,
+        kind: str = "auto",
+        namespace: str | None = None,
+        users: dict[str, str] | None = None,
+        mapping: dict[str, Any] | None = None,
+        source: str | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
+        request: Any = None,
+    ) -> ImportReport:
+        """Bring in a file that another tool has kept, sent as the body; `name` is what the file is called."""
+        self._core.scope.whole_org("import_from")
+        plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[-100:].lstrip(".")
+        async with self._received(request, plain or "file") as path:
+            return await self._memory.import_from(
+                path, kind=kind, namespace=namespace, users=users, mapping=mapping, source=source, dry_run=dry_run,
+                strict=strict,
+            )  # fmt: skip
+
+    @asynccontextmanager
+    async def _received(self, request: Any, name: str) -> AsyncIterator[Path]:
+        """The body of a request as a file in a folder of its own, which goes at the end."""
+        offload = self._core.runtime.offload
+        folder = await offload(lambda: Path(tempfile.mkdtemp(prefix="recollect-import-")))
+        path, size = folder / name, 0
         try:
-            with os.fdopen(handle, "wb") as file:
-                size = 0
+            with await offload(_create, path) as file:
                 async for part in request.stream():
                     size += len(part)
                     if size > MAX_IMPORT:
                         raise TooLarge(f"an import may have {MAX_IMPORT} bytes")
                     await offload(file.write, part)
-            return await self._memory.import_(path)
+            yield path
         finally:
-            await offload(lambda: path.unlink(missing_ok=True))
+            await offload(lambda: shutil.rmtree(folder, ignore_errors=True))

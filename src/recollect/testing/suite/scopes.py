@@ -31,7 +31,7 @@ OF_GROUP: dict[str, dict[str, Any]] = {
     "records": {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "stolen"}},
 }
 # Neither reads nor writes what is remembered, or needs a file; export and import are tried by tests of their own.
-APART = {"close", "doctor", "stats", "export", "import_", "process", "wait"}
+APART = {"close", "doctor", "stats", "export", "import_", "import_from", "process", "scrub", "wait"}
 
 
 READS = {
