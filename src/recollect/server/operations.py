@@ -353,7 +353,7 @@ def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping
     place: Literal["query", "body", "header"] = "query" if not operation.has_body else "body"
     if declared.name in operation.query:
         place = "query"
-    if declared.name == "expect" and not operation.of_server:
+    if declared.name == "expect" and declared.annotation == "int | None" and not operation.of_server:
         place = "header"
     default = None if declared.default is inspect.Parameter.empty else declared.default
     type_ = _wire_type(operation, declared, hints)
