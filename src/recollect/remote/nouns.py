@@ -213,7 +213,9 @@ def plain(value: Any) -> Any:
         return plain(as_data()) if callable(as_data) else plain(msgspec.structs.asdict(value))
     if isinstance(value, Mapping):
         return {name: plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset) or hasattr(value, "__next__"):
+    if isinstance(value, set | frozenset | bytes):
+        raise InvalidValue(f"JSON has no word for {type(value).__name__}")
+    if isinstance(value, list | tuple) or hasattr(value, "__next__"):
         return [plain(inner) for inner in value]
     if callable(value):
         raise Unsupported("functions do not travel to a server; use what it has, or a store of your own")
@@ -235,6 +237,8 @@ def _message(message: Message) -> dict[str, Any]:
 
 def _wired(parameter: Parameter, value: Any) -> Any:
     """What JSON has no word for, in the words we have for it."""
+    if isinstance(value, set | frozenset) and parameter.type is not Any:
+        return sorted(value, key=repr)
     if parameter.name == "policy" and value is not None and not isinstance(value, dict):
         return policy_out(value)
     if (
