@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from time import monotonic
 from typing import Any
 
@@ -38,6 +40,8 @@ MOST = 8
 """Jobs claimed at once from a queue."""
 FIRST_DELAY = 1_000_000
 LONGEST_DELAY = 3600 * 1_000_000
+_NEEDED = ("recall.vectors", "recall.lexical", "recall.entry", "context.tokens", "context.measure", "extract.extractor")
+"""Modules that indexing and deriving import when they first need them."""
 QUIET_SECONDS = 0.25
 """The in-process worker waits for a pause this long, so that it does not slow a burst of appends."""
 JOIN_SECONDS = 30.0
@@ -320,11 +324,40 @@ class Jobs:
         return out
 
 
+_imports = threading.Lock()
+"""Held while the worker's thread imports: a child forked meanwhile would find half a module and its lock taken."""
+
+
+def _forked() -> None:
+    global _imports
+    _imports = threading.Lock()
+
+
+def _imported() -> None:
+    if _imports.locked():
+        _imports.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: _imports.acquire(timeout=10.0), after_in_parent=_imported, after_in_child=_forked
+    )  # fmt: skip
+
+
+def _preload() -> None:
+    """Import what the worker needs, at once."""
+    with _imports:
+        for name in _NEEDED:
+            import_module(f"recollect.{name}")
+
+
 class InProcess:
     """The worker beside the caller: started by the first append, drained when the memory closes."""
 
     def __init__(self, shared: Shared, org: str | None = None) -> None:
-        self._shared = shared
+        # Weak, so that a memory dropped without `close()` goes, and its worker with it.
+        self._found = weakref.ref(shared)
+        self._runtime = shared.runtime
         self._org = org
         self._running: Any = None
         self._pid = 0
@@ -337,51 +370,66 @@ class InProcess:
         if self._pid != os.getpid() or self._running is None or not self._running.alive():
             # A thread does not survive a fork, nor a task its loop; neither does what they may have held.
             self._pid, self._stop, self._woken = os.getpid(), False, threading.Event()
-            self._running = self._shared.runtime.start(self._loop, "recollect-worker")
+            self._running = self._runtime.start(self._loop, "recollect-worker")
         if not self._woken.is_set():
             self._woken.set()
 
     async def _loop(self) -> None:
-        outbox, woken = Outbox(self._shared, self._org), self._woken
+        if self._runtime.blocking:
+            _preload()
+        woken, due = self._woken, None
         self._look_at = monotonic() + POLL_SECONDS
         while not self._stop:
-            if not woken.is_set() and not self._is_time(outbox):
-                await self._shared.runtime.sleep(QUIET_SECONDS)
+            if not woken.is_set() and not self._is_time(due):
+                await self._runtime.sleep(QUIET_SECONDS)
+                if self._found() is None:
+                    return
                 continue
             # Wait until the writing pauses, then catch up in one go.
             while woken.is_set() and not self._stop:
                 woken.clear()
-                await self._shared.runtime.sleep(QUIET_SECONDS)
-            await self._catch_up(outbox, woken)
+                await self._runtime.sleep(QUIET_SECONDS)
+            shared = self._found()
+            if shared is None:
+                return
+            due = await self._catch_up(shared, woken)
+            del shared  # or this loop would keep it
 
-    def _is_time(self, outbox: Outbox) -> bool:
+    def _is_time(self, due: int | None) -> bool:
         """Whether a job that was sent back is ready again, or it is time to look for left ones."""
-        return monotonic() >= self._look_at or (outbox.due is not None and outbox.due <= self._shared.now())
+        shared = self._found()
+        return monotonic() >= self._look_at or (due is not None and shared is not None and due <= shared.now())
 
-    async def _catch_up(self, outbox: Outbox, woken: threading.Event) -> None:
+    async def _catch_up(self, shared: Shared, woken: threading.Event) -> int | None:
+        """Work until nothing is ready; when the next job will be, where that is known."""
         self._look_at = monotonic() + POLL_SECONDS
+        outbox = Outbox(shared, self._org)
         try:
             while not self._stop and not woken.is_set() and await outbox.step():
                 pass
-            self._shared.problems.pop("worker", None)
+            shared.problems.pop("worker", None)
         except Exception as problem:  # whatever it is, the next append must find a worker
-            self._shared.note("worker", problem)
+            shared.note("worker", problem)
             self._look_at = monotonic() + AGAIN_SECONDS
+        return outbox.due
 
     async def close(self) -> None:
         """Stop the loop, then do a little of what is left; the rest stays in the outbox for the next worker."""
         if self._running is None or self._pid != os.getpid():
             return
-        self._stop = self._shared.closing = True
+        shared = self._found()
+        if shared is None:
+            return
+        self._stop = shared.closing = True
         await self._running.join(JOIN_SECONDS)
         self._running = None
         try:
-            outbox, turns = Outbox(self._shared, self._org), CLOSE_STEPS
+            outbox, turns = Outbox(shared, self._org), CLOSE_STEPS
             while turns and await outbox.step():
                 turns -= 1
         except RecollectError as problem:
             # What is left stays in the outbox for the next worker.
-            self._shared.note("worker", problem)
+            shared.note("worker", problem)
 
 
 def _letters(job: Job) -> int:

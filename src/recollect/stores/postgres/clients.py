@@ -147,7 +147,7 @@ class Pool:
             if self._places > 0:
                 self._places -= 1
                 return
-        # A lock taken twice is an event: the second time waits until a place is handed over.
+        # The lock is ours already, so taking it once more waits until whoever frees a place releases it.
         turn = self._runtime.lock()
         await turn.__aenter__()
         with self._guard:

@@ -7,6 +7,7 @@ server does.
 
 from __future__ import annotations
 
+import os
 import select
 import time
 from collections.abc import Sequence
@@ -93,7 +94,13 @@ class Channel:
         self._transformer = Transformer(connection)
         self._poll = select.poll()
         self._poll.register(self.pgconn.socket, select.POLLIN)
+        self._process = os.getpid()
         self.pgconn.enter_pipeline_mode()
+
+    def __del__(self) -> None:
+        # Of a memory that was dropped without `close()`; a child of a fork must not end its parent's connection.
+        if getattr(self, "_process", 0) == os.getpid():
+            self.pgconn.finish()
 
     def readable(self) -> bool:
         """Whether something waits to be read, without asking for it: on an idle channel, the server's farewell."""

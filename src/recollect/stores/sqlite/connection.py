@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet, finalize
 
 import apsw
 
@@ -32,6 +33,8 @@ PAGE_BYTES = 8192
 BALLAST_BYTES = 1 << 20
 _UNKNOWN = "the disk failed while committing; read back before writing it again"
 """A failed sync leaves the pages written or not: only a later read can tell."""
+_MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
+_CLOSED = "the parent process closed the file while this one was forked from it; open the memory again in the child"
 _abandoned: list[Any] = []
 """Connections that came over a fork: never used, never closed, so that the parent's locks stay its own."""
 _open_here: dict[str, int] = {}
@@ -40,15 +43,51 @@ _open_here: dict[str, int] = {}
 
 _forks = 0
 """How often this process was forked from another: a number costs less to compare than the process id to ask for."""
+_living: WeakSet[Connections] = WeakSet()
+_connecting = threading.Lock()
+"""Held by a fork, so that no thread begins with a new connection while one is being made."""
+_held: list[tuple[Connections, list[apsw.Cursor], bool]] = []
+"""What `_before_fork` took, for `_after_fork_in_parent` to give back."""
+_FORK_SECONDS = 10.0
+_SHARED_LOCK = (0x40000002, 510)
+_SHM_LOCK = (128, 1)
+"""Where SQLite's locks lie that say "somebody uses this file": in the database file and in the `-shm` file."""
 
 
-def _forked() -> None:
-    global _forks
+def _before_fork() -> None:
+    """Wait until no thread is inside SQLite, and keep them out until the process is forked.
+
+    A child gets a copy of SQLite's own table of locks. A lock that the parent holds at that moment would stand in that
+    copy for ever, and the child could never write; a mutex that another thread holds would hang it.
+    """
+    # A writer takes its own lock first and then, where it needs a connection, the other: so does this.
+    locked = [(one, one._lock.acquire(timeout=_FORK_SECONDS)) for one in list(_living)]
+    _connecting.acquire(timeout=_FORK_SECONDS)
+    _held.extend((one, one._hold_readers(), got) for one, got in locked)
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        one, cursors, got = _held.pop()
+        one._idle.extend(cursors)
+        if got:
+            one._lock.release()
+    if _connecting.locked():
+        _connecting.release()
+
+
+def _after_fork_in_child() -> None:
+    global _forks, _connecting
     _forks += 1
+    _connecting = threading.Lock()
+    for one, cursors, _ in _held:
+        one._idle.extend(cursors)
+        one._lock_as_child()
+    _held.clear()
 
 
 if hasattr(os, "register_at_fork"):  # where there is no fork, nothing comes over one
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
 class Connections:
@@ -58,19 +97,71 @@ class Connections:
         self.path = path
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
+        self._file: tuple[int, int] | None = None
+        """The file that is open, by device and number: another one may come to lie under its path."""
+        self._stale = ""
+        self._shm = 0
         self._forget()
+        _living.add(self)
+        finalize(self, _forget_open, self._real, self._all)
 
     def _forget(self) -> None:
         self._forks = _forks
         self._idle: list[apsw.Cursor] = []
-        self._all: list[apsw.Connection] = []
+        self._all: list[apsw.Connection] = getattr(self, "_all", [])
         self._writer: apsw.Cursor | None = None
         self._lock = threading.Lock()
 
+    def _hold_readers(self) -> list[apsw.Cursor]:
+        """Take the cursor of every reader, each when it is done."""
+        taken: list[apsw.Cursor] = []
+        try:
+            self._shm = os.stat(self._real + "-shm").st_ino
+        except OSError:
+            self._shm = 0
+        until = time.monotonic() + _FORK_SECONDS
+        while len(taken) < len(self._all) - (self._writer is not None) and time.monotonic() < until:
+            try:
+                taken.append(self._idle.pop())
+            except IndexError:
+                time.sleep(0.0005)
+        return taken
+
+    def _lock_as_child(self) -> None:
+        """Say to other processes that this child uses the file.
+
+        POSIX locks are not inherited, and SQLite's copied table says that they are held. So the parent, closing, would
+        take itself for the last one and remove the write-ahead log that the child writes to.
+        """
+        if not self._all:
+            return
+        try:
+            import fcntl
+
+            for path, (start, length) in ((self._real, _SHARED_LOCK), (self._real + "-shm", _SHM_LOCK)):
+                # Never closed: that would drop every lock of this process on the file.
+                handle = os.open(path, os.O_RDWR)
+                fcntl.lockf(handle, fcntl.LOCK_SH | fcntl.LOCK_NB, length, start)
+            self._stale = "" if os.fstat(handle).st_ino == self._shm else _CLOSED
+        except OSError:
+            self._stale = _CLOSED
+
     def _after_fork(self) -> None:
-        _abandoned.extend((self._idle, self._all, self._writer))
+        if self._stale:
+            raise StoreUnavailable(self._stale, path=self._real)
+        _abandoned.extend((self._idle, list(self._all), self._writer))
         _open_here.pop(self._real, None)
+        self._all.clear()
         self._forget()
+
+    def _check_file(self) -> None:
+        """Refuse to say "written" where the file that is open is no longer the one under its path."""
+        try:
+            found = os.stat(self._real)
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._file:
+            raise StoreUnavailable(_MOVED, path=self._real)
 
     def open(self) -> None:
         """Check, create and migrate under a lock."""
@@ -96,8 +187,12 @@ class Connections:
         return self._writer
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE)
-        self._all.append(connection)
+        with _connecting:
+            connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE)
+            self._all.append(connection)
+        if self._file is None:
+            found = os.stat(self._real)
+            self._file = (found.st_dev, found.st_ino)
         _open_here[self._real] = _open_here.get(self._real, 0) + 1
         connection.set_busy_handler(_patience())
         connection.execute(
@@ -154,6 +249,7 @@ class Connections:
         with self._lock:
             try:
                 (self._writer or self._new_writer()).execute(sql, values)
+                self._check_file()
                 return True
             except apsw.ConstraintError:
                 return False
@@ -176,6 +272,7 @@ class Connections:
                     self._roll_back(cursor)
                     raise
                 self._commit(cursor)
+                self._check_file()
                 return result
             except (apsw.Error, UnicodeDecodeError) as cause:
                 raise translated(cause, "writing") from cause
@@ -212,6 +309,8 @@ class Connections:
             _open_here[self._real] = left
         else:
             _open_here.pop(self._real, None)
+        self._all.clear()
+        self._file = None
         self._forget()
         if failed is not None:
             raise translated(failed, "closing it") from failed
@@ -247,6 +346,15 @@ class Connections:
         """Every file that may hold our bytes."""
         names = [self._real + end for end in ("", "-wal", "-shm", "-journal", "-ballast")]
         return [Path(name) for name in names if os.path.exists(name)]
+
+
+def _forget_open(real: str, connections: list[apsw.Connection]) -> None:
+    """A store that was dropped without `close()`: apsw closes its connections as they go."""
+    left = _open_here.get(real, 0) - len(connections)
+    if left > 0:
+        _open_here[real] = left
+    else:
+        _open_here.pop(real, None)
 
 
 def _patience() -> Any:
