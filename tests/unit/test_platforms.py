@@ -45,6 +45,7 @@ def test_everything_can_be_imported_and_a_file_used_without_posix(tmp_path: Path
     program = f"""
 import asyncio, concurrent.futures, ctypes, getpass, multiprocessing, os, pkgutil, subprocess, sys, tempfile, uuid
 import pytest, hypothesis, hypothesis.stateful, textual.app, numpy.random, psycopg, redis.asyncio, openai, anthropic
+import mcp.server.mcpserver
 for name in {POSIX_MODULES!r}: sys.modules[name] = None
 for name in {POSIX_NAMES!r}:
     if hasattr(os, name): delattr(os, name)
