@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
+import recollect
 from recollect import AsyncMemory
 from recollect.context.tokens import open_counter
 from recollect.mcp.answers import tokens_of
@@ -256,3 +257,14 @@ def test_a_user_named_on_the_command_line_is_all_there_is(tmp_path: Path) -> Non
             assert [fact["namespace"] for fact in (await said(client, "list_facts"))["facts"]] == ["user:ada"]
 
     asyncio.run(main())
+
+
+def test_the_registrys_entry_starts_what_is_documented() -> None:
+    root = Path(__file__).parents[2]
+    entry = json.loads((root / "server.json").read_text("utf-8"))
+    package = entry["packages"][0]
+    assert entry["version"] == package["version"] == recollect.__version__
+    assert f"mcp-name: {entry['name']}" in (root / "README.md").read_text("utf-8")
+    assert len(entry["description"]) <= 100
+    line = [package["runtimeHint"], "--from", package["runtimeArguments"][0]["value"], package["identifier"], "mcp"]
+    assert json.dumps(line[1:]) in (root / "docs" / "mcp.md").read_text("utf-8")

@@ -42,6 +42,7 @@ _COMMANDS = {
     "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
     "open": ("serve", "Look at a memory in the browser: open FILE."),
     "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),
+    "skills": ("skills", "Skills that teach an assistant to use all this: list, install DIR."),
     "keys": ("keys", "Keys of the server: create, list, rotate, revoke."),
     "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
     "chat": ("chat", "Talk to a model, or to an echo, with memory: /why, /forget, /context."),
