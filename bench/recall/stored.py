@@ -47,8 +47,9 @@ class Hands:
 class Store:
     """One conversation in a memory of its own user, with the ids of its turns."""
 
-    def __init__(self, memory: Memory, clock: Hands, ids: dict[str, str] | None = None) -> None:
-        self.memory = memory
+    def __init__(self, whole: Memory, clock: Hands, ids: dict[str, str] | None = None) -> None:
+        self.whole = whole
+        self.memory = whole.scope(user=USER)
         self.clock = clock
         self.turn_of: dict[str, str] = {} if ids is None else ids
         """The turn that each stored message is."""
@@ -67,7 +68,7 @@ class Store:
         if turns and turns[-1].timestamp is not None:
             self.clock.at = max(self.clock.at, aware(turns[-1].timestamp))
         self.memory.recall("anything", top_k=1)
-        self.memory.process(FactExtractor)
+        self.whole.process(FactExtractor)
         self.memory.recall("anything", top_k=1)
 
 
@@ -88,7 +89,7 @@ def fresh(embedder: str | None = "default") -> Iterator[Store]:
     """An empty store in RAM, for conversations that are asked about while they go on."""
     clock = Hands()
     org = f"bench-{uuid.uuid4().hex[:12]}"
-    with Memory("memory://", org=org, user=USER, embedder=embedder, clock=clock, worker=False) as memory:
+    with Memory("memory://", org=org, embedder=embedder, clock=clock, worker=False) as memory:
         yield Store(memory, clock)
 
 
@@ -104,9 +105,7 @@ def whole(
     if not known:
         path.unlink(missing_ok=True)
     turns = json.loads(ids.read_text()) if known else None
-    with Memory(
-        path, org="bench", user=USER, embedder=embedder, clock=clock, worker=False, durability="normal"
-    ) as memory:
+    with Memory(path, org="bench", embedder=embedder, clock=clock, worker=False, durability="normal") as memory:
         store = Store(memory, clock, turns)
         if not known:
             store.write(talk.turns)

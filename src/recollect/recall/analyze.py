@@ -59,23 +59,29 @@ def words(text: str) -> list[str]:
     return (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
 
 
-def language_of(found: list[str]) -> str:
-    """The Snowball language of some normalised words; English when nothing says otherwise."""
+def language_of(found: list[str]) -> str | None:
+    """The Snowball language of some normalised words; None where they are too few to tell."""
     english = STOP_WORDS["english"]
     score = {"english": sum(w in english for w in found)}
-    if score["english"] * 5 >= len(found):
+    if score["english"] * 5 >= len(found) > 0:
         return "english"
     for name in _LATIN:
         listed = STOP_WORDS[name]
         score[name] = sum(w in listed for w in found)
     best = max(score, key=lambda name: score[name])
-    return best if score[best] >= 2 and score[best] > 2 * score["english"] else "english"
+    if score[best] >= 2 and score[best] > 2 * score["english"]:
+        return best
+    return "english" if score["english"] else None
 
 
-def tokens(text: str, language: str | None = None) -> list[str]:
-    """The index terms of a text, in order, with repeats; `language` is an ISO code or a Snowball name, else guessed."""
+def tokens(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
+    """The index terms of a text, in order, with repeats.
+
+    `language` is an ISO code or a Snowball name, else guessed; `usual` (a Snowball name) is taken, and without it
+    English, where there is too little to guess by.
+    """
     found = words(text)
-    chosen = _CODES.get(language, language) if language else language_of(found)
+    chosen = _CODES.get(language, language) if language else language_of(found) or usual or "english"
     stop = STOP_WORDS.get(chosen, STOP_WORDS["english"])
     out: list[str] = []
     for word in found:
@@ -90,18 +96,18 @@ def tokens(text: str, language: str | None = None) -> list[str]:
     return out
 
 
-def token_string(text: str, language: str | None = None) -> str:
+def token_string(text: str, language: str | None = None, usual: str | None = None) -> str:
     """The index terms joined by spaces: what a store's own text index is given."""
-    return " ".join(tokens(text, language))
+    return " ".join(tokens(text, language, usual))
 
 
-def query_terms(text: str, language: str | None = None) -> list[str]:
+def query_terms(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
     """The distinct terms to look for: those of the guessed language, and of English where that differs.
 
     A short question is a poor sample of a language, so both readings are searched.
     """
-    terms = dict.fromkeys(tokens(text, language))
-    if language is None and language_of(words(text)) != "english":
+    terms = dict.fromkeys(tokens(text, language, usual))
+    if language is None and (language_of(words(text)) or usual) != "english":
         terms.update(dict.fromkeys(tokens(text, "english")))
     return list(terms)
 

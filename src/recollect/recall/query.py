@@ -115,8 +115,13 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     now: int = 0
 
 
-def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: str | None = None) -> Query:
-    """Read a question; `speakers` are the names seen in the scope, `now` is when it is asked, in microseconds."""
+def analyse(
+    text: str, *, speakers: Iterable[str] = (), now: int = 0, language: str | None = None, usual: str | None = None
+) -> Query:
+    """Read a question; `speakers` are the names seen in the scope, `now` is when it is asked, in microseconds.
+
+    `usual` is the language of the scope, for a question too short to tell its own.
+    """
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"
     named, aliases = _speakers_in(text, speakers)
@@ -127,10 +132,10 @@ def analyse(text: str, *, speakers: Iterable[str] = (), now: int = 0, language: 
         core = core[:start] + " " + core[end:]
     core = " ".join(core.split())
     for kept in (core, bare, text):
-        terms = query_terms(kept, language)
+        terms = query_terms(kept, language, usual)
         if terms:
             break
-    ordered = tokens(kept, language)[: 2 * MAX_TERMS]
+    ordered = tokens(kept, language, usual)[: 2 * MAX_TERMS]
     return Query(
         text=text,
         terms=tuple(terms[:MAX_TERMS]),

@@ -53,6 +53,8 @@ class Statement(msgspec.Struct, frozen=True):
     """Whether the user said it; other things are only revised."""
     careful: bool = False
     """A part of a document, or what must not be missed: it takes two shared words to say that it is revised."""
+    speaker: str = ""
+    """Nobody revises what another said; a document is nobody's."""
     sign: int = 0
     """Whether it has a sign of change: 0 none, 1 some, 2 a strong one."""
 
@@ -76,6 +78,7 @@ def revised(statements: Sequence[Statement]) -> dict[int, int]:
             one = statements[new]
             shared = len(one.terms & old.terms & telling)
             newer = new not in (place, out.get(place)) and one.created_at > old.created_at
+            newer = newer and (old.careful or old.speaker == one.speaker)
             best = place not in out or one.created_at > statements[out[place]].created_at
             alone = shared == 1 and not old.careful and len(old.terms) * ALONE <= 1
             if newer and best and (alone or shared >= 2 or _only_theirs(one, old, count)):

@@ -48,11 +48,16 @@ def test_combining_vowels_stay_in_their_word() -> None:
         ("je ne sais pas où est le chat de la voisine", "french"),
         ("no sé dónde está el gato de mi vecina", "spanish"),
         ("the cat of my neighbour is on the roof", "english"),
-        ("Zanzibar", "english"),
+        ("Zanzibar", None),
     ],
 )
-def test_the_language_is_told_by_its_small_words(text: str, language: str) -> None:
+def test_the_language_is_told_by_its_small_words(text: str, language: str | None) -> None:
     assert language_of(words(text)) == language
+
+
+def test_a_text_too_short_to_tell_is_in_the_usual_language() -> None:
+    assert tokens("Sopimuksen irtisanoin", usual="finnish") == tokens("Sopimuksen irtisanoin", "finnish")
+    assert tokens("running shoes", usual=None) == ["run", "shoe"]
 
 
 def test_other_languages_are_stemmed_as_they_should_be() -> None:

@@ -9,7 +9,7 @@ from recollect.recall.revision import Statement, quoted, revised, sign_of_change
 
 
 def said(text: str, at: int, *, own: bool = True, careful: bool = False) -> Statement:
-    return Statement(text, frozenset(tokens(text)), at, own, careful, sign_of_change(text))
+    return Statement(text, frozenset(tokens(text)), at, own, careful, sign=sign_of_change(text))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ STANDING = 32
 """Wishes of a namespace that every question is compared with: orders before leanings, the newest of each."""
 REVISING = 32
 """The newest statements of a namespace with a sign of change: they may revise what any question finds."""
+HEAD = 400
+"""So many characters tell the language of a text."""
 FOLDABLE_TOKENS = 500
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
@@ -236,10 +238,10 @@ class Indexer:
         core = self._core
         scope = await core.get(Mark, "scope", ns)
         stamp = (scope.position if scope else 0) + 1
-        entries = await self._finished(plan.drafts, stamp)
+        entries, languages = await self._finished(plan.drafts, stamp, scope.detail if scope else None)
         changes: list[Change] = [Expect(Mark, (core.org, "scope", ns), scope.version if scope else 0)]
         if entries:
-            detail = statistics(scope.detail if scope else None, entries)
+            detail = {**statistics(scope.detail if scope else None, entries), "languages": languages}
             at = core.at()
             changes.append(Put(Mark(org=core.org, name="scope", item=ns, position=stamp, detail=detail, updated_at=at)))
             changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
@@ -253,12 +255,12 @@ class Indexer:
             return 0
         return len(entries)
 
-    async def _finished(self, drafts: Sequence[Draft], stamp: int) -> list[Entry]:
-        """Entries with their terms and, where the embedder answers, their vectors."""
+    async def _finished(self, drafts: Sequence[Draft], stamp: int, detail: Any) -> tuple[list[Entry], dict[str, int]]:
+        """Entries with their terms and, where the embedder answers, their vectors; and how often each language is."""
         if not drafts:
-            return []
+            return [], {}
         vectors, name = await self._vectors([draft.text for draft in drafts])
-        return await self._core.runtime.call(_analysed, drafts, vectors, name, stamp)
+        return await self._core.runtime.call(_analysed, drafts, vectors, name, stamp, detail)
 
     async def _vectors(self, texts: Sequence[str]) -> tuple[Any, str | None]:
         from ...recall.vectors import encode_many
@@ -274,25 +276,42 @@ class Indexer:
             return None, None
 
 
-def _analysed(drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int) -> list[Entry]:
-    from ...recall.analyze import token_string
+def usual_language(details: Sequence[Any]) -> str | None:
+    """The language that most of some namespaces is in, by its Snowball name."""
+    counts: dict[str, int] = {}
+    for detail in details:
+        for name, number in ((detail or {}).get("languages") or {}).items():
+            counts[name] = counts.get(name, 0) + number
+    return max(counts, key=lambda name: (counts[name], name)) if counts else None
+
+
+def _analysed(
+    drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, detail: Any
+) -> tuple[list[Entry], dict[str, int]]:
+    from ...recall.analyze import language_of, token_string, words
     from ...recall.entry import MAX_CONTEXT_TERMS
     from ...recall.signals import signals
 
     out = []
+    languages: dict[str, int] = dict((detail or {}).get("languages") or {})
+    for draft in drafts:
+        if (language := language_of(words(draft.text[:HEAD]))) is not None:
+            languages[language] = languages.get(language, 0) + 1
+    usual = usual_language([{"languages": languages}])
     for i, draft in enumerate(drafts):
+        around = token_string(draft.entry.context_terms, usual=usual).split(" ")
         out.append(
             msgspec.structs.replace(
                 draft.entry,
                 stamp=stamp,
-                terms=token_string(draft.text),
-                context_terms=" ".join(token_string(draft.entry.context_terms).split(" ")[:MAX_CONTEXT_TERMS]),
+                terms=token_string(draft.text, usual=usual),
+                context_terms=" ".join(around[:MAX_CONTEXT_TERMS]),
                 signals=signals(draft.text),
                 embedder=name,
                 vector=None if vectors is None else vectors[i],
             )
         )
-    return out
+    return out, languages
 
 
 def _aging(thread: Thread, item: str, oldest: Message) -> Change:

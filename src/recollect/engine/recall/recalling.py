@@ -15,7 +15,7 @@ from ...scope import Namespace, Ns
 from ..core import Core
 from .answers import Answers, Wanted
 from .candidates import DERIVED, KINDS, Asked, Candidates
-from .indexing import Indexer
+from .indexing import Indexer, usual_language
 from .ranked import Pool, make_pool
 
 Spaces = Sequence[Ns] | Ns | None
@@ -123,7 +123,8 @@ class Recalling:
             return None
         speakers = [name for _, mark in scopes for name in mark.detail.get("speakers", ())]
         now = asked.before if asked.before is not None else self._core.now()
-        read = analyse(query, speakers=dict.fromkeys(speakers), now=now)
+        usual = usual_language([mark.detail for _, mark in scopes])
+        read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
         unit = await self._embedded(read) if vector is None else self._given(vector)
         return await self._candidates(read, unit, scopes, asked, top_k, beside=vector is None)
 

@@ -31,11 +31,16 @@ class Revisions:
         self._core = core
         self._pools = pools
         self._demote = demote
+        stats = pools[0].stats
+        self._assisted = bool(stats.assistant_entries) or len(stats.speakers) < 2
+        """Whether one person speaks here, with an assistant or alone: among several, signs of change are everywhere."""
 
     async def marked(self, hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
         """The hits, best first, with their marks; what revises them stands before them."""
         from ...recall.revision import quoted, revised
 
+        if not self._assisted:
+            return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
         others = self._others(picked)
         found = revised([*map(_statement, picked), *map(stored_statement, others)])
         out = list(hits)
@@ -116,7 +121,9 @@ def stored_statement(entry: Entry) -> Any:
     from ...recall.revision import Statement
 
     sign = 1 + (entry.signals[_revises_at()] > 128)
-    return Statement("", frozenset(entry.terms.split()), to_micros(entry.created_at), True, sign=sign)
+    return Statement(
+        "", frozenset(entry.terms.split()), to_micros(entry.created_at), True, speaker=entry.speaker or "", sign=sign
+    )
 
 
 def _statement(scored: Any) -> Any:
@@ -127,7 +134,7 @@ def _statement(scored: Any) -> Any:
     own = entry.kind == "message" and not is_assistant(entry.role, entry.speaker)
     return Statement(
         entry.text, frozenset(entry.terms.split()), entry.created_at, own, entry.kind == "chunk",
-        sign_of_change(entry.text) if own else 0,
+        entry.speaker, sign_of_change(entry.text) if own else 0,
     )  # fmt: skip
 
 
@@ -188,4 +195,6 @@ def _told(line: Any, sources: Sequence[Entry]) -> Any:
     terms = frozenset(tokens(line.text)).union(*(entry.terms.split() for entry in sources))
     at = max((to_micros(entry.created_at) for entry in sources), default=0)
     # What must not be missed takes two words to be doubted.
-    return Statement(line.text, terms, at, bool(sources), careful=bool(sources) and line.lane == "safety")
+    speaker = (sources[0].speaker or "") if sources else ""
+    careful = bool(sources) and line.lane == "safety"
+    return Statement(line.text, terms, at, bool(sources), careful, speaker)
