@@ -218,7 +218,9 @@ def _shape_of(content: Any, extra: Mapping[str, Any]) -> str | None:
         return RESPONSES
     if not isinstance(content, list) or "tool_calls" in extra or "tool_call_id" in extra:
         return None
-    kinds = {block.get("type") for block in content if isinstance(block, Mapping)}
+    kinds = {
+        block.get("type") for block in content if isinstance(block, Mapping) and isinstance(block.get("type"), str)
+    }
     cached = any(isinstance(block, Mapping) and "cache_control" in block for block in content)
     return "anthropic" if kinds & _ANTHROPIC_BLOCKS or cached else None
 

@@ -129,7 +129,8 @@ def _names() -> dict[str, Any]:
     from .context.context import Context
     from .context.plan import Policy
     from .engine.core import Core
+    from .exporting.exporting import To
     from .importing.report import ImportReport
 
     facades = {"Memory": Memory, "AsyncMemory": AsyncMemory, "Core": Core}
-    return {**vars(given), "Context": Context, "Policy": Policy, "ImportReport": ImportReport, **facades}
+    return {**vars(given), "Context": Context, "Policy": Policy, "ImportReport": ImportReport, "To": To, **facades}

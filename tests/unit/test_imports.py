@@ -26,7 +26,7 @@ LAYERS = {
     "embed": 5, "extract": 5, "models": 5, "recall": 5, "stores": 5,
     "context": 6, "plugged": 6,
     "engine": 7,
-    "importing": 8, "opening": 8,
+    "exporting": 8, "importing": 8, "opening": 8,
     "memory": 9,
     "blocking": 10,
     "surface": 11,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ..context.context import Context
     from ..context.given import About, BudgetSpec, Item, Layout, Prompt, Tool
     from ..context.plan import Policy
+    from ..exporting.exporting import To
     from ..importing.report import ImportReport
 
 
@@ -458,16 +459,28 @@ class Memory(Listens):
         """
         return run_blocking(self._engine.why(item))
 
-    def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Write every row of this org to a file of JSON lines.
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        to: To = "recollect",
+        namespace: Ns | None = None,
+        progress: Progress | None = None,
+    ) -> Transfer:
+        """Write every row of this org to a file of JSON lines, which `import_` loads.
 
-        Raises `Forbidden` on a user's handle.
+        Or what other tools read, of the org or one namespace: `openai` and `anthropic` are JSON lines, a thread in
+        each; `markdown` is a folder; `langgraph` a SQLite file for its saver and its store.
+
+        Raises `Forbidden` on a user's handle, `UsageError` for Markdown into a folder that is not empty.
 
         Examples:
             >>> memory.export("everything.jsonl").counts["messages"]
             2
+            >>> memory.export("chats.jsonl", to="openai").counts["messages"]
+            2
         """
-        return run_blocking(self._engine.export(path, progress=progress))
+        return run_blocking(self._engine.export(path, to=to, namespace=namespace, progress=progress))
 
     def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Load a file that `export` wrote; a damaged one names its line and changes nothing.
@@ -501,7 +514,8 @@ class Memory(Listens):
         a `mapping` (a TOML or JSON file, or a dict) say what users and namespaces of the source are called here.
         `strict` refuses a source of which anything cannot come in. `forget(source=report.source)` undoes it.
 
-        Raises `InvalidValue` for a file that cannot be read; nothing is written then.
+        Raises `CorruptRecord` with the place for a source that cannot be read, `UsageError` for one that nobody knows;
+        nothing is written then.
 
         Examples:
             >>> from pathlib import Path

@@ -33,7 +33,7 @@ _COMMANDS = {
     "why": ("care", "Where something came from, back to the messages."),
     "audit": ("care", "Who changed what, when; newest first."),
     "scrub": ("care", "Rewrite the store's files without the bytes of deleted rows."),
-    "export": ("transfer", "Write everything to a file of JSON lines."),
+    "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
     "import": ("transfer", "Load a file that export wrote, or what another tool has kept."),
     "stats": ("health", "What is remembered, by kind."),
     "doctor": ("health", "What stands under this memory, and what is wrong with it."),

@@ -23,17 +23,25 @@ KINDS = (
     "obsidian", "markdown",
 )  # fmt: skip
 """What `--from` takes; a test compares it with the readers, which are not loaded for `--help`."""
+FORMATS = ("recollect", "openai", "anthropic", "markdown", "langgraph")
 WIDTH = 24
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, writable=True))
+@click.argument("path", metavar="PATH", type=click.Path(writable=True))
+@click.option("--to", type=click.Choice(FORMATS), default="recollect", show_default=True, help="Who is to read it.")
+@click.option("--namespace", metavar="NS", help="Only what is in this namespace; not for recollect.")
 @session_of
-def export(session: Session, file: str) -> None:
-    """Write everything of the org to FILE, as JSON lines."""
+def export(session: Session, path: str, to: str, namespace: str | None) -> None:
+    """Write everything of the org to PATH, as JSON lines that import loads; or with --to for another tool.
+
+    openai and anthropic: JSON lines, a thread in each. markdown: a folder. langgraph: a SQLite file for its saver and
+    its store.
+    """
+    options: dict[str, Any] = {"to": to, "namespace": namespace}
     with session.memory(settle=True) as memory, progress("rows written") as tick:
-        done = memory.export(file, progress=tick)
-    session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows written to {file}")
+        done = memory.export(path, progress=tick, **options)
+    session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows written to {path}")
 
 
 @click.command("import")

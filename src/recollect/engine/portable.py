@@ -14,6 +14,7 @@ import secrets
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -108,21 +109,14 @@ class Portable:
 
         self._check_scope()
         target, offload = Path(path), self._core.runtime.offload
-        # A name that nobody can know before: two exports to one path do not meet, and no link waits there.
-        part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
         counts: Counter[str] = Counter()
         done = 0
-        file: BinaryIO = await offload(_create, part)
-        try:
+        with new_file(target) as file:
             async for lines in self._lines(counts):
                 await offload(file.write, lines)
                 if progress is not None and counts.total() > done:
                     progress(counts.total(), None)
                 done = counts.total()
-            await offload(_finish, file, part, target)
-        except BaseException:
-            _discard(file, part)
-            raise
         return Transfer(counts.total(), dict(sorted(counts.items())))
 
     async def rows(self) -> AsyncIterator[bytes]:
@@ -205,26 +199,25 @@ def _further(row: Mark, held: Mark) -> bool:
     return row.position > held.position if row.name == NUMBERS else row.version > held.version
 
 
-def _create(path: Path) -> BinaryIO:
-    # What was remembered is private: only the owner may read it, and no link planted there leads it elsewhere.
+@contextmanager
+def new_file(target: Path) -> Iterator[BinaryIO]:
+    """A file to write to under another name, which takes its own when it is complete, or is gone.
+
+    It is readable by its owner alone, and no link is followed to it; one that is there is replaced.
+    """
+    # A name that nobody can know before: two exports to one path do not meet, and no link waits there.
+    part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
-
-
-def _discard(file: BinaryIO, part: Path) -> None:
-    """Take back a file that was not finished; on a full disk closing fails too, and it must go all the same."""
+    os.close(os.open(part, flags, 0o600))
     try:
-        file.close()
-    except OSError as problem:
-        _log.warning("an unfinished export could not be closed: %s", problem)
-    part.unlink(missing_ok=True)
-
-
-def _finish(file: BinaryIO, part: Path, target: Path) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-    file.close()
-    part.replace(target)
+        with part.open("r+b") as file:
+            yield file
+            if not file.closed:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _line(record: Record) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .chatgpt import FILES, heads
 from .files import Given, JsonStream
-from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
+from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, listed, moment, moment_or_none
 
 ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 ROOT = "00000000-0000-4000-8000-000000000000"
@@ -72,11 +72,11 @@ def _message(thread: str, owner: str | None, found: Any, number: int, place: str
         return
     id = str(found.get("uuid") or number)
     attached = [*_attachments(thread, owner, id, found, at, place)]
-    names = [one for one in map(_name, [*_listed(found, "attachments"), *_listed(found, "files")]) if one]
+    names = [one for one in map(_name, [*listed(found, "attachments"), *listed(found, "files")]) if one]
     if not content and not names:
         return
     metadata: dict[str, Any] = {"id": id, **({"attachments": names} if names else {})}
-    blocks = _listed(found, "content")
+    blocks = listed(found, "content")
     raw = None if len(blocks) < 2 and all(_is_text(block) for block in blocks) else blocks
     yield MessageItem(thread, id, {"role": role, "content": content}, at, metadata, place, raw)
     yield from attached
@@ -99,11 +99,6 @@ def _is_text(block: Any) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "text"
 
 
-def _listed(found: Mapping[str, Any], name: str) -> list[Any]:
-    value = found.get(name)
-    return value if isinstance(value, list) else []
-
-
 def _name(one: Any) -> str | None:
     name = one.get("file_name") if isinstance(one, Mapping) else None
     return name if isinstance(name, str) and name else None
@@ -112,7 +107,7 @@ def _name(one: Any) -> str | None:
 def _attachments(
     thread: str, owner: str | None, message: str, found: Mapping[str, Any], at: Any, place: str
 ) -> Iterator[DocumentItem]:
-    for number, one in enumerate(_listed(found, "attachments"), 1):
+    for number, one in enumerate(listed(found, "attachments"), 1):
         text = one.get("extracted_content") if isinstance(one, Mapping) else None
         if isinstance(text, str) and text.strip():
             metadata = {"thread": thread, "message": message}

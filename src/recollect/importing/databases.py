@@ -17,6 +17,8 @@ from ..errors import StoreUnavailable, UsageError
 from .files import SQLITE, Given, damaged
 
 PAGE = 500
+BROKEN = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+"""What the SQLite module raises for a damaged file."""
 
 
 class Database(Protocol):
@@ -64,7 +66,7 @@ def sqlite_file(path: Path) -> Iterator[Database]:
     file = _connected(path)
     try:
         yield _Sqlite(file)
-    except (sqlite3.Error, OverflowError) as cause:
+    except BROKEN as cause:
         damaged("the database", f"SQLite cannot read it ({type(cause).__name__})", cause)
     finally:
         file.close()
@@ -80,7 +82,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0"):
             file.execute(f"PRAGMA {pragma}")
         file.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error as cause:
+    except BROKEN as cause:
         damaged("the database", f"SQLite cannot open it ({type(cause).__name__})", cause)
     return file
 

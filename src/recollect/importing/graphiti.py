@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .files import Given, JsonStream, Part, decoded, lines
-from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, moment, moment_or_none, named
+from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, listed, moment, moment_or_none, named
 
 EPISODES = ("episodes", "episodic_nodes")
 NODES = ("nodes", "entities", "entity_nodes")
@@ -30,11 +30,11 @@ def recognises(given: Given) -> bool:
     head = given.head().lstrip()
     if not head.startswith(b"{"):
         return False
-    listed = any(f'"{name}"'.encode() in head for name in (*EPISODES, *EDGES, *THREADS))
+    lists = any(f'"{name}"'.encode() in head for name in (*EPISODES, *EDGES, *THREADS))
     zep = b'"session_id"' in head or b'"thread_id"' in head or b'"role_type"' in head
     lined = b'"labels"' in head.split(b"\n", 1)[0] and b'"properties"' in head
     return lined or (
-        listed and (b'"valid_at"' in head or b'"source_description"' in head or (zep and b'"messages"' in head))
+        lists and (b'"valid_at"' in head or b'"source_description"' in head or (zep and b'"messages"' in head))
     )
 
 
@@ -140,7 +140,7 @@ class _Reading:
         if id is None or not isinstance(name, str) or not name:
             raise ValueError("it is not an entity with a uuid and a name")
         self._names[id] = name
-        labels = [one for one in found.get("labels") or () if isinstance(one, str) and one != "Entity"]
+        labels = [one for one in listed(found, "labels") if isinstance(one, str) and one != "Entity"]
         summary = found.get("summary")
         value: dict[str, Any] = {"name": name, "entityType": labels[0] if labels else "entity"}
         value["observations"] = [summary] if isinstance(summary, str) and summary else []
@@ -171,7 +171,7 @@ class _Reading:
             raise ValueError("it is not an edge with a fact")
         ends = [self._name(found, f"{end}_node_uuid", f"{end}_node_name") for end in ("source", "target")]
         value: dict[str, Any] = {"from": ends[0], "to": ends[1], "relationType": kind, "fact": text}
-        episodes = [one for one in found.get("episodes") or () if isinstance(one, str)]
+        episodes = [one for one in listed(found, "episodes") if isinstance(one, str)]
         if episodes:
             value["episodes"] = episodes
         began = moment(found.get("valid_at")) or moment(found.get("created_at"))
@@ -201,8 +201,7 @@ def _unwrapped(found: Any) -> tuple[str, Any]:
             if isinstance(about, Mapping) and isinstance(about.get("uuid"), str):
                 fields.setdefault(f"{end}_node_uuid", about["uuid"])
         return ("edges" if "fact" in fields else "ignored"), fields
-    labels = found.get("labels")
-    labels = labels if isinstance(labels, list) else []
+    labels = listed(found, "labels")
     fields.setdefault("labels", labels)
     return ("episodes" if "Episodic" in labels else "nodes" if "Entity" in labels else "ignored"), fields
 

@@ -95,6 +95,12 @@ def named(fields: Mapping[str, Any], *names: str) -> str | None:
     return None
 
 
+def listed(fields: Mapping[str, Any], name: str) -> list[Any]:
+    """The list under a name; an empty one where there is none."""
+    value = fields.get(name)
+    return list(value) if isinstance(value, list) else []
+
+
 def moment_or_none(given: Any) -> datetime | None:
     """A time, or None where it cannot be read: for things whose parts have times of their own."""
     try:

@@ -18,6 +18,7 @@ from .items import (
     Problem,
     ThreadItem,
     Version,
+    listed,
     moment,
     moment_or_none,
     named,
@@ -54,16 +55,16 @@ def read(given: Given) -> Iterator[Item]:
 
 def _file(found: Mapping[str, Any], stem: str) -> Iterator[Item]:
     if not isinstance(found.get("agents"), list):
-        yield from _agent(found, named(found, "name", "id") or stem, _listed(found, "core_memory"), "the agent")
+        yield from _agent(found, named(found, "name", "id") or stem, listed(found, "core_memory"), "the agent")
         return
-    blocks = {named(one, "id"): one for one in _listed(found, "blocks") if isinstance(one, Mapping)}
+    blocks = {named(one, "id"): one for one in listed(found, "blocks") if isinstance(one, Mapping)}
     for number, agent in enumerate(found["agents"], 1):
         place = f"agent {number}"
         if not isinstance(agent, Mapping):
             yield Problem(place, "it is not an object")
             continue
-        held = [blocks[id] for id in _listed(agent, "block_ids") if isinstance(id, str) and id in blocks]
-        held += _listed(agent, "memory_blocks")
+        held = [blocks[id] for id in listed(agent, "block_ids") if isinstance(id, str) and id in blocks]
+        held += listed(agent, "memory_blocks")
         yield from _agent(agent, named(agent, "name", "id") or f"{stem}-{number}", held, place)
     yield from _files(found, stem)
 
@@ -77,7 +78,7 @@ def _agent(agent: Mapping[str, Any], name: str, blocks: list[Any], place: str) -
         elif value:
             at = moment_or_none(block.get("updated_at") or block.get("created_at"))
             yield FactItem(f"block/{label}", (Version(value, at),), name, place=f"{place}, block {number}", space=space)
-    messages = _listed(agent, "messages")
+    messages = listed(agent, "messages")
     if not messages:
         return
     thread = named(agent, "id") or name
@@ -108,7 +109,7 @@ def _fields(found: Mapping[str, Any], role: str) -> dict[str, Any]:
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         parts = [] if parts is None else _refused()
     fields: dict[str, Any] = {"role": role, "content": "\n".join(_texts(parts))}
-    calls = [*_calls(parts), *(one for one in _listed(found, "tool_calls") if isinstance(one, Mapping))]
+    calls = [*_calls(parts), *(one for one in listed(found, "tool_calls") if isinstance(one, Mapping))]
     if role == "assistant" and calls:
         fields["tool_calls"] = calls
     if role == "tool":
@@ -137,14 +138,9 @@ def _calls(parts: list[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _files(found: Mapping[str, Any], stem: str) -> Iterator[Item]:
-    for number, one in enumerate(_listed(found, "files"), 1):
+    for number, one in enumerate(listed(found, "files"), 1):
         text = one.get("content") if isinstance(one, Mapping) else None
         if isinstance(text, str) and text.strip():
             name = named(one, "file_name", "original_file_name", "name")
             id, at = named(one, "id") or f"{stem}/{number}", moment_or_none(one.get("created_at"))
             yield DocumentItem(id, text, name, None, {}, at, f"file {number}")
-
-
-def _listed(found: Mapping[str, Any], name: str) -> list[Any]:
-    value = found.get(name)
-    return list(value) if isinstance(value, list) else []

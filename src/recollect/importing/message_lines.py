@@ -15,7 +15,7 @@ import msgspec
 from ..errors import InvalidValue
 from ..messages import ROLES
 from .files import Given, JsonStream, Part, decoded, lines
-from .items import Item, MessageItem, Problem, ThreadItem, moment, moment_or_none, named
+from .items import Item, MessageItem, Problem, ThreadItem, listed, moment, moment_or_none, named
 
 THREADS = ("thread", "thread_id", "conversation_id", "session_id", "conversation", "session")
 TIMES = ("created_at", "timestamp", "create_time", "time", "date")
@@ -140,9 +140,11 @@ class Reading:
         self._counts.pop(name, None)
         if isinstance(about.get("system"), str | list):
             yield self._message(name, {"role": "system", "content": about["system"]}, f"{place}, system")
+        times = listed(about, "times")
         for at, message in enumerate(messages, 1):
             if isinstance(message, Mapping):
-                yield self._message(name, message, f"{place}, message {at}")
+                timed = {"created_at": times[at - 1], **message} if at <= len(times) else message
+                yield self._message(name, timed, f"{place}, message {at}")
             else:
                 yield Problem(f"{place}, message {at}", "a message is an object")
         self._counts.pop(name, None)

@@ -1,0 +1,1 @@
+"""Moving out: what is remembered here, written as other tools read it. `export` itself writes everything, for us."""

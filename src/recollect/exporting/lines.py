@@ -1,0 +1,61 @@
+"""Threads as JSON lines of messages, in the OpenAI chat shape or the Anthropic shape: one thread in a line."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, BinaryIO
+
+import msgspec
+
+from ..messages import INSTRUCTIONS, Message
+from ..records import Thread
+from ..wire import sent_anthropic
+
+_encode = msgspec.json.Encoder().encode
+Pages = Callable[[Thread], AsyncIterator[list[Message]]]
+
+
+async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
+    """A thread as `{"id", …, "messages": […], "times": […]}`; how many messages it has."""
+    times: list[Any] = []
+    count = 0
+    file.write(_begin(thread) + b',"messages":[')
+    async for page in pages(thread):
+        for message in page:
+            for one in message.openai():
+                file.write((b"," if count else b"") + _encode(one))
+                times.append(message.created_at)
+                count += 1
+    file.write(b'],"times":' + _encode(times) + b"}\n")
+    return count
+
+
+async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
+    """The same as a request to Anthropic: instructions at the start are its `system`."""
+    times: list[Any] = []
+    system: list[str] = []
+    count = 0
+    file.write(_begin(thread) + b',"messages":[')
+    async for page in pages(thread):
+        for message in page:
+            if message.role in INSTRUCTIONS and not count:
+                system.append(message.text)
+                continue
+            role, blocks = sent_anthropic(message)
+            if blocks:
+                plain = len(blocks) == 1 and set(blocks[0]) == {"type", "text"}
+                content = blocks[0]["text"] if plain else blocks
+                file.write((b"," if count else b"") + _encode({"role": role, "content": content}))
+                times.append(message.created_at)
+                count += 1
+    file.write(b"]" + (b',"system":' + _encode("\n\n".join(system)) if system else b""))
+    file.write(b',"times":' + _encode(times) + b"}\n")
+    return count
+
+
+def _begin(thread: Thread) -> bytes:
+    """The object of a line, still open: what the thread is called and whose it is."""
+    fields: dict[str, Any] = {"id": thread.id, "title": thread.title, "namespace": thread.ns}
+    if thread.ns.startswith("user:"):
+        fields["user"] = thread.ns.removeprefix("user:")
+    return _encode({**fields, "created_at": thread.created_at})[:-1]

@@ -1,0 +1,80 @@
+"""Everything as a folder of Markdown: a file for each thread and document, and one of facts for each namespace."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..messages import Message
+from ..records import Document, Fact, Thread
+from ..values import compact_json
+
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+def made_folder(target: Path) -> None:
+    """Make the folder; one that holds anything is refused."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError("an export as Markdown needs a new or an empty folder")
+    target.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def file_name(id: str) -> str:
+    """A name for a file, told apart from others by a digest where characters had to go."""
+    safe = _UNSAFE.sub("-", id).strip(".-")[:80]
+    if safe == id:
+        return safe
+    return f"{safe or 'item'}-{hashlib.blake2b(id.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+
+
+def folder_of(root: Path, ns: str, kind: str) -> Path:
+    """The folder of one kind of things of a namespace, made where it is not there."""
+    made = root / file_name(ns.replace(":", "-", 1)) / kind
+    made.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return made
+
+
+def heading(thread: Thread) -> str:
+    """The beginning of a thread's file."""
+    title = thread.title or thread.id
+    return f"{front(id=thread.id, title=title, created=thread.created_at)}\n# {_line(title)}\n"
+
+
+def spoken(message: Message) -> str:
+    """A message: who spoke and when, then what was said."""
+    who = message.name or message.role
+    at = f" · {message.created_at:%Y-%m-%d %H:%M:%S}" if message.created_at is not None else ""
+    calls = "".join(f"\n\n> called `{call.name}` with `{compact_json(call.arguments)}`" for call in message.tool_calls)
+    return f"\n## {_line(who)}{at}\n\n{message.text}{calls}\n"
+
+
+def written(document: Document) -> str:
+    """A document with its title and source before it."""
+    if document.text.startswith("---"):
+        return document.text
+    fields = {"id": document.id, "title": document.title, "source": document.source, "created": document.created_at}
+    return f"{front(**fields)}\n{document.text}"
+
+
+def known(facts: list[Fact]) -> str:
+    """Facts as a list: key, value, since when."""
+    return "".join(f"- **{_line(fact.key)}**: {_value(fact.value)} ({fact.updated_at:%Y-%m-%d})\n" for fact in facts)
+
+
+def front(**fields: Any) -> str:
+    """Front matter, as JSON values, which are YAML too."""
+    lines = [f"{name}: {msgspec.json.encode(value).decode()}" for name, value in fields.items() if value is not None]
+    return "\n".join(("---", *lines, "---", ""))
+
+
+def _value(value: Any) -> str:
+    return _line(value) if isinstance(value, str) else f"`{compact_json(value)}`"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
