@@ -467,16 +467,12 @@ class Memory(Listens):
         namespace: Ns | None = None,
         progress: Progress | None = None,
     ) -> Transfer:
-        """Write every row of this org to a file of JSON lines, which `import_` loads.
+        """Write every row of this org to a file of JSON lines, which `import_` loads; or what another tool reads.
 
-        Or what other tools read, of the org or one namespace: `openai` and `anthropic` are JSON lines, a thread in
-        each; `markdown` is a folder; `langgraph` a SQLite file for its saver and its store.
-
-        Raises `Forbidden` on a user's handle, `UsageError` for Markdown into a folder that is not empty.
+        `openai` and `anthropic` are JSON lines, a thread in each; `markdown` is a folder; `langgraph` a SQLite file
+        for its saver and store. These may be of one namespace. Raises `Forbidden` on a user's handle.
 
         Examples:
-            >>> memory.export("everything.jsonl").counts["messages"]
-            2
             >>> memory.export("chats.jsonl", to="openai").counts["messages"]
             2
         """
@@ -514,8 +510,7 @@ class Memory(Listens):
         a `mapping` (a TOML or JSON file, or a dict) say what users and namespaces of the source are called here.
         `strict` refuses a source of which anything cannot come in. `forget(source=report.source)` undoes it.
 
-        Raises `CorruptRecord` with the place for a source that cannot be read, `UsageError` for one that nobody knows;
-        nothing is written then.
+        Raises `CorruptRecord` with the place for a source that cannot be read; nothing is written then.
 
         Examples:
             >>> from pathlib import Path

@@ -199,6 +199,12 @@ def _further(row: Mark, held: Mark) -> bool:
     return row.position > held.position if row.name == NUMBERS else row.version > held.version
 
 
+def create(path: Path) -> BinaryIO:
+    """A new file: what was remembered is private, so only the owner may read it, and no link planted there is taken."""
+    no_link: int = getattr(os, "O_NOFOLLOW", 0)
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags | no_link, 0o600))
+
+
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
     """A file to write to under another name, which takes its own when it is complete, or is gone.
@@ -207,10 +213,8 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
     """
     # A name that nobody can know before: two exports to one path do not meet, and no link waits there.
     part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    os.close(os.open(part, flags, 0o600))
     try:
-        with part.open("r+b") as file:
+        with create(part) as file:
             yield file
             if not file.closed:
                 file.flush()

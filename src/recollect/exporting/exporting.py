@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from ..engine.core import Core
-from ..engine.portable import Portable, Progress, Transfer, new_file
+from ..engine.portable import Progress, Transfer, new_file
 from ..errors import UsageError
 from ..messages import Message
 from ..records import Document, Fact, Record, Thread
@@ -36,9 +36,7 @@ class Exporting:
     ) -> Transfer:
         """Write the org, or a namespace of it, to a file or folder that is complete or not there."""
         if to == "recollect":
-            if namespace is not None:
-                raise UsageError("an export for Recollect is of the whole org; name another format to take a part")
-            return await Portable(self._core).export(path, progress=progress)
+            raise UsageError("an export for Recollect is of the whole org; name another format to take a part")
         self._core.scope.whole_org("export and import")
         if self._core.batch is not None:
             raise UsageError("an export cannot be part of a batch")

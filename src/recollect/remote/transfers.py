@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..engine.portable import Transfer, _create, _discard, _finish
+from ..engine.portable import Transfer, new_file
 from ..errors import CorruptRecord, Unsupported, UsageError
 from ..importing.mapping import _read as read_mapping
 from ..importing.report import ImportReport
@@ -30,10 +29,8 @@ class RemotePortable:
     async def export(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
         """Write every row of the key's org to a file, which is complete or not there at all."""
         self._check()
-        target = Path(path)
-        part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
-        file, counts, last = _create(part), Counter[str](), b""
-        try:
+        counts, last = Counter[str](), b""
+        with new_file(Path(path)) as file:
             async for line in self._core.shared.client.lines("GET", "/v1/export", self._core.headers()):
                 file.write(line + b"\n")
                 last = line
@@ -41,10 +38,6 @@ class RemotePortable:
                     counts[msgspec.json.decode(line, type=_Tabled).table] += 1
             if not last.startswith(b'{"rows":'):
                 raise CorruptRecord("the export broke off; nothing was written, try again")
-            _finish(file, part, target)
-        except BaseException:
-            _discard(file, part)
-            raise
         if progress is not None:
             progress(counts.total(), counts.total())
         return Transfer(counts.total(), dict(sorted(counts.items())))

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ...engine.portable import Portable, Transfer, _create
+from ...engine.portable import Portable, Transfer, create
 from ...errors import TooLarge
 from ...importing.report import ImportReport
 from .asked import ServerNoun
@@ -62,7 +62,7 @@ class Transfers(ServerNoun):
         folder = await offload(lambda: Path(tempfile.mkdtemp(prefix="recollect-import-")))
         path, size = folder / name, 0
         try:
-            with await offload(_create, path) as file:
+            with await offload(create, path) as file:
                 async for part in request.stream():
                     size += len(part)
                     if size > MAX_IMPORT:
