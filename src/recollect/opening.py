@@ -77,7 +77,9 @@ class Opening(msgspec.Struct, frozen=True):
         if server is not None:
             return self._remote(server, runtime)
         self._check(runtime)
-        scope = Scope(self.org, self.user, self.actor, self.all_orgs, grants(self.read), grants(self.write))
+        scope = Scope(
+            self.org, self.user, self.actor, self.all_orgs, grants(self.read), grants(self.write), self.shared
+        )
         # Inside open_store, `core`, the facade's constructor, then the user's line.
         store = open_store(self.url, self.hot, runtime, self.durability)
         return Core(self._shared(store, runtime), scope)
@@ -94,6 +96,8 @@ class Opening(msgspec.Struct, frozen=True):
             "durability": "full",
             "clock": None,
             "user": None,
+            "shared": None,
+            "read_url": None,
         }
         chosen = [name for name, value in usual.items() if getattr(self, name) != value]
         if chosen or self.all_orgs:
@@ -103,7 +107,7 @@ class Opening(msgspec.Struct, frozen=True):
         return core
 
     def _check(self, runtime: Runtime) -> None:
-        later = {"read_url": self.read_url, "api_key": self.api_key, "shared": self.shared}
+        later = {"read_url": self.read_url, "api_key": self.api_key}
         for name, given in later.items():
             if given is not None:
                 raise Unsupported(f"{name}= is not supported by this version")

@@ -71,13 +71,19 @@ class Scope(msgspec.Struct, frozen=True):
     """Grants to a user's handle, besides its own namespace and `global`."""
     write: tuple[str, ...] = ()
     """The same for writing, which includes reading."""
+    shared: str | None = None
+    """An org whose `global`, and what `read` grants, this handle's recalls and contexts see besides its own."""
+    foreign: bool = False
+    """Whether this is such a view of a shared org: it reads that, and writes nothing."""
 
     def __post_init__(self) -> None:
         check_name(self.org, "org")
         if self.user is not None:
             check_name(self.user, "user")
-        elif self.read or self.write:
+        elif self.write or (self.read and self.shared is None and not self.foreign):
             raise UsageError("read= and write= are grants to a user's handle; name the user with user=…")
+        if self.shared is not None and check_name(self.shared, "org") == self.org:
+            raise UsageError("shared= names another org than the handle's own")
         if self.actor not in ACTORS:
             raise UsageError(f"actor {self.actor!r} is not one of {', '.join(ACTORS)}")
         for grant in (*self.read, *self.write):
@@ -95,13 +101,17 @@ class Scope(msgspec.Struct, frozen=True):
         if org is not None and org != self.org:
             if not self.all_orgs or self.user is not None:
                 raise UsageError("a handle cannot change its org; open the memory with that org, or with all_orgs=True")
-            return Scope(org, user, actor or self.actor, False, grants(read), grants(write))
+            return Scope(org, user, actor or self.actor, False, grants(read), grants(write), self.shared)
         if user is not None and self.user is not None and user != self.user:
             raise UsageError("a scope of one user cannot become another user's; use the memory it was made from")
         narrowed = self.user if user is None else user
         reads, writes = self._kept(read, self.read, self.may_read), self._kept(write, self.write, self.may_write)
         everywhere = self.all_orgs and org is None and narrowed is None
-        return Scope(self.org, narrowed, actor or self.actor, everywhere, reads, writes)
+        return Scope(self.org, narrowed, actor or self.actor, everywhere, reads, writes, self.shared)
+
+    def view(self) -> Scope | None:
+        """The scope that reads the shared org, where there is one."""
+        return None if self.shared is None else Scope(self.shared, read=self.read, foreign=True)
 
     def _kept(self, asked: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]) -> tuple[str, ...]:
         """The grants asked for, each within what this scope may do itself; those held where none are asked for."""
@@ -117,7 +127,7 @@ class Scope(msgspec.Struct, frozen=True):
 
     def readable(self, ns: Ns) -> str:
         """The text of a namespace this scope may read."""
-        if self.user is None and type(ns) is str and ns in _seen:
+        if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
         if not self.may_read(text):
@@ -126,7 +136,7 @@ class Scope(msgspec.Struct, frozen=True):
 
     def writable(self, ns: Ns) -> str:
         """The text of a namespace this scope may write."""
-        if self.user is None and type(ns) is str and ns in _seen:
+        if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
         if not self.may_write(text):
@@ -135,10 +145,14 @@ class Scope(msgspec.Struct, frozen=True):
 
     def may_read(self, ns: str) -> bool:
         """Whether rows of this namespace exist for this scope."""
-        return self.user is None or ns == "global" or self.may_write(ns) or any(_covers(one, ns) for one in self.read)
+        if self.user is None and not self.foreign:
+            return True
+        return ns == "global" or self.may_write(ns) or any(_covers(one, ns) for one in self.read)
 
     def may_write(self, ns: str) -> bool:
         """Whether this scope may change rows of this namespace."""
+        if self.foreign:
+            return False
         return self.user is None or ns == f"user:{self.user}" or any(_covers(one, ns) for one in self.write)
 
     def spaces(self) -> tuple[str, ...]:
@@ -152,7 +166,7 @@ class Scope(msgspec.Struct, frozen=True):
 
     def whole_org(self, what: str) -> None:
         """Refuse to a user's handle what works on the things of others too."""
-        if self.user is not None:
+        if self.user is not None or self.foreign:
             raise Forbidden(f"{what} is for the whole org; use the handle that this user's handle was made from")
 
     def own(self) -> str:

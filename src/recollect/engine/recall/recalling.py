@@ -71,10 +71,40 @@ class Recalling:
             pools = [] if first is None else [first]
             if expand or hops > 1:
                 pools += await self._further(query, pools, namespaces, asked, wanted, 3 if expand else 0, hops - 1)
-            hits = await Answers(self._core).of(pools, wanted) if pools else []
+            view = self._core.scope.view()
+            here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, merge)
+            hits = await Answers(self._core).of(pools, here) if pools else []
+            if view is not None:
+                theirs = await self._of_shared(Core(self._core.shared, view), query, namespaces, asked, here, vector)
+                hits = self._together(hits, theirs, wanted)
         if events.listening:
             events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
         return hits
+
+    # -- a shared org
+
+    async def _of_shared(
+        self, core: Core, query: str, namespaces: Spaces, asked: Asked, wanted: Wanted, vector: Any
+    ) -> list[Hit]:
+        """What the shared org has on a question, in namespaces that may be read there; its own workers index it."""
+        there = Recalling(core)
+        many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
+        given = None if many is None else [one for one in many if _is_prefix(one) or core.scope.may_read(str(one))]
+        pool = await there.pool(query, namespaces=given, asked=asked, top_k=wanted.top_k, vector=vector)
+        return [] if pool is None else await Answers(core).of([pool], wanted)
+
+    def _together(self, mine: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
+        """The best of both, within the room there is; what scores the same is one's own first."""
+        best = sorted([*mine, *theirs], key=lambda hit: -hit.score)[wanted.offset : wanted.offset + wanted.top_k]
+        if wanted.max_tokens is None:
+            return best
+        count, room, kept = self._core.shared.counter.count, wanted.max_tokens, []
+        for hit in best:
+            tokens = count(hit.text)
+            if tokens <= room:
+                room -= tokens
+                kept.append(hit)
+        return kept
 
     # -- what the model adds, where it was asked for
 
@@ -117,7 +147,8 @@ class Recalling:
 
         asked = asked or Asked()
         spaces = await self._namespaces(namespaces)
-        await Indexer(self._core).catch_up(spaces)
+        if not self._core.scope.foreign:
+            await Indexer(self._core).catch_up(spaces)
         scopes = [(ns, mark) for ns, mark in zip(spaces, await self._marks(spaces), strict=True) if mark is not None]
         if not scopes or not query.strip() or top_k == 0:
             return None
@@ -138,7 +169,7 @@ class Recalling:
             starts = tuple(ns[:-1] for ns in many if isinstance(ns, str) and _is_prefix(ns))
             matched = [ns for ns in await self._namespaces(None) if ns.startswith(starts)] if starts else []
             return list(dict.fromkeys([*exact, *matched]))
-        if scope.user is None:
+        if scope.user is None and not scope.foreign:
             marks = await self._core.scan(Mark, "scope")
             waiting = await self._core.scan(Job, "index")
             return sorted({mark.item for mark in marks} | {job.ns for job in waiting})
