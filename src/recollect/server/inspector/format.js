@@ -35,7 +35,7 @@ export function num(n) {
   return Math.round(n).toLocaleString('en-US');
 }
 export const bytes = (n) => (n >= 1e6 ? `${(n / 1e6).toFixed(n >= 1e7 ? 0 : 1)} MB` : n >= 1e3 ? `${Math.round(n / 1e3)} KB` : `${n} bytes`);
-export const signed = (n, digits = 0) => `${n < 0 ? '−' : '+'}${Math.abs(n).toFixed(digits)}`;
+export const signed = (n, digits = 0) => `${n < 0 ? '−' : '+'}${digits ? Math.abs(n).toFixed(digits) : num(Math.abs(n))}`;
 export const share = (x) => `${Math.round(100 * x)} %`;
 export const score = (x) => (x === null || x === undefined ? '' : x >= 0.995 ? '.99' : x.toFixed(2).replace(/^0/, ''));
 export const plural = (n, one, many = `${one}s`) => `${num(n)} ${n === 1 ? one : many}`;

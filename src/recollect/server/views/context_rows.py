@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...context.profile import LANES
 from ...context.units import Unit
 from ...messages import Message
+from ...records import Fact
 from .searching import hit_row
+from .shared import standing
 
 if TYPE_CHECKING:
     from ...context.context import Context
@@ -45,7 +48,7 @@ async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
         "sections": _sections(made),
         "system": [message.text for message in made.system_messages],
         "tools": [_named(tool) for tool in made.tools],
-        "profile": _profile(made),
+        "profile": await _profile(handle, made),
         "history": await _history(handle, made, thread),
         "memory": _memory(made, hits),
         "input": [message.text for message in made.input],
@@ -76,12 +79,21 @@ def _named(tool: Any) -> dict[str, Any]:
     return {"name": inner.get("name"), "says": inner.get("description")}
 
 
-def _profile(made: Context) -> list[dict[str, Any]]:
-    return [
-        {"id": f"profile:{line.source if '/' in line.source else line.text}:{line.lane}", "lane": line.lane,
-         "text": line.text, "source": line.source, "state": "kept", "trust": line.trust}
-        for line in made.profile
-    ]  # fmt: skip
+async def _profile(handle: AsyncMemory, made: Context) -> list[dict[str, Any]]:
+    """The lines in the order they are sent; a fact that replaced a correction says what was there before."""
+    rows = []
+    for line in sorted(made.profile, key=lambda line: LANES.index(line.lane)):
+        named = line.source if "/" in line.source else line.text
+        row: dict[str, Any] = {
+            "id": f"profile:{named}:{line.lane}", "lane": line.lane, "text": line.text, "source": line.source,
+            "state": "kept", "trust": line.trust, "replaced": None,
+        }  # fmt: skip
+        ns, _, key = line.source.partition("/")
+        fact = await handle._core.get(Fact, ns, key) if key else None
+        if fact is not None and (was := (await standing(handle._core, fact))["replaced"]):
+            row["replaced"] = {"value": was["value"], "since": fact.updated_at}
+        rows.append(row)
+    return rows
 
 
 async def _history(handle: AsyncMemory, made: Context, thread: Any) -> list[dict[str, Any]]:

@@ -86,13 +86,14 @@ async def user(handle: AsyncMemory, asked: User) -> Any:
 async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
     """The block that every request of a user holds, line by line, with its tokens."""
     from ...context.budget import TokenBudget
-    from ...context.profile import fit_profile
+    from ...context.profile import LANES, fit_profile
 
     most = TokenBudget(8000).profile_tokens
     core = handle._core
     lines = await Profile(core)._lines(user)
     message, kept = fit_profile(lines, most, core.shared.counter)
-    shown = [{"text": one.text, "lane": one.lane, "source": one.source, "trust": one.trust} for one in kept]
+    in_order = sorted(kept, key=lambda one: LANES.index(one.lane))
+    shown = [{"text": one.text, "lane": one.lane, "source": one.source, "trust": one.trust} for one in in_order]
     return {
         "lines": shown, "tokens": message.tokens if message is not None else 0, "most": most,
         "left": len(lines) - len(kept),
