@@ -23,9 +23,11 @@ FAST = Rate(1e9, 1e9)
 class Running:
     """A server in a thread, and a way to make keys for it."""
 
-    def __init__(self, url: Any, options: Options | None = None, parts: Iterable[MakePart] = ()) -> None:
+    def __init__(
+        self, url: Any, options: Options | None = None, parts: Iterable[MakePart] = (), **settings: Any
+    ) -> None:
         self.clock: Callable[[], datetime] | None = None
-        settings: dict[str, Any] = {"embedder": None, "counter": "estimate", "extract": None, "worker": False}
+        settings = {"embedder": None, "counter": "estimate", "extract": None, "worker": False, **settings}
         self.memory = AsyncMemory(url, all_orgs=True, clock=lambda: self.clock() if self.clock else _now(), **settings)
         self.app = make_app(self.memory, options or Options(usual=FAST, heavy=FAST, bad_keys=FAST), parts)
         self._server = uvicorn.Server(uvicorn.Config(self.app, port=0, log_level="warning", lifespan="on"))

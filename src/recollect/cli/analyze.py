@@ -22,6 +22,7 @@ _FORMATS = ("markdown", "json", "html")
 @click.option("--markdown", "form", flag_value="markdown", help="Print Markdown (the default).")
 @click.option("--html", "form", flag_value="html", help="Print a self-contained HTML page.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Write reports into this folder.")
+@click.option("--keep", is_flag=True, help="Keep the reports in the memory, for the inspector.")
 @click.option("--compare", is_flag=True, help="Add a matrix of all frameworks.")
 @click.option("--fail-on", "fail_on", multiple=True, metavar="RULE", help="Exit with 1 if the rule fails. Repeatable.")
 @click.option("--list-rules", is_flag=True, help="List the rules that --fail-on knows, and the eviction rules.")
@@ -35,6 +36,7 @@ def command(
     paths: tuple[Path, ...],
     form: str | None,
     output: Path | None,
+    keep: bool,
     compare: bool,
     fail_on: tuple[str, ...],
     list_rules: bool,
@@ -69,6 +71,8 @@ def command(
             analyses = [_judged(a, model) for a in analyses]
         if evidence is not None:
             _write_packs(analyses, evidence)
+        if keep:
+            _keep(analyses)
         if explain is not None:
             _explain(analyses, explain)
         elif output is not None:
@@ -78,6 +82,15 @@ def command(
         _judge(analyses, fail_on)
     except RecollectError as error:
         raise click.UsageError(str(error)) from error
+
+
+def _keep(analyses: list[Analysis]) -> None:
+    """Put the reports into the memory that --url names, where the inspector shows them."""
+    from recollect.analyze.report import as_dict
+
+    with click.get_current_context().obj.memory(create=True) as memory:
+        for one in analyses:
+            memory.records.put("global", ("recollect", "analysis", one.name), as_dict(one))
 
 
 def _known(fail_on: tuple[str, ...]) -> None:

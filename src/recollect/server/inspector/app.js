@@ -75,7 +75,6 @@ function Find() {
   const [found, set] = useState(null);
   const [at, move] = useState(0);
   const turn = useRef(0);
-  useEffect(() => { if (finding.value) { type(''); set(null); move(0); } }, [finding.value]);
   useEffect(() => {
     const mine = ++turn.current;
     if (!typed.trim()) { set(null); return; }
@@ -94,7 +93,7 @@ function Find() {
   const keys = (e) => {
     if (e.key === 'ArrowDown') { e.preventDefault(); move((at + 1) % rows.length); } else if (e.key === 'ArrowUp') { e.preventDefault(); move((at + rows.length - 1) % rows.length); } else if (e.key === 'Enter' && rows[at]) { e.preventDefault(); close(); location.hash = rows[at].href; }
   };
-  return html`<${Dialog} open=${finding.value} kind="find" label="Find" onClose=${close}><div class="find"><div class="field"><${Icon} name="search" /><input autofocus autocomplete="off" spellcheck=${false} role="combobox" aria-expanded=${String(rows.length > 0)} aria-controls="found" aria-activedescendant=${rows[at] ? `found-${at}` : null} aria-label="A user, thread, fact or id" placeholder="A user, thread, fact or id" value=${typed} onInput=${(e) => type(e.target.value)} onKeyDown=${keys} /></div>
+  return html`<${Dialog} open kind="find" label="Find" onClose=${close}><div class="find"><div class="field"><${Icon} name="search" /><input autofocus autocomplete="off" spellcheck=${false} role="combobox" aria-expanded=${String(rows.length > 0)} aria-controls="found" aria-activedescendant=${rows[at] ? `found-${at}` : null} aria-label="A user, thread, fact or id" placeholder="A user, thread, fact or id" value=${typed} onInput=${(e) => type(e.target.value)} onKeyDown=${keys} /></div>
     <ul id="found" role="listbox" aria-label="Found">${rows.map((row, n) => html`<li role="option" id=${`found-${n}`} aria-selected=${String(n === at)}><a tabindex="-1" class=${n === at ? 'on' : ''} href=${row.href} onClick=${close} onMouseEnter=${() => move(n)}><${Icon} name=${row.icon} /><span>${row.text}</span><span class="push">${row.note}</span></a></li>`)}</ul></div></${Dialog}>`;
 }
 
@@ -116,19 +115,23 @@ function App() {
     drawer.value = false;
     const row = leftAt(hash);
     if (!steps.value) return;
-    const timer = setTimeout(() => {
+    let tries = row ? 30 : 0;
+    const come = () => {
       const found = row && document.querySelector(`[data-row="${CSS.escape(row)}"]`);
+      // The row may still be on its way from the server.
+      if (row && !found && tries-- > 0) { timer = setTimeout(come, 100); return; }
       const into = found || document.querySelector('main h1') || box.current;
       if (!into || document.querySelector('dialog[open]')) return;
       if (!into.hasAttribute('tabindex')) into.tabIndex = -1;
       into.focus({ preventScroll: !found });
-    }, row ? 120 : 30);
+    };
+    let timer = setTimeout(come, 30);
     return () => clearTimeout(timer);
   }, [page, page === 'thread' || page === 'context' ? '' : hash]);
   if (loggedOut.value && !me.value) return html`<${Login} /><${Toasts} />`;
   if (!me.value) return html`<div class="login"><${Loading} /></div>`;
   const Page = PAGES[page];
-  return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); box.current.focus(); }}>To the page</a><div class="shell"><${Nav} /><div>${Page ? html`<${Page} key=${page} params=${params} Top=${Top} main=${box} />` : html`<${Top} crumbs=${['Nothing here']} /><main id="main" ref=${box} tabindex="-1"><h1>There is no such page</h1><p class="lead"><a href="#/overview">To the overview</a></p></main>`}</div></div><${Find} /><${Help} /><${Toasts} />`;
+  return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); box.current.focus(); }}>To the page</a><div class="shell"><${Nav} /><div>${Page ? html`<${Page} key=${page} params=${params} Top=${Top} main=${box} />` : html`<${Top} crumbs=${['Nothing here']} /><main id="main" ref=${box} tabindex="-1"><h1>There is no such page</h1><p class="lead"><a href="#/overview">To the overview</a></p></main>`}</div></div>${finding.value && html`<${Find} />`}<${Help} /><${Toasts} />`;
 }
 
 // Keys: off in fields; j and k move over the rows of a page, others press what carries their data-key.

@@ -89,6 +89,10 @@ export const sectionName = (name) => NAMES[name] || name;
 export function TokenBar({ made, thin, onPick }) {
   const [tip, show] = useState(null);
   const box = useRef(null);
+  const [wide, measure] = useState(800);
+  useLayoutEffect(() => { const seen = new ResizeObserver(() => box.current && measure(box.current.offsetWidth)); seen.observe(box.current); return () => seen.disconnect(); }, []);
+  // A segment too small to hit is no button; its name in the legend is.
+  const small = (one) => wide * one.tokens / made.budget < 30;
   const parts = made.sections.filter((one) => one.tokens && one.name !== 'overhead');
   const room = made.budget;
   const free = Math.max(0, made.free);
@@ -97,7 +101,7 @@ export function TokenBar({ made, thin, onPick }) {
   const cached = made.prefix ? made.prefix.tokens : 0;
   return html`<div class="barbox" ref=${box}>
     <ul class=${thin ? 'bar thin' : 'bar'} aria-label="Where the tokens go">
-      ${parts.map((one) => html`<li key=${one.name} style=${{ flexGrow: one.tokens / room, flexBasis: 0 }}>${thin ? html`<span class=${`seg0 c-${one.name}`}><span class="hush">${sectionName(one.name)} ${one.tokens} tokens</span></span>` : html`<button type="button" class=${`c-${one.name}${one.tokens / room > 0.06 ? ' named' : ''}`} onMouseEnter=${tell(one)} onFocus=${tell(one)} onMouseLeave=${() => show(null)} onBlur=${() => show(null)} onClick=${() => onPick && onPick(one.name)} aria-label=${`${sectionName(one.name)}: ${f.num(one.tokens)} tokens, ${f.share(one.tokens / room)} of the room`}>${one.tokens / room > 0.06 ? sectionName(one.name) : ''}</button>`}</li>`)}
+      ${parts.map((one) => html`<li key=${one.name} style=${{ flexGrow: one.tokens / room, flexBasis: 0 }}>${thin || small(one) ? html`<span class=${`seg0 c-${one.name}`} onMouseEnter=${tell(one)} onMouseLeave=${() => show(null)}><span class="hush">${sectionName(one.name)} ${one.tokens} tokens</span></span>` : html`<button type="button" class=${`c-${one.name}${one.tokens / room > 0.06 ? ' named' : ''}`} onMouseEnter=${tell(one)} onFocus=${tell(one)} onMouseLeave=${() => show(null)} onBlur=${() => show(null)} onClick=${() => onPick && onPick(one.name)} aria-label=${`${sectionName(one.name)}: ${f.num(one.tokens)} tokens, ${f.share(one.tokens / room)} of the room`}>${one.tokens / room > 0.06 ? sectionName(one.name) : ''}</button>`}</li>`)}
       ${free > 0 && html`<li key="free" style=${{ flexGrow: free / room, flexBasis: 0 }}><span class=${free / room > 0.04 ? 'seg0 free named' : 'seg0 free'}>${!thin && free / room > 0.04 ? 'Free' : html`<span class="hush">Free ${free}</span>`}</span></li>`}
       ${made.reserve > 0 && html`<li key="reserve" style=${{ flexGrow: made.reserve / room, flexBasis: 0 }}><span class=${made.reserve / room > 0.06 ? 'seg0 reserve named' : 'seg0 reserve'}>${!thin && made.reserve / room > 0.06 ? 'Reserve' : html`<span class="hush">Reserve ${made.reserve}</span>`}</span></li>`}
     </ul>

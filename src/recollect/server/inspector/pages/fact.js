@@ -21,21 +21,23 @@ function Preview({ ns, fact, value }) {
 
 function Correct({ d, reload, done, inDialog }) {
   const x = d.fact;
-  const [typed, type] = useState(''), [reason, because] = useState(''), [busy, work] = useState(false);
+  const [typed, type] = useState(''), [reason, because] = useState(''), [busy, work] = useState(false), [how, choose] = useState('wrong');
   const value = parsed(typed, x.value);
   const go = async (e) => {
     e.preventDefault(); work(true);
     try {
-      const made = await act('POST', 'fact/correct', { ns: x.ns, key: x.key }, { value, ...(reason ? { reason } : {}) }, { 'If-Match': `"${x.version}"` });
+      const match = { 'If-Match': `"${d.live ? x.version : 0}"` };
+      const made = how === 'wrong' ? await act('POST', 'fact/correct', { ns: x.ns, key: x.key }, { value, ...(reason ? { reason } : {}) }, match) : await act('PUT', 'fact', { ns: x.ns, key: x.key }, { value }, match);
       const user = f.userOf(x.ns);
       toast(html`Saved <code>${x.key}</code> = ${f.text(value)} as version ${made.version}`, { undo: () => view('restore', { ns: x.ns, key: x.key, version: x.version, expect: made.version }).then(reload), link: user ? { href: f.link('compare', { user, at: new Date(new Date(made.updated_at) - 1).toISOString(), fact: `${x.ns}/${x.key}`, v: x.version }), text: 'See the request' } : undefined });
-      type(''); because(''); reload(); if (done) done();
+      type(''); because(''); if (document.activeElement) document.activeElement.blur();
+      reload(); if (done) done();
     } catch (error) { failed(error, reload); }
     work(false);
   };
   if (!may('writer')) return html`<div class="in"><h2>Correct it</h2><p class="ink2">Your key may only read.</p></div>`;
   const id = inDialog ? 'd' : 's';
-  return html`<form class="in" onSubmit=${go}><h2>${d.live ? 'Correct it' : 'Say what is true'}</h2><label class="f" for=${`${id}-value`} style=${{ marginTop: '8px' }}>New value</label><input id=${`${id}-value`} class="t" data-key=${inDialog ? null : 'e'} autofocus=${inDialog} required autocomplete="off" placeholder=${f.text(x.value)} value=${typed} onInput=${(e) => type(e.target.value)} /><label class="f" for=${`${id}-reason`} style=${{ marginTop: '10px' }}><b>Reason</b> kept in the history</label><input id=${`${id}-reason`} class="t" autocomplete="off" value=${reason} onInput=${(e) => because(e.target.value)} /><p class="small ink2" style=${{ margin: '8px 0 12px' }}>“${f.text(x.value).slice(0, 60)}” stays in the history and is not derived from ${x.sources.length ? `#${x.sources[x.sources.length - 1].split('#')[1] || f.shortId(x.sources[x.sources.length - 1])}` : 'the same source'} again.</p><div class="row"><button class="btn primary" disabled=${busy || !typed}>Save as version ${x.version + 1} <kbd>⌘↵</kbd></button><button type="button" class="btn bare" onClick=${() => { type(''); because(''); if (done) done(); }}>Cancel</button></div></form><${Preview} ns=${x.ns} fact=${x} value=${typed ? value : ''} />`;
+  return html`<form class="in" onSubmit=${go}><h2>${d.live ? 'Correct it' : 'Say what is true'}</h2><label class="f" for=${`${id}-value`} style=${{ marginTop: '8px' }}>New value</label><input id=${`${id}-value`} class="t" data-key=${inDialog ? null : 'e'} autofocus=${inDialog} required autocomplete="off" placeholder=${f.text(x.value)} value=${typed} onInput=${(e) => type(e.target.value)} /><p style=${{ marginTop: '10px' }}><${Segmented} label="What happened" options=${[['wrong', 'It was wrong'], ['changed', 'It changed']]} value=${how} onChange=${choose} /></p>${how === 'wrong' && html`<label class="f" for=${`${id}-reason`} style=${{ marginTop: '10px' }}><b>Reason</b> kept in the history</label><input id=${`${id}-reason`} class="t" autocomplete="off" value=${reason} onInput=${(e) => because(e.target.value)} />`}<p class="small ink2" style=${{ margin: '8px 0 12px' }}>“${f.text(x.value).slice(0, 60)}” stays in the history${how === 'wrong' ? ` and is not derived from ${x.sources.length ? `#${x.sources[x.sources.length - 1].split('#')[1] || f.shortId(x.sources[x.sources.length - 1])}` : 'the same source'} again` : ''}.</p><div class="row"><button class="btn primary" disabled=${busy || !typed}>Save as version ${x.version + 1} <kbd>⌘↵</kbd></button><button type="button" class="btn bare" onClick=${() => { type(''); because(''); if (done) done(); }}>Cancel</button></div></form><${Preview} ns=${x.ns} fact=${x} value=${typed ? value : ''} />`;
 }
 
 function Why({ d }) {

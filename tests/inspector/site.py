@@ -1,0 +1,149 @@
+"""The demo file behind a real server, looked at in a real Chromium.
+
+Playwright's blocking API keeps an event loop running in its thread, which other tests of the same process would trip
+over. So everything that touches the browser runs in one thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+from recollect.server.browser import local_operator
+from tests.server.running import Running
+
+ASK = """async ([view, asked]) => {
+  const headers = {'X-Recollect': '1', 'Content-Type': 'application/json'};
+  const answer = await fetch(`v1/inspect/${view}`, {method: 'POST', headers, body: JSON.stringify(asked)});
+  return answer.json();
+}"""
+
+
+def chromium() -> str:
+    """Where the browser is; a machine without one fails these tests rather than skipping them."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert found, "chromium is not installed; run scripts/install-system"
+    return found
+
+
+class Site:
+    """A server over a copy of the demo file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.server = Running(str(path), embedder="default", counter=None, extract="auto", worker=True)
+        self.server.start()
+        self.url = self.server.url
+
+    def link(self) -> str:
+        """A one-time link of the operator."""
+        loop = self.server.loop
+        assert loop is not None
+        made = self.server.app.state.server.sessions.link(local_operator("default"))
+        return f"{self.url}/login?code={asyncio.run_coroutine_threadsafe(made, loop).result(30)}"
+
+    def stop(self) -> None:
+        self.server.stop()
+
+
+class Window:
+    """A page of the browser that keeps what must not happen: messages on the console, requests to other hosts."""
+
+    def __init__(self, page: Page, site: Site) -> None:
+        self.page = page
+        self.site = site
+        self.console: list[str] = []
+        self.foreign: list[str] = []
+        self.asked = 0
+        """Requests under way."""
+        page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
+        page.on("request", lambda request: self._asked(request.url))
+        page.on("requestfinished", lambda request: self._answered())
+        page.on("requestfailed", lambda request: self._answered())
+
+    def _asked(self, url: str) -> None:
+        self.asked += 1
+        if not url.startswith((self.site.url, "data:", "blob:")):
+            self.foreign.append(url)
+
+    def _answered(self) -> None:
+        self.asked -= 1
+
+    def enter(self) -> None:
+        """Follow a one-time link."""
+        self.page.goto(self.site.link())
+        self.page.wait_for_selector("main h1")
+
+    def go(self, hash: str) -> None:
+        """Show a page and wait until it is drawn."""
+        self.page.evaluate("hash => { location.hash = hash }", hash)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until nothing is being asked and the page has a heading."""
+        quiet = 0
+        for _ in range(1000):
+            self.page.wait_for_timeout(20)
+            quiet = quiet + 1 if self.asked == 0 else 0
+            if quiet == 3:
+                break
+        self.page.wait_for_selector("main h1", state="attached")
+
+    def ask(self, view: str, **asked: Any) -> Any:
+        """What a view answers, asked as the page asks."""
+        return self.page.evaluate(ASK, [view, asked])
+
+    def thread(self, title: str = "Launch and ward orders", user: str = "ada") -> str:
+        """The id of a thread by its title."""
+        found = self.ask("user", user=user)["threads"]
+        return str(next(one["id"] for one in found if one["title"] == title))
+
+    def silent(self) -> None:
+        """Nothing was said on the console and no other host was asked."""
+        assert self.console == []
+        assert self.foreign == []
+
+
+class BrowserThread:
+    """The thread that the browser lives in."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, "browser")
+        self._playwright: Playwright | None = None
+        self.browser: Browser | None = None
+
+    def run(self, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        return self._pool.submit(work, *args, **named).result()
+
+    def start(self) -> None:
+        self.run(self._start)
+
+    def _start(self) -> None:
+        self._playwright = sync_playwright().start()
+        arguments = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"]
+        self.browser = self._playwright.chromium.launch(executable_path=chromium(), args=arguments)
+
+    def stop(self) -> None:
+        self.run(self._stop)
+        self._pool.shutdown()
+
+    def _stop(self) -> None:
+        if self.browser is not None:
+            self.browser.close()
+        if self._playwright is not None:
+            self._playwright.stop()
+
+    def window(self, site: Site, **options: Any) -> Window:
+        """A new window; in the browser's own thread already."""
+        assert self.browser is not None
+        options = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light", **options}
+        context = self.browser.new_context(**options)
+        context.set_default_timeout(30_000)
+        return Window(context.new_page(), site)
