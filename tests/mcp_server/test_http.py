@@ -117,6 +117,8 @@ def test_stdio_in_front_of_a_server_has_what_its_key_may_do(server: Running) -> 
             await said(one, "create_entities", entities=[made, {**made, "name": "sea"}])
             await said(one, "delete_entities", entityNames=["sea"])
             assert (await said(one, "read_graph"))["entities"] == [made]
+            context = await said(one, "build_context", input="What do I do on Sundays?")
+            assert "sail" in json.dumps(context["messages"])
 
     asyncio.run(main())
 

@@ -8,6 +8,7 @@ import sys
 import click
 
 from ..errors import UsageError
+from ..scope import Actor
 from .session import Session, session_of
 
 NEEDS = 'this needs packages that are not installed; run: pip install "recollect[mcp]"'
@@ -35,5 +36,7 @@ def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
     options = Options(sets=chosen_sets(tools), max_tokens=max_tokens)
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("recollect.mcp").setLevel(logging.WARNING if quiet else logging.INFO)
-    memory = AsyncMemory(session.url, hot=session.hot, org=session.org, user=session.user, actor="assistant")
+    # On a server the key says who acts.
+    acts: Actor = "user" if session.url.startswith(("http://", "https://")) else "assistant"
+    memory = AsyncMemory(session.url, hot=session.hot, org=session.org, user=session.user, actor=acts)
     serve_stdio(memory, options)

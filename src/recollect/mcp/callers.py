@@ -43,7 +43,6 @@ def local_caller(memory: AsyncMemory) -> Caller:
 class Me(msgspec.Struct, frozen=True):
     """What a server says of a key."""
 
-    org: str = "default"
     user: str | None = None
     roles: tuple[Role, ...] = ()
 
@@ -51,9 +50,9 @@ class Me(msgspec.Struct, frozen=True):
 async def remote_caller(memory: AsyncMemory) -> Caller:
     """The caller where the memory is behind a server: what its key may do, the server says."""
     client = memory._core.shared.client  # type: ignore[attr-defined]  # a handle on a server has one
-    answer = await client.send("GET", "/v1/me", query={}, body=None, headers={}, repeatable=True)
+    answer = await client.send("GET", "/v1/me", query={}, body=None, headers={}, repeatable=True, writes=False)
     me = msgspec.json.decode(answer.body, type=Me)
-    return Caller(memory, me.user or LOCAL_USER, frozenset(me.roles), id="remote", org=me.org)
+    return Caller(memory, me.user or LOCAL_USER, frozenset(me.roles), id="remote", org=memory.org)
 
 
 def is_remote(memory: AsyncMemory) -> bool:

@@ -7,7 +7,7 @@ open a stream for them. Both hear of what this process writes or derives.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -31,9 +31,12 @@ class Notices:
         self._connections: dict[tuple[str, str], dict[int, Any]] = {}
         """Connections of older clients by org and address."""
         self._send: MemoryObjectSendStream[tuple[str, str]] | None = None
+        self._events: Events | None = None
+        self._hooks: list[Callable[[], None]] = []
 
     def subscribe(self, org: str, uri: str, session: Any) -> None:
         """Tell an older client's connection of changes of one address."""
+        self._watch()
         connection = session._connection  # what lasts of a session: requests have a session each
         self._connections.setdefault((org, uri), {})[id(connection)] = session
         connection.exit_stack.callback(self.unsubscribe, org, uri, session)
@@ -49,6 +52,7 @@ class Notices:
         self, org: str, ctx: Any, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Serve a newer client's stream."""
+        self._watch()
         return await self._bus(org)[1](ctx, params)
 
     def _bus(self, org: str) -> tuple[InMemorySubscriptionBus, ListenHandler]:
@@ -68,20 +72,24 @@ class Notices:
                 log.warning("a notice of a change was not sent: too many wait")
 
     @asynccontextmanager
-    async def running(self, events: Events | None) -> AsyncIterator[None]:
-        """Tell clients of changes while this runs; `events` are those of a store that this process opened."""
+    async def running(self, events: Events) -> AsyncIterator[None]:
+        """Tell clients of changes while this runs: of those that the store's events tell of."""
         send, receive = anyio.create_memory_object_stream[tuple[str, str]](MOST_WAITING)
-        hooks = [] if events is None else [events.on(name, self._heard) for name in ("fact", "learning", "message")]
         async with send, receive, anyio.create_task_group() as group:
-            self._send = send
+            self._send, self._events = send, events
             group.start_soon(self._tell, receive)
             try:
                 yield
             finally:
-                self._send = None
-                for off in hooks:
-                    off()
+                self._send = self._events = None
+                while self._hooks:
+                    self._hooks.pop()()
                 group.cancel_scope.cancel()
+
+    def _watch(self) -> None:
+        """Follow the events, from the first client on that wants to know: on a server's handle they are a stream."""
+        if self._events is not None and not self._hooks:
+            self._hooks = [self._events.on(name, self._heard) for name in ("fact", "learning", "message")]
 
     def _heard(self, event: Event) -> None:
         kind, id = (event.name, event.data.get("id")) if event.name != "message" else ("thread", event.data["thread"])

@@ -24,13 +24,12 @@ def serve_stdio(memory: AsyncMemory, options: Options) -> None:
 async def _serve(memory: AsyncMemory, options: Options) -> None:
     notices = Notices()
     async with memory:
-        remote = is_remote(memory)
-        caller = await remote_caller(memory) if remote else local_caller(memory)
+        caller = await remote_caller(memory) if is_remote(memory) else local_caller(memory)
 
         async def who(ctx: Context) -> Caller:
             return caller
 
         server = make_server(who, options, notices)
         changes = NotificationOptions(resources_changed=False)
-        async with notices.running(None if remote else memory._core.shared.events), stdio_server() as (read, write):
+        async with notices.running(memory._core.shared.events), stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options(changes))

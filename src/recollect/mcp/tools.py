@@ -153,7 +153,7 @@ TOOLS: tuple[Tool, ...] = (
         },
     ),
     Tool(
-        "forget", "Forget", "forget", "core", DESTROY, shown.Forgotten,
+        "forget", "Forget", "erasing.forget", "core", DESTROY, shown.Forgotten,
         "Erase a thing and all derived from it. Without `confirm` it only counts and answers a code; ask the user, "
         "then pass it.",
         {
