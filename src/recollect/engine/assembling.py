@@ -199,7 +199,7 @@ class Assembling:
             kinds=spec.kinds,
             min_score=spec.min_score,
             where=spec.where,
-            merge=False,
+            bare=True,
         )
 
     @staticmethod

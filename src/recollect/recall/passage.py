@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from recollect.recall.analyze import tokens
+from recollect.recall.analyze import language_of, tokens, words
 
 CUT = "…"
 """Stands where something was left out."""
@@ -21,6 +21,8 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _RULE = re.compile(r"\s*\|[\s:|-]+\|\s*$")
 _SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|$)", re.DOTALL)
+HEAD = 8
+"""So many pieces tell the language of a text."""
 _LONGEST = 400
 """A sentence longer than this is cut at its commas, or at a space."""
 
@@ -108,7 +110,8 @@ def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
 def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
     """How much of the question each piece has, rare terms counting more; earlier ones win where nothing tells."""
     wanted = set(terms)
-    has = [wanted.intersection(tokens(piece.text)) for piece in pieces]
+    language = language_of(words(" ".join(piece.text for piece in pieces[:HEAD]))) or "english"
+    has = [wanted.intersection(tokens(piece.text, language)) for piece in pieces]
     spread = {term: sum(term in found for found in has) for term in wanted}
     weight = {term: math.log(1 + len(pieces) / n) for term, n in spread.items() if n}
     return [sum(weight[term] for term in found) for found in has]

@@ -33,7 +33,8 @@ def distinct(ranked: Iterable[Scored], limit: int | None = None) -> tuple[list[S
             break
         terms = frozenset(scored.entry.terms.split())
         others = seen.setdefault(scored.entry.speaker, [])
-        if any(_same(terms, other) for other in others):
+        low, high = DUPLICATE * len(terms), len(terms) / DUPLICATE
+        if any(low <= len(other) <= high and _same(terms, other) for other in others):
             repeats.append(scored)
         else:
             kept.append(scored)

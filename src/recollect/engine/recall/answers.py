@@ -29,8 +29,8 @@ class Wanted(msgspec.Struct, frozen=True):
     offset: int = 0
     max_tokens: int | None = None
     min_score: float | None = None
-    merge: bool = True
-    """Whether neighbouring chunks of a document become one hit; a context joins them itself, where both fit."""
+    bare: bool = False
+    """For a context: chunks are not merged, since it joins them where both fit, and nothing is explained."""
 
 
 class Answers:
@@ -46,7 +46,7 @@ class Answers:
         rankings = [await self._core.runtime.call(pool.ranking) for pool in pools]
         last = wanted.offset + wanted.top_k
         most = 4 * last if wanted.max_tokens is not None else last + 4
-        if wanted.merge and any(entry.kind == "document" for pool in pools for entry in pool.entries):
+        if not wanted.bare and any(entry.kind == "document" for pool in pools for entry in pool.entries):
             most = max(most, 2 * last)  # chunks may melt into one
         reranker = self._core.shared.reranker
         if reranker is not None:
@@ -57,11 +57,16 @@ class Answers:
             picked, verdict = await self._reranked(reranker, pools[0].query, picked)
         terms = pools[0].query.terms
         if wanted.max_tokens is None:
-            picked = (merge_chunks(picked) if wanted.merge else picked)[wanted.offset : last]
+            picked = (picked if wanted.bare else merge_chunks(picked))[wanted.offset : last]
         else:
             picked = fill(picked[wanted.offset :], wanted.max_tokens, self._core.shared.counter.count, terms)
             picked = merge_chunks(picked)
-        return await self._hits(pools, rankings, picked[: wanted.top_k], verdict)
+        picked = picked[: wanted.top_k]
+        why = [
+            {} if wanted.bare else ranking.reasons([scored.place for scored in picked if scored.pool == number])
+            for number, ranking in enumerate(rankings)
+        ]
+        return await self._hits(pools, why, picked, verdict)
 
     async def _reranked(self, reranker: Any, query: Any, picked: list[Any]) -> tuple[list[Any], Verdict]:
         """The first of a ranking in the reranker's order; each place keeps its score, so scores stay comparable."""
@@ -84,17 +89,17 @@ class Answers:
         return [*moved, *picked[RERANKED:]], verdict
 
     async def _hits(
-        self, pools: Sequence[Pool], rankings: Sequence[Any], picked: Sequence[Any], verdict: Verdict | None
+        self,
+        pools: Sequence[Pool],
+        why: Sequence[Mapping[int, tuple[Reason, ...]]],
+        picked: Sequence[Any],
+        verdict: Verdict | None,
     ) -> list[Hit]:
         replaced = await self._replaced(picked)
-        why = [
-            ranking.reasons([scored.place for scored in picked if scored.pool == number])
-            for number, ranking in enumerate(rankings)
-        ]
         hits = [
             _hit(
                 self._core.org, scored,
-                (*why[scored.pool][scored.place], *_notes(pools, scored, place, verdict)),
+                (*why[scored.pool].get(scored.place, ()), *_notes(pools, scored, place, verdict)),
                 pools[scored.pool].cosine(scored.place), replaced,
             )
             for place, scored in enumerate(picked, 1)

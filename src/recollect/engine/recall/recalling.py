@@ -50,21 +50,22 @@ class Recalling:
         vector: Sequence[float] | None = None,
         expand: bool = False,
         hops: int = 1,
-        merge: bool = True,
+        bare: bool = False,
     ) -> list[Hit]:
         """The hits that matter most, best first; everything written before the call can be found.
 
         `offset` leaves out the first of them, `vector` takes the place of the question's own embedding, and a
         namespace that ends in `*` stands for all that begin so. With `expand` the memory's model gives other wordings
         of the question, which are looked up too; with `hops` over 1 it reads what was found and says what to look up
-        next, once less than that. Without `merge` each chunk of a document is a hit of its own.
+        next, once less than that. `bare` hits are for a context: each
+        chunk of a document for itself, without reasons.
         """
         _check_counts(top_k, offset, max_tokens, min_score)
         asked = _asked(kinds, after, before, where)
         if not isinstance(query, str):
             raise UsageError("a query is text")
         self._check_model(expand, hops)
-        wanted = Wanted(top_k, offset, max_tokens, min_score, merge)
+        wanted = Wanted(top_k, offset, max_tokens, min_score, bare)
         events = self._core.shared.events
         with events.span("recall", org=self._core.org):
             first = await self.pool(query, namespaces=namespaces, asked=asked, top_k=top_k + offset, vector=vector)

@@ -103,10 +103,14 @@ def revising(entry: Entry) -> bool:
     """Whether an entry is a statement of the user's own with a sign of change."""
     from ...recall.entry import is_assistant
 
+    return _sign(entry.signals) > 0 and not is_assistant(entry.role or "", entry.speaker or "")
+
+
+def _sign(signals: bytes) -> int:
+    """The sign of change among an entry's signals: 0 none, 1 some, 2 a strong one."""
     at = _revises_at()
-    return (
-        len(entry.signals) > at and bool(entry.signals[at]) and not is_assistant(entry.role or "", entry.speaker or "")
-    )
+    value = signals[at] if len(signals) > at else 0
+    return 0 if not value else 1 + (value > 128)
 
 
 @cache
@@ -120,7 +124,7 @@ def stored_statement(entry: Entry) -> Any:
     """A stored statement with a sign of change."""
     from ...recall.revision import Statement
 
-    sign = 1 + (entry.signals[_revises_at()] > 128)
+    sign = _sign(entry.signals)
     return Statement(
         "", frozenset(entry.terms.split()), to_micros(entry.created_at), True, speaker=entry.speaker or "", sign=sign
     )
@@ -128,13 +132,13 @@ def stored_statement(entry: Entry) -> Any:
 
 def _statement(scored: Any) -> Any:
     from ...recall.entry import is_assistant
-    from ...recall.revision import Statement, sign_of_change
+    from ...recall.revision import Statement
 
     entry = scored.entry
     own = entry.kind == "message" and not is_assistant(entry.role, entry.speaker)
     return Statement(
         entry.text, frozenset(entry.terms.split()), entry.created_at, own, entry.kind == "chunk",
-        entry.speaker, sign_of_change(entry.text) if own else 0,
+        entry.speaker, _sign(entry.signals) if own else 0,
     )  # fmt: skip
 
 
