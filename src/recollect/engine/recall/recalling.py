@@ -57,8 +57,8 @@ class Recalling:
         `offset` leaves out the first of them, `vector` takes the place of the question's own embedding, and a
         namespace that ends in `*` stands for all that begin so. With `expand` the memory's model gives other wordings
         of the question, which are looked up too; with `hops` over 1 it reads what was found and says what to look up
-        next, once less than that. `bare` hits are for a context: each
-        chunk of a document for itself, without reasons.
+        next, once less than that. `bare` hits are for a context: each chunk of a document for itself,
+        without reasons.
         """
         _check_counts(top_k, offset, max_tokens, min_score)
         asked = _asked(kinds, after, before, where)
@@ -73,7 +73,7 @@ class Recalling:
             if expand or hops > 1:
                 pools += await self._further(query, pools, namespaces, asked, wanted, 3 if expand else 0, hops - 1)
             view = self._core.scope.view()
-            here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, merge)
+            here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, bare)
             hits = await Answers(self._core).of(pools, here) if pools else []
             if view is not None:
                 theirs = await self._of_shared(Core(self._core.shared, view), query, namespaces, asked, here, vector)
