@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from ..errors import Forbidden, RecollectError, StoreUnavailable, UsageError
 from ..problems import Problem, problem_of
+from .api.transfers import DamagedUpload
 from .auth import Unauthorized
 from .calls import Malformed
 
@@ -24,7 +25,9 @@ class Unsuited(UsageError):
     """A body of another type."""
 
 
-_OURS = {Unauthorized: 401, Forbidden: 403, Limited: 429, Malformed: 400, Unsuited: 415}
+_OURS: dict[type[RecollectError], int] = {
+    Unauthorized: 401, Forbidden: 403, Limited: 429, Malformed: 400, Unsuited: 415, DamagedUpload: 422,
+}  # fmt: skip
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -33,7 +33,7 @@ from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused
 from .metrics import Metrics
 from .narrowing import NARROWED, narrow
 from .openapi import document
-from .operations import OPERATIONS, Operation, owner_of, takes_key
+from .operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
 from .parts import Gated, MakePart, Part
 from .room import Room
 from .static import FOLDER, inspector_route
@@ -184,13 +184,13 @@ def _endpoint(server: Server, operation: Operation) -> Callable[[Request], Await
         asked = Asked(server, key, server.handle(key, request.headers.get(NARROWED)))
         query, body = request.scope["query_string"], await _body(request) if operation.has_body else b""
         call = read_call(operation, query, body, request.headers)
-        if operation.streamed:
-            call.options["request"] = request
-            parts = await _called(asked, operation, call)
-            return StreamingResponse(_counted(server, parts), media_type=operation.streamed)
         if operation.upload:
             _check_type(request, operation.upload)
+        if takes_request(operation):
             call.options["request"] = request
+        if operation.streamed:
+            parts = await _called(asked, operation, call)
+            return StreamingResponse(_counted(server, parts), media_type=operation.streamed)
         async with server.room:
             done, result = await _done(asked, operation, call, request, query, body)
         content, headers = written(done, call, result)

@@ -10,7 +10,7 @@ import msgspec
 
 from .. import __version__
 from ..problems import Problem
-from .operations import OPERATIONS, Operation, Parameter, answer_of, is_list, method_of, parameters_of
+from .operations import OPERATIONS, Operation, Parameter, answer_of, declared_words, is_list, parameters_of, takes_key
 
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
@@ -110,7 +110,7 @@ def _is_described(kind: Any) -> bool:
 
 def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     shapes, answer = schemas["operations"][operation.name]
-    doc = inspect.getdoc(method_of(operation)) or ""
+    doc = declared_words(operation)
     pairs = list(zip(parameters_of(operation), shapes, strict=True))
     made: dict[str, Any] = {
         "operationId": operation.name.replace(".", "_"),
@@ -119,18 +119,27 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         "description": f"{doc}\n\nRole: `{operation.role}`.",
         "parameters": [_parameter(parameter, shape) for parameter, shape in pairs if parameter.place != "body"],
         "responses": {
-            "200": {"description": "Done", "content": {"application/json": {"schema": _envelope(operation, answer)}}},
+            "200": _success(operation, answer),
             **{code: {"$ref": f"#/components/responses/{code}"} for code in _ERRORS},
         },
     }
-    if operation.writes:
+    if takes_key(operation):
         made["parameters"].append(
             {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
         )
+    if operation.upload:
+        sent = {operation.upload: {"schema": {"type": "string", "format": "binary"}}}
+        made["requestBody"] = {"content": sent, "required": True}
     if operation.has_body:
         content = {"application/json": {"schema": _body(pairs)}}
         made["requestBody"] = {"content": content, "required": _needs_body(pairs)}
     return made
+
+
+def _success(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
+    if operation.streamed:
+        return {"description": "Sent as it is made", "content": {operation.streamed: {"schema": {"type": "string"}}}}
+    return {"description": "Done", "content": {"application/json": {"schema": _envelope(operation, answer)}}}
 
 
 def _needs_body(pairs: list[tuple[Parameter, Any]]) -> bool:

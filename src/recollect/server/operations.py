@@ -324,6 +324,18 @@ def method_of(operation: Operation) -> Callable[..., Any]:
     return found
 
 
+def declared_words(operation: Operation) -> str:
+    """What an operation does, in the words of its method; examples are for Python."""
+    words = inspect.getdoc(method_of(operation)) or ""
+    return words.partition("\nExamples:")[0].rstrip()
+
+
+@cache
+def takes_request(operation: Operation) -> bool:
+    """Whether the method reads the request itself: headers of a stream, or a long body."""
+    return "request" in inspect.signature(method_of(operation)).parameters
+
+
 @cache
 def owner_of(noun: str) -> type:
     """The class of a noun: of a memory, or of a server alone."""

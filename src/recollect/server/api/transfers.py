@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ...engine.portable import Portable, Transfer, create
-from ...errors import TooLarge
+from ...errors import CorruptRecord, TooLarge
 from ...importing.report import ImportReport
 from .asked import ServerNoun
 
 MAX_IMPORT = 4 * 1024 * 1024 * 1024
+
+
+class DamagedUpload(CorruptRecord):
+    """What was sent is damaged, not what is stored."""
 
 
 class Transfers(ServerNoun):
@@ -32,7 +36,10 @@ class Transfers(ServerNoun):
         """
         self._core.scope.whole_org("export and import")
         async with self._received(request, "import.jsonl") as path:
-            return await self._memory.import_(path)
+            try:
+                return await self._memory.import_(path)
+            except CorruptRecord as damaged:
+                raise DamagedUpload(str(damaged), **damaged.facts) from None
 
     async def import_from(
         self,
@@ -50,10 +57,13 @@ class Transfers(ServerNoun):
         self._core.scope.whole_org("import_from")
         plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[-100:].lstrip(".")
         async with self._received(request, plain or "file") as path:
-            return await self._memory.import_from(
-                path, kind=kind, namespace=namespace, users=users, mapping=mapping, source=source, dry_run=dry_run,
-                strict=strict,
-            )  # fmt: skip
+            try:
+                return await self._memory.import_from(
+                    path, kind=kind, namespace=namespace, users=users, mapping=mapping, source=source,
+                    dry_run=dry_run, strict=strict,
+                )  # fmt: skip
+            except CorruptRecord as damaged:
+                raise DamagedUpload(str(damaged), **damaged.facts) from None
 
     @asynccontextmanager
     async def _received(self, request: Any, name: str) -> AsyncIterator[Path]:

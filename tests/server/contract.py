@@ -1,0 +1,79 @@
+"""What clients rely on in the OpenAPI document, in short: operations, what they take, and what they answer.
+
+python -m tests.server.contract writes `contract.json`, and refuses to take anything back that is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from recollect.server.openapi import document
+
+PLACE = Path(__file__).parent / "contract.json"
+Contract = dict[str, dict[str, Any]]
+
+
+def contract(made: dict[str, Any]) -> Contract:
+    """Per operation: parameters and body fields, each with whether it is required, and the fields of the answer."""
+    schemas = made["components"]["schemas"]
+    return {
+        f"{method.upper()} {path}": {
+            "takes": {**_parameters(operation), **_body(operation)},
+            "answers": sorted(_answer(operation, schemas)),
+        }
+        for path, methods in made["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+def _parameters(operation: dict[str, Any]) -> dict[str, bool]:
+    return {one["name"]: bool(one.get("required")) for one in operation["parameters"]}
+
+
+def _body(operation: dict[str, Any]) -> dict[str, bool]:
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    schema = content.get("schema", {})
+    return {name: name in schema.get("required", ()) for name in schema.get("properties", {})}
+
+
+def _answer(operation: dict[str, Any], schemas: dict[str, Any]) -> set[str]:
+    content = operation["responses"]["200"]["content"]
+    return _fields(content.get("application/json", {}).get("schema", {}), schemas, ())
+
+
+def _fields(schema: dict[str, Any], schemas: dict[str, Any], seen: tuple[str, ...]) -> set[str]:
+    """The names in an answer, those of what it holds behind a dot."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return set() if name in seen else _fields(schemas[name], schemas, (*seen, name))
+    inner = [*schema.get("anyOf", ()), *([schema["items"]] if isinstance(schema.get("items"), dict) else ())]
+    found = {field for one in inner for field in _fields(one, schemas, seen)}
+    for name, one in schema.get("properties", {}).items():
+        found |= {name, *(f"{name}.{field}" for field in _fields(one, schemas, seen) if len(seen) < 2)}
+    return found
+
+
+def broken(old: Contract, new: Contract) -> list[str]:
+    """What a client that was written for the old one would miss, or would have to send besides."""
+    problems = [f"{name} is gone" for name in old if name not in new]
+    for name in old.keys() & new.keys():
+        was, now = old[name], new[name]
+        problems += [f"{name} no longer takes {one}" for one in was["takes"] if one not in now["takes"]]
+        problems += [
+            f"{name} now requires {one}"
+            for one, required in now["takes"].items()
+            if required and not was["takes"].get(one)
+        ]
+        problems += [f"{name} no longer answers {one}" for one in was["answers"] if one not in now["answers"]]
+    return sorted(problems)
+
+
+if __name__ == "__main__":
+    made = contract(document())
+    lost = broken(json.loads(PLACE.read_text("utf-8")), made) if PLACE.exists() else []
+    if lost:
+        sys.exit("\n".join(lost))
+    PLACE.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n", "utf-8")
