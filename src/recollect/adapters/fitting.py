@@ -1,0 +1,41 @@
+"""What adapters share for prompts: which messages fit a budget, and what is recalled for a question, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..context.budget import TokenBudget
+from ..context.compress import compress
+from ..context.items import as_items, render_memory
+from ..context.plan import Policy
+from ..context.policies import SlidingWindow
+from ..engine.recall.recalling import Spaces
+from ..memory import AsyncMemory
+from ..messages import Given, Message, as_message
+
+PLACE = "place"
+"""Key in a message's metadata: where it stood in the list it came from."""
+Budget = TokenBudget | int | str
+
+
+def fitting(messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: Any = None) -> list[int]:
+    """The places of the messages that fit, a tool call always with its results; the newest ones unless told."""
+    numbered = [_numbered(given, place) for place, given in enumerate(messages)]
+    made = compress(numbered, budget=budget, policy=policy or SlidingWindow(), counter=counter)
+    kept = [message.metadata.get(PLACE) for message in (*made.system_messages, *made.view)]
+    return sorted({place for place in kept if isinstance(place, int)})
+
+
+def _numbered(given: Given, place: int) -> Message:
+    message = as_message(given)
+    fields: Mapping[str, Any] = {name: getattr(message, name) for name in message.__struct_fields__}
+    return Message(**{**fields, "metadata": {**message.metadata, PLACE: place}})
+
+
+async def recalled(memory: AsyncMemory, query: str, *, namespaces: Spaces = None, top_k: int = 5) -> str:
+    """What is remembered for a question, fenced and labelled as data; empty where there is nothing."""
+    if not query.strip():
+        return ""
+    hits = await memory.recall(query, namespaces=namespaces, top_k=top_k)
+    return render_memory(as_items(hits)) if hits else ""
