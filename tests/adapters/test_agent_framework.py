@@ -37,7 +37,9 @@ async def talk(provider: Any, states: dict[str, Any], program: list[Any]) -> lis
     for number, (name, session, *count) in enumerate(program):
         state = states.setdefault(session, {})
         if name == "save":
-            said = [FrameworkMessage("user", [f"{number}.{one}"], message_id=f"{number}.{one}") for one in range(count[0])]
+            said = [
+                FrameworkMessage("user", [f"{number}.{one}"], message_id=f"{number}.{one}") for one in range(count[0])
+            ]
             await provider.save_messages(session, said, state=state)
         else:
             answers.append([one.to_dict() for one in await provider.get_messages(session, state=state)])
@@ -57,7 +59,8 @@ async def keep(storage: Any, program: list[Any]) -> list[Any]:
     for number, (name, *g) in enumerate(program):
         if name == "save":
             one = WorkflowCheckpoint(
-                workflow_name=g[0], graph_signature_hash="h", checkpoint_id=f"c{g[1]}", state={"n": g[2], "set": {1, 2}},
+                workflow_name=g[0], graph_signature_hash="h", checkpoint_id=f"c{g[1]}",
+                state={"n": g[2], "set": {1, 2}},
                 timestamp=f"2026-01-01T00:00:{number:02}+00:00",
             )  # fmt: skip
             answers.append(await answer(lambda o=one: storage.save(o)))

@@ -64,7 +64,9 @@ async def run(service: Any, program: list[Any]) -> list[Any]:
             one = last.get((g[0], g[1])) if name == "again" else event(number, g[2], partial=g[3])
             if one is not None:
                 last[g[0], g[1]] = one
-                answers.append(await answer(lambda s=session, o=one: service.append_event(s, o.model_copy(deep=True)), lambda _: 1))
+                answers.append(
+                    await answer(lambda s=session, o=one: service.append_event(s, o.model_copy(deep=True)), lambda _: 1)
+                )
                 answers.append((len(session.events), dict(session.state)))
         elif name == "get":
             config = GetSessionConfig(num_recent_events=g[2], after_timestamp=g[3])
@@ -74,7 +76,9 @@ async def run(service: Any, program: list[Any]) -> list[Any]:
             found = await service.list_sessions(app_name="app", user_id=g[0])
             answers.append(sorted((one.user_id, one.id, sorted(one.state.items())) for one in found.sessions))
         elif name == "delete":
-            answers.append(await answer(lambda g=g: service.delete_session(app_name="app", user_id=g[0], session_id=g[1])))
+            answers.append(
+                await answer(lambda g=g: service.delete_session(app_name="app", user_id=g[0], session_id=g[1]))
+            )
             last.pop((g[0], g[1]), None)
         else:
             answers.append(await service.get_user_state(app_name="app", user_id=g[0]))

@@ -22,13 +22,23 @@ def exchange(number: int) -> Items:
     calls = [{**CALL, "call_id": f"c{number}{letter}"} for letter in "ab"]
     outputs = [{**OUTPUT, "call_id": f"c{number}{letter}"} for letter in "ab"]
     answer = {"role": "assistant", "content": [{"type": "output_text", "text": f"answer {number}"}], "type": "message"}
-    return [{"role": "user", "content": f"question {number}"}, {**REASONING, "id": f"rs_{number}"}, *calls, *outputs, answer]
+    return [
+        {"role": "user", "content": f"question {number}"},
+        {**REASONING, "id": f"rs_{number}"},
+        *calls,
+        *outputs,
+        answer,
+    ]
 
 
 async def test_items_come_back_as_they_were_added(memory: Memory) -> None:
     session = RecollectSession("s", memory)
     assert await session.get_items() == [] and await session.pop_item() is None
-    items: Items = [*exchange(1), {"type": "item_reference", "id": "x"}, {"role": "user", "content": [{"type": "input_image"}]}]
+    items: Items = [
+        *exchange(1),
+        {"type": "item_reference", "id": "x"},
+        {"role": "user", "content": [{"type": "input_image"}]},
+    ]
     await session.add_items(items)
     assert await session.get_items() == items
     assert await session.get_items(limit=2) == items[-2:] and await session.get_items(limit=0) == []
@@ -113,7 +123,9 @@ async def test_what_is_remembered_stands_behind_the_instructions(memory: Memory)
     from agents.run_config import CallModelData, ModelInputData
 
     memory.facts.set("global", "city", "Ada lives in Lisbon")
-    data: Any = CallModelData(ModelInputData([{"role": "user", "content": "Where does Ada live?"}], "Be kind."), None, None)  # type: ignore[arg-type]
+    data: Any = CallModelData(
+        ModelInputData([{"role": "user", "content": "Where does Ada live?"}], "Be kind."), None, None
+    )  # type: ignore[arg-type]
     filled = await recalling(memory)(data)
     assert filled.instructions is not None and filled.instructions.startswith("Be kind.")
     assert "Lisbon" in filled.instructions and "<recalled_memory>" in filled.instructions

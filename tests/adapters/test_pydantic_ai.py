@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict, InMemoryConversationStore
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from recollect import Memory
@@ -21,7 +29,9 @@ NAMES = ("a", "b", "c")
 OPERATION = st.one_of(
     st.tuples(st.just("talk"), st.sampled_from(NAMES), st.integers(1, 3), st.sampled_from([None, "ada", "bob"])),
     st.tuples(st.just("stale"), st.sampled_from(NAMES)),
-    st.tuples(st.just("load"), st.sampled_from(NAMES), st.sampled_from([None, 0, 1, 2, 5]), st.sampled_from([None, "ada"])),
+    st.tuples(
+        st.just("load"), st.sampled_from(NAMES), st.sampled_from([None, 0, 1, 2, 5]), st.sampled_from([None, "ada"])
+    ),
     st.tuples(st.just("branch"), st.sampled_from(NAMES), st.integers(0, 4)),
     st.tuples(st.just("fork"), st.sampled_from(NAMES), st.sampled_from([None, 0, 1, 3]), st.sampled_from(NAMES)),
     st.tuples(st.just("list"), st.sampled_from([None, "ada"]), st.sampled_from([None, 1])),

@@ -1,4 +1,4 @@
-"""Anthropic's memory tool over facts: a file is a fact, its path the key. `pip install 'recollect[anthropic-memory]'`."""
+"""Anthropic's memory tool: a file is a fact, its path the key. `pip install 'recollect[anthropic-memory]'`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ PLACE = "place"
 Budget = TokenBudget | int | str
 
 
-def fitting(messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: Any = None) -> list[int]:
+def fitting(
+    messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: Any = None
+) -> list[int]:
     """The places of the messages that fit, a tool call always with its results; the newest ones unless told."""
     numbered = [_numbered(given, place) for place, given in enumerate(messages)]
     made = compress(numbered, budget=budget, policy=policy or SlidingWindow(), counter=counter)

@@ -298,7 +298,11 @@ def message_of(event: Event) -> Message:
     extra: dict[str, Any] = {}
     if calls:
         extra["tool_calls"] = [
-            {"id": call.id or call.name or "", "type": "function", "function": {"name": call.name or "", "arguments": "{}"}}
+            {
+                "id": call.id or call.name or "",
+                "type": "function",
+                "function": {"name": call.name or "", "arguments": "{}"},
+            }
             for call in calls
         ]
     if results:

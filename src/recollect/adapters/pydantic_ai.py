@@ -43,7 +43,7 @@ _entries: TypeAdapter[ConversationEntry] = TypeAdapter(ConversationEntry)
 
 
 class RecollectConversationStore(ConversationStore):
-    """Keeps conversations as records, each message once, and mirrors what was said into a thread, where recall finds it.
+    """Keeps conversations as records, each message once; what was said is mirrored into a thread for recall.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. A deleted conversation takes the entries with it that no other
     one needs, and its thread. With `mirror=False` nothing is mirrored.
@@ -63,9 +63,7 @@ class RecollectConversationStore(ConversationStore):
         found = await self._memory.records.get(self._space, _record_key(conversation_id))
         return None if found is None else _records.validate_json(_bytes(found))
 
-    async def read_records(
-        self, *, scope: str | None = None, limit: int | None = None
-    ) -> Sequence[ConversationRecord]:
+    async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
         """The records, those of a scope, the newest first."""
         where = None if scope is None else {"scope": scope}
         found = await self._memory.records.scan(self._space, (ROOT, "record"), where=where)

@@ -1,0 +1,224 @@
+"""LlamaIndex, Strands, LangChain, AutoGen and Haystack, each with the real framework and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from recollect import Memory
+
+# -- LlamaIndex
+
+
+async def test_llama_index_messages_are_kept_archived_and_removed(memory: Memory) -> None:
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.storage.chat_store.base_db import MessageStatus
+
+    from recollect.adapters.llama_index import RecollectChatStore
+
+    store = RecollectChatStore(memory)
+    said = [ChatMessage(role="user" if n % 2 == 0 else "assistant", content=f"m{n}") for n in range(6)]
+    assert await store.get_messages("k") == [] and await store.get_keys() == []
+    await store.add_messages("k", said[:5])
+    await store.add_message("k", said[5])
+    assert await store.get_messages("k") == said and await store.count_messages("k") == 6
+    assert await store.get_messages("k", limit=2, offset=1) == said[1:3]
+    assert await store.archive_oldest_messages("k", 2) == said[:2]
+    assert await store.get_messages("k") == said[2:]
+    assert await store.get_messages("k", status=MessageStatus.ARCHIVED) == said[:2]
+    assert await store.get_messages("k", status=None) == said
+    assert await store.delete_oldest_messages("k", 1) == [said[2]]
+    assert await store.delete_message("k", 0) == said[0]
+    assert await store.get_messages("k", status=None) == [said[1], *said[3:]]
+    assert await store.get_keys() == ["k"]
+    await store.set_messages("k", said[:1])
+    assert await store.get_messages("k") == said[:1]
+    await store.delete_messages("k")
+    assert await store.get_keys() == []
+
+
+async def test_llama_index_archives_for_racers_once_each(memory: Memory) -> None:
+    from llama_index.core.base.llms.types import ChatMessage
+
+    from recollect.adapters.llama_index import RecollectChatStore
+
+    store = RecollectChatStore(memory)
+    await store.add_messages("k", [ChatMessage(role="user", content=f"m{n}") for n in range(8)])
+    taken = await asyncio.gather(*(store.archive_oldest_messages("k", 1) for _ in range(8)))
+    assert sorted(str(one[0].content) for one in taken) == [f"m{n}" for n in range(8)]
+
+
+async def test_llama_index_memory_with_store_and_block(memory: Memory) -> None:
+    from llama_index.core.base.llms.types import ChatMessage
+
+    from recollect.adapters.llama_index import RecollectMemoryBlock
+
+    block = RecollectMemoryBlock(memory)
+    await block.aput([ChatMessage(role="user", content="I live in Lisbon")])
+    found = await block.aget([ChatMessage(role="user", content="Where do I live?")])
+    assert "Lisbon" in found and "<recalled_memory>" in found
+
+
+# -- Strands
+
+
+def test_strands_keeps_sessions_agents_and_messages(memory: Memory) -> None:
+    from strands.types.exceptions import SessionException
+    from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
+
+    from recollect.adapters.strands import RecollectSessionRepository
+
+    repository = RecollectSessionRepository(memory)
+    session = Session(session_id="s", session_type=SessionType.AGENT)
+    repository.create_session(session)
+    with pytest.raises(SessionException):
+        repository.create_session(session)
+    agent = SessionAgent(agent_id="a", state={"n": 1}, conversation_manager_state={})
+    repository.create_agent("s", agent)
+    for number in range(12):
+        said: Any = {"role": "user", "content": [{"text": f"said {number}"}]}
+        repository.create_message("s", "a", SessionMessage(message=said, message_id=number))
+    found = repository.list_messages("s", "a", limit=3, offset=9)
+    assert [one.message["content"][0]["text"] for one in found] == ["said 9", "said 10", "said 11"]
+    assert repository.read_session("s") == session
+    redacted = repository.read_message("s", "a", 3)
+    assert redacted is not None
+    redacted.redact_message = {"role": "user", "content": [{"text": "[gone]"}]}
+    repository.update_message("s", "a", redacted)
+    assert [one.text for one in memory.threads.messages(repository.thread_of("s", "a"))][3] == "[redacted]"
+    assert repository.read_agent("s", "none") is None and repository.read_message("s", "a", 99) is None
+
+
+async def test_strands_memory_store_is_searched(memory: Memory) -> None:
+    from recollect.adapters.strands import RecollectMemoryStore
+
+    store = RecollectMemoryStore(memory)
+    await store.add("Ada lives in Lisbon")
+    await store.add("Ada lives in Lisbon")
+    await store.add_messages([{"role": "user", "content": [{"text": "I like tea"}]}])
+    assert (await store.search("Where does Ada live?"))[0].content.endswith("Ada lives in Lisbon")
+    assert len(memory.facts.list("workflow:strands")) == 1
+
+
+# -- LangChain
+
+
+def test_langchain_history_comes_back_as_it_was_added(memory: Memory) -> None:
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+    from recollect.adapters.langchain import RecollectChatMessageHistory
+
+    history = RecollectChatMessageHistory("s", memory)
+    said = [
+        SystemMessage("be kind"), HumanMessage("hi", id="1"),
+        AIMessage("", tool_calls=[{"name": "look", "args": {"at": 1}, "id": "t1"}]),
+        ToolMessage("seen", tool_call_id="t1"),
+    ]  # fmt: skip
+    history.add_messages(said)
+    asyncio.run(history.aadd_messages([AIMessage("done")]))
+    assert history.messages == [*said, AIMessage("done")] == asyncio.run(history.aget_messages())
+    history.clear()
+    assert history.messages == []
+
+
+@pytest.mark.parametrize("budget", [80, 90, 120, 200, 400])
+def test_langchain_requests_fit_and_exchanges_stay_whole(memory: Memory, budget: int) -> None:
+    from langchain.agents import create_agent
+    from langchain_core.language_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_core.tools import tool
+
+    from recollect.adapters.langchain import RecollectMiddleware, message_of
+    from recollect.context.measure import count_message
+    from recollect.context.tokens import open_counter
+
+    sent: list[list[Any]] = []
+
+    class Model(GenericFakeChatModel):
+        def bind_tools(self, tools: Any, **options: Any) -> Any:
+            return self
+
+        def _generate(self, messages: list[Any], *args: Any, **options: Any) -> Any:
+            sent.append(messages)
+            return super()._generate(messages, *args, **options)
+
+    @tool
+    def look(at: int) -> str:
+        """Look somewhere."""
+        return "seen " * 15
+
+    replies = []
+    for number in range(8):
+        replies += [
+            AIMessage("", tool_calls=[{"name": "look", "args": {"at": number}, "id": f"t{number}"}]),
+            AIMessage("ok"),
+        ]
+    memory.facts.set("global", "city", "Ada lives in Lisbon")
+    agent = create_agent(
+        Model(messages=iter(replies)), tools=[look], middleware=[RecollectMiddleware(memory, budget=budget)]
+    )
+    state: Any = {"messages": []}
+    for number in range(8):
+        state = agent.invoke({"messages": [*state["messages"], HumanMessage(f"Where does Ada live? {number}")]})
+    assert len(state["messages"]) == 32
+    counter = open_counter(None)
+    for request in sent:
+        talk = [one for one in request if one.type != "system"]
+        called = {call["id"] for one in talk if isinstance(one, AIMessage) for call in one.tool_calls}
+        assert {one.tool_call_id for one in talk if isinstance(one, ToolMessage)} == called
+        assert sum(count_message(message_of(one), counter) for one in talk) <= budget
+        assert "Lisbon" in request[0].text
+
+
+# -- AutoGen
+
+
+async def test_autogen_memory_fills_a_context(memory: Memory) -> None:
+    from autogen_core.memory import MemoryContent, MemoryMimeType
+    from autogen_core.model_context import BufferedChatCompletionContext
+    from autogen_core.models import SystemMessage, UserMessage
+
+    from recollect.adapters.autogen import RecollectMemory
+
+    held = RecollectMemory(memory)
+    await held.add(MemoryContent(content="Ada lives in Lisbon", mime_type=MemoryMimeType.TEXT))
+    context = BufferedChatCompletionContext(buffer_size=10)
+    await context.add_message(UserMessage(content="Where does Ada live?", source="user"))
+    result = await held.update_context(context)
+    assert "Lisbon" in str(result.memories.results[0].content)
+    last = (await context.get_messages())[-1]
+    assert isinstance(last, SystemMessage) and "<recalled_memory>" in last.content
+    await held.clear()
+    assert (await held.query("Lisbon")).results == []
+
+
+# -- Haystack
+
+
+def test_haystack_compacts_to_whole_exchanges_or_not_at_all() -> None:
+    from haystack.dataclasses import ChatMessage, ToolCall
+
+    from recollect.adapters.haystack import RecollectCompactor
+
+    class Words:
+        def count(self, messages: list[Any], tools: Any = None) -> int:
+            return sum(len(str(one.to_dict()).split()) for one in messages)
+
+    messages = [ChatMessage.from_system("be kind")]
+    for number in range(12):
+        call = ToolCall(tool_name="look", arguments={"at": number}, id=f"t{number}")
+        messages += [
+            ChatMessage.from_user(f"question {number}"), ChatMessage.from_assistant(tool_calls=[call]),
+            ChatMessage.from_tool("seen " * 20, origin=call), ChatMessage.from_assistant(f"answer {number}"),
+        ]  # fmt: skip
+    compactor, counter = RecollectCompactor(), Words()
+    for target in (60, 150, 300, 600):
+        kept: Any = compactor.compact(messages, target, counter)  # type: ignore[arg-type]
+        assert kept is not None and len(kept) < len(messages)
+        called = {call.id for one in kept for call in one.tool_calls}
+        assert {result.origin.id for one in kept for result in one.tool_call_results} == called
+        assert kept[0].text == "be kind" and kept[-1] == messages[-1]
+    assert compactor.compact(messages, 1_000_000, counter) is None  # type: ignore[arg-type]
+    assert RecollectCompactor.from_dict(compactor.to_dict()).counter is None
