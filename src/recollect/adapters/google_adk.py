@@ -121,11 +121,11 @@ class RecollectSessionService(BaseSessionService):
             if marker is not None and marker != str(stored.version):
                 raise StaleSessionError(f"Session {id} was changed by another writer; get it again.")
             if await self._appended(session, stored, kept, message, left):
-                break
-        await super().append_event(session=session, event=event)
-        session.last_update_time = event.timestamp
-        session._storage_update_marker = str(stored.version + 1)
-        return event
+                await super().append_event(session=session, event=event)
+                session.last_update_time = event.timestamp
+                session._storage_update_marker = str(stored.version + 1)
+                return event
+        raise AssertionError("unreachable")
 
     async def _appended(
         self, session: Session, stored: OpaqueRecord, event: Event, message: Message, left: int
