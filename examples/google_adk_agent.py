@@ -1,0 +1,78 @@
+"""A Google ADK agent that goes on after its process was killed.
+
+The model is scripted, so nothing is sent anywhere.
+
+python examples/google_adk_agent.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from google.adk.agents import BaseAgent
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.genai import types
+
+from recollect.adapters.google_adk import RecollectSessionService
+
+
+def answer(said: str) -> str:
+    """Stands for a language model: it knows what the conversation says."""
+    name = re.search(r"my name is (\w+)", said, re.IGNORECASE)
+    return f"Your name is {name[1]}." if name else "I do not know your name."
+
+
+class Scripted(BaseAgent):
+    """The scripted agent."""
+
+    async def _run_async_impl(self, ctx: Any) -> Any:
+        said = " ".join(
+            part.text or "" for event in ctx.session.events if event.content for part in event.content.parts or ()
+        )
+        content = types.Content(role="model", parts=[types.Part(text=answer(said))])
+        yield Event(author=self.name, invocation_id=ctx.invocation_id, content=content)
+
+
+async def turn(path: str, text: str) -> str:
+    """One turn of the agent."""
+    sessions = RecollectSessionService(path)
+    who: Any = {"user_id": "ada", "session_id": "chat"}
+    if await sessions.get_session(app_name="demo", **who) is None:
+        await sessions.create_session(app_name="demo", **who)
+    runner = Runner(app_name="demo", agent=Scripted(name="assistant"), session_service=sessions)
+    reply = ""
+    content = types.Content(role="user", parts=[types.Part(text=text)])
+    async for event in runner.run_async(**who, new_message=content):
+        reply = "".join(part.text or "" for part in (event.content.parts if event.content else None) or ())
+    await sessions.close()
+    return reply
+
+
+def talk(path: str, text: str) -> str:
+    """The same, without a loop around it."""
+    return asyncio.run(turn(path, text))
+
+
+def main() -> None:
+    """Say something in a process that is killed, then ask for it in this one."""
+    path = str(Path(tempfile.mkdtemp()) / "agent.db")
+    subprocess.run([sys.executable, __file__, path], check=False)
+    reply = talk(path, "What is my name?")
+    print(reply)
+    assert reply == "Your name is Ada."
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        talk(sys.argv[1], "My name is Ada.")
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+    main()
