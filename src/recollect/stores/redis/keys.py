@@ -15,6 +15,7 @@ from ...records import Key
 PREFIX = "rc"
 SCHEMA_KEY = b"rc:schema"
 ORGS_KEY = b"rc:orgs"
+WORK_KEY = b"rc:work"
 _INT_OFFSET = 1 << 63
 _TIME_OFFSET = 10**18
 # Above every byte of UTF-8 and of our digits: what closes a range, and what parts an index member from its row.

@@ -23,6 +23,7 @@ from .connection import Client
 from .keys import AFTER_ALL, ORGS_KEY, base_of, bounds, encode_key, stamp
 from .rows import Layout, layout
 from .scripts import APPLY, BRING_IN, CLAIM, PURGE, SCAN, USE_INDEXES
+from .work import Work
 
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
@@ -35,6 +36,9 @@ CACHE_SECONDS = 1.0
 # An org is written into the register again after this long, should someone have flushed it.
 REGISTER_SECONDS = 60.0
 _REPEATS = 8
+LOOK_ORGS = 10_000
+"""How many orgs are asked about in one round trip."""
+LEAVE_SECONDS = 30.0
 
 
 class RedisStore:
@@ -68,6 +72,8 @@ class RedisStore:
         self._registered: dict[str, float] = {}
         self._indexes_said: set[tuple[str, str]] = set()
         self._opened = False
+        self._work = Work(self._client, lambda: self._holders(b"@", [b"jobs"]))
+        self._left = 0.0
 
     @property
     def round_trips(self) -> int:
@@ -84,6 +90,7 @@ class RedisStore:
         self._on_risk = "ignore"
         self._slack_ms = CACHE_SLACK_MS
         self._client = self._make_client(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
+        self._work = Work(self._client, lambda: self._holders(b"@", [b"jobs"]))
 
     async def incarnation(self) -> str:
         """Which runs of which servers these are: another text after a restart or a failover."""
@@ -149,6 +156,7 @@ class RedisStore:
         args = batch.arguments(changes, now, self._slack_ms, merges)
         if not batch.only_removes(changes):
             await self._register(org, removing=batch.removes(changes))
+            await self._work.enter(org, changes)
         while True:
             reply = await self._commit(base, args, again=repeatable(changes))
             if reply[0] != b"unknown":
@@ -177,20 +185,32 @@ class RedisStore:
         """Lease due jobs to one worker, the longest due first."""
         if org is not None:
             return await self._claim(org, queue, owner, now, lease, limit)
-        orgs = await self.orgs()
+        orgs = await self._work.orgs()
         if len(orgs) == 1:
-            return await self._claim(orgs[0], queue, owner, now, lease, limit)
+            found = await self._claim(orgs[0], queue, owner, now, lease, limit)
+            if found:
+                return found
         looks = [(self._base(name), self._claim_call(name, queue, owner, now, lease, 0, limit)) for name in orgs]
         due = [
             (bytes(rank), name)
             for name, reply in zip(orgs, await self._scripts(CLAIM, looks), strict=True)
             for rank in reply
         ]
+        await self._leave(set(orgs) - {name for _, name in due})
         taken = [name for _, name in sorted(due)[:limit]]
         jobs: list[Job] = []
         for name in dict.fromkeys(taken):
             jobs += await self._claim(name, queue, owner, now, lease, taken.count(name))
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
+
+    async def _leave(self, quiet: set[str]) -> None:
+        """Take orgs out of the register of work that have no job at all; now and then, as a look costs a request."""
+        if time.monotonic() - self._left < LEAVE_SECONDS:
+            return
+        self._left = time.monotonic()
+        asked = [(self._base(org), [b"EXISTS", self._base(org) + b"@jobs"]) for org in sorted(quiet)]
+        there = await self._client.many(asked)
+        await self._work.done([org for org, found in zip(sorted(quiet), there, strict=True) if not found])
 
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
@@ -279,11 +299,13 @@ class RedisStore:
         """The orgs that have any of these keys."""
         members = await self._client.command(ORGS_KEY, b"SMEMBERS", ORGS_KEY)
         names = sorted(bytes(member).decode() for member in members)
-        asked = []
-        for name in names:
-            base = self._base(name)
-            asked.append((base, [b"EXISTS", *[base + mark + table for table in tables]]))
-        return [name for name, there in zip(names, await self._client.many(asked), strict=True) if there]
+        held: list[str] = []
+        for start in range(0, len(names), LOOK_ORGS):
+            part = names[start : start + LOOK_ORGS]
+            bases = [self._base(name) for name in part]
+            asked = [(base, [b"EXISTS", *[base + mark + table for table in tables]]) for base in bases]
+            held += [name for name, there in zip(part, await self._client.many(asked), strict=True) if there]
+        return held
 
     async def _register(self, org: str, *, removing: bool) -> None:
         then = self._registered.get(org)

@@ -1,0 +1,76 @@
+"""Which orgs have jobs: a register, so that a worker looks at those alone, however many orgs there are.
+
+An org is entered, with the time, before a job of it is written. A worker that finds no job of an org takes it out,
+unless it was entered less than five minutes ago: then the job may be on its way. Rows and register lie in different
+slots of a Cluster, so they cannot change together; a writer that stands still for longer than that, and a server that an
+older version wrote to, are made good by looking through all orgs, once an hour.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from ...errors import StoreError
+from ...records import Job
+from ..base import Change, Load, Put
+from .connection import Client
+from .keys import WORK_KEY
+from .scripts import DONE
+
+ENTER_SECONDS = 20.0
+"""How long a process takes an org for entered."""
+KEEP_SECONDS = 300.0
+SWEEP_SECONDS = 3600.0
+_SWEPT = b""
+"""No org has this name: it stays in the register, so that an empty one is told from one that was never made."""
+
+
+class Work:
+    """The register as one process sees it."""
+
+    def __init__(self, client: Client, holders: Callable[[], Awaitable[list[str]]]) -> None:
+        self._client = client
+        self._holders = holders
+        self._entered: dict[str, float] = {}
+        self._swept: float | None = None
+
+    async def enter(self, org: str, changes: Sequence[Change]) -> None:
+        """Enter an org whose changes write a job."""
+        if not any(isinstance(change, Put | Load) and isinstance(change.record, Job) for change in changes):
+            return
+        if time.monotonic() - self._entered.get(org, -ENTER_SECONDS) < ENTER_SECONDS:
+            return
+        try:
+            await self._client.command(WORK_KEY, b"ZADD", WORK_KEY, b"%.3f" % time.time(), org)
+        except StoreError as full:
+            # A server out of memory still takes what deletes, jobs to forget included; they are found by sweeping.
+            if full.facts.get("code") != "OOM":
+                raise
+            return
+        if len(self._entered) > 10_000:
+            self._entered.clear()
+        self._entered[org] = time.monotonic()
+
+    async def orgs(self) -> list[str]:
+        """The orgs that may have jobs."""
+        found = await self._client.command(WORK_KEY, b"ZRANGE", WORK_KEY, 0, -1)
+        stale = self._swept is not None and time.monotonic() - self._swept > SWEEP_SECONDS
+        if stale or _SWEPT not in found:
+            found = [*found, *(org.encode() for org in await self._sweep())]
+        self._swept = self._swept or time.monotonic()
+        return sorted({bytes(org).decode() for org in found} - {_SWEPT.decode()})
+
+    async def _sweep(self) -> list[str]:
+        """Look through all orgs, and enter those that have jobs."""
+        found, now = await self._holders(), b"%.3f" % time.time()
+        names = [part for org in found for part in (now, org)]
+        await self._client.command(WORK_KEY, b"ZADD", WORK_KEY, *names, b"+inf", _SWEPT)
+        self._swept = time.monotonic()
+        return found
+
+    async def done(self, orgs: Sequence[str]) -> None:
+        """Take out orgs that were found without any job."""
+        if orgs:
+            before = b"%.3f" % (time.time() - KEEP_SECONDS)
+            await self._client.script(DONE, WORK_KEY, [before, *orgs], write=False)

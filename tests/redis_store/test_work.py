@@ -1,0 +1,95 @@
+"""Finding the orgs that have work costs what they have to do, not how many orgs there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.ports import to_datetime
+from recollect.records import Job
+from recollect.runtime import Runtime
+from recollect.stores.base import Delete, Put
+from recollect.stores.redis import RedisStore, work
+from recollect.stores.redis import store as store_module
+from recollect.stores.redis.keys import ORGS_KEY, WORK_KEY, base_of
+from recollect.testing.plugin import Run
+from recollect.testing.samples import NOW, fact
+from tests.servers.redis import start_redis
+
+IDLE = 2000
+
+
+def job(org: str) -> Job:
+    at = to_datetime(NOW - 1)
+    return Job(org=org, queue="q", ns="global", item="i", run_at=at, created_at=at, updated_at=at)
+
+
+@pytest.fixture(params=["server", "cluster"])
+def server(request: pytest.FixtureRequest) -> Any:
+    if request.param == "cluster":
+        running = request.getfixturevalue("redis_cluster")
+        running.flush()
+        yield running
+        return
+    running = start_redis(aof="no")
+    yield running
+    running.stop()
+
+
+def opened(server: Any, runtime: Runtime, run: Run) -> RedisStore:
+    store = RedisStore(server.url, runtime=runtime, on_risk="ignore")
+    run(store.open())
+    return store
+
+
+def test_a_worker_finds_ten_orgs_among_thousands_without_asking_about_the_others(
+    server: Any, runtime: Runtime, run: Run
+) -> None:
+    store = opened(server, runtime, run)
+    assert run(store.claim("q", owner="w", now=NOW, lease=1, limit=20)) == []
+    for number in range(10):
+        run(store.apply([Put(job(f"busy{number}"))], now=NOW))
+    run(store._client.command(ORGS_KEY, b"SADD", ORGS_KEY, *[f"idle{number}" for number in range(IDLE)]))
+    asked: list[int] = []
+    many = store._client.many
+
+    async def counted(calls: Any) -> Any:
+        asked.append(len(calls))
+        return await many(calls)
+
+    store._client.many = counted  # type: ignore[method-assign]
+    found = run(store.claim("q", owner="w", now=NOW, lease=1, limit=20))
+    assert sorted(one.org for one in found) == sorted(f"busy{number}" for number in range(10))
+    assert sum(asked) <= 20, "only orgs in the register are asked about"
+    run(store.close())
+
+
+def test_the_register_shrinks_when_the_work_is_done_and_never_under_a_writer(
+    server: Any, runtime: Runtime, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "LEAVE_SECONDS", -1.0)
+    store = opened(server, runtime, run)
+    for org in ("a", "b"):
+        run(store.apply([Put(job(org)), Put(fact(org))], now=NOW))
+        run(store.apply([Delete(Job, job(org).row_key)], now=NOW))
+    run(store.claim("q", owner="w", now=NOW, lease=1))
+    assert run(store._work.orgs()) == ["a", "b"], "entered just now: a job may be on its way"
+    monkeypatch.setattr(work, "KEEP_SECONDS", -1.0)
+    run(store.claim("q", owner="w", now=NOW, lease=1))
+    assert run(store._work.orgs()) == []
+    run(store.close())
+    monkeypatch.setattr(work, "KEEP_SECONDS", 300.0)
+    other = opened(server, runtime, run)
+    run(other.apply([Put(job("b"))], now=NOW))
+    assert [one.org for one in run(other.claim("q", owner="w", now=NOW, lease=1, limit=5))] == ["b"]
+    run(other.close())
+
+
+def test_jobs_that_an_older_version_wrote_are_found(server: Any, runtime: Runtime, run: Run) -> None:
+    store = opened(server, runtime, run)
+    run(store.apply([Put(job("a"))], now=NOW))
+    run(store._client.command(WORK_KEY, b"DEL", WORK_KEY))
+    assert run(store._client.command(base_of("a"), b"EXISTS", base_of("a") + b"@jobs")) == 1
+    assert [one.org for one in run(store.claim("q", owner="w", now=NOW, lease=1))] == ["a"]
+    run(store.close())
