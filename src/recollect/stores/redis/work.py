@@ -2,8 +2,8 @@
 
 An org is entered, with the time, before a job of it is written. A worker that finds no job of an org takes it out,
 unless it was entered less than five minutes ago: then the job may be on its way. Rows and register lie in different
-slots of a Cluster, so they cannot change together; a writer that stands still for longer than that, and a server that an
-older version wrote to, are made good by looking through all orgs, once an hour.
+slots of a Cluster, so they cannot change together; a writer that stands still for longer than that, and a server that
+an older version wrote to, are made good by looking through all orgs, once a day.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .scripts import DONE
 ENTER_SECONDS = 20.0
 """How long a process takes an org for entered."""
 KEEP_SECONDS = 300.0
-SWEEP_SECONDS = 3600.0
+SWEEP_SECONDS = 24 * 3600.0
 _SWEPT = b""
 """No org has this name: it stays in the register, so that an empty one is told from one that was never made."""
 

@@ -1,0 +1,97 @@
+"""How long a worker takes to find ten orgs with jobs among many without, and what an idle worker costs.
+
+    python -m bench.orgs [--orgs 1000000] [--store redis|postgres]
+
+The idle orgs have one row each. Redis: they are in the register of orgs; Postgres: a fact of each is in the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from typing import Any
+
+from recollect.ports import to_datetime
+from recollect.records import Job
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.base import Put
+
+BUSY = 10
+POLLS = 50
+
+
+def job(org: str) -> Job:
+    at = to_datetime(int(time.time() * 1e6) - 1)
+    return Job(org=org, queue="index", ns="global", item="i", run_at=at, created_at=at, updated_at=at)
+
+
+def redis_with(orgs: int) -> tuple[Any, Any]:
+    from tests.servers.redis import start_redis
+
+    from recollect.stores.redis import RedisStore
+    from recollect.stores.redis.keys import ORGS_KEY
+
+    server = start_redis(aof="no")
+    with server.client() as client:
+        for start in range(0, orgs, 50_000):
+            client.sadd(ORGS_KEY, *[f"idle{n}" for n in range(start, min(start + 50_000, orgs))])
+    return RedisStore(server.url, runtime=BlockingRuntime(), on_risk="ignore"), server
+
+
+def postgres_with(orgs: int) -> tuple[Any, Any]:
+    import psycopg
+    from tests.servers.postgres import start_postgres
+
+    from recollect.stores.postgres import PostgresStore
+
+    server = start_postgres()
+    store = PostgresStore(server.url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO recollect.state (org, ns, key, value, created_at, updated_at, version) "
+            "SELECT 'idle' || n, 'global', 'k', '1', 0, 0, 1 FROM generate_series(1, %s) AS n",
+            [orgs],
+        )
+        connection.execute("ANALYZE")
+    return store, server
+
+
+def main() -> None:
+    """Fill, find, then poll."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--orgs", type=int, default=1_000_000)
+    parser.add_argument("--store", choices=["redis", "postgres"], default="redis")
+    options = parser.parse_args()
+    store, server = (redis_with if options.store == "redis" else postgres_with)(options.orgs)
+    try:
+        run_blocking(store.open())
+        now = int(time.time() * 1e6)
+        began = time.perf_counter()
+        run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
+        first = time.perf_counter() - began
+        for number in range(BUSY):
+            run_blocking(store.apply([Put(job(f"busy{number}"))], now=now))
+        now = int(time.time() * 1e6)
+        began = time.perf_counter()
+        found = run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
+        took = time.perf_counter() - began
+        assert len({one.org for one in found}) == BUSY
+        before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+        for _ in range(POLLS):
+            run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
+        after, wall = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter() - began
+        cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / POLLS
+        print(f"{options.store}: {options.orgs} orgs, {BUSY} with jobs")
+        print(f"  first look of a new server {first:.3f} s, ten orgs found in {took * 1e3:.1f} ms")
+        print(
+            f"  an idle poll {wall / POLLS * 1e3:.2f} ms, {cpu * 1e3:.2f} ms of CPU: {cpu / 0.2 * 100:.2f} % at 5 polls a second"
+        )
+    finally:
+        run_blocking(store.close())
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()
