@@ -85,8 +85,9 @@ def main() -> None:
         cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / POLLS
         print(f"{options.store}: {options.orgs} orgs, {BUSY} with jobs")
         print(f"  first look of a new server {first:.3f} s, ten orgs found in {took * 1e3:.1f} ms")
+        share = cpu / 0.2 * 100
         print(
-            f"  an idle poll {wall / POLLS * 1e3:.2f} ms, {cpu * 1e3:.2f} ms of CPU: {cpu / 0.2 * 100:.2f} % at 5 polls a second"
+            f"  an idle poll {wall / POLLS * 1e3:.2f} ms, {cpu * 1e3:.2f} ms of CPU: {share:.2f} % at 5 polls a second"
         )
     finally:
         run_blocking(store.close())
