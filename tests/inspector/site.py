@@ -35,9 +35,9 @@ def chromium() -> str:
 class Site:
     """A server over a copy of the demo file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, worker: bool = True) -> None:
         self.path = path
-        self.server = Running(str(path), embedder="default", counter=None, extract="auto", worker=True)
+        self.server = Running(str(path), embedder="default", counter=None, extract="auto", worker=worker)
         self.server.start()
         self.url = self.server.url
 

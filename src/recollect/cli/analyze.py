@@ -90,7 +90,7 @@ def _keep(analyses: list[Analysis]) -> None:
 
     with click.get_current_context().obj.memory(create=True) as memory:
         for one in analyses:
-            memory.records.put("global", ("recollect", "analysis", one.name), as_dict(one))
+            memory.records.put("global", ("analysis", one.name), as_dict(one))
 
 
 def _known(fail_on: tuple[str, ...]) -> None:

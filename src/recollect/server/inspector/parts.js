@@ -148,18 +148,21 @@ const COUNTED = { messages: 'messages', threads: 'threads', summaries: 'summarie
 export const report = signal(null);
 // Forgetting: counts first, the name typed, then the report.
 export function Forget({ what, name, target, onClose, where }) {
-  const [seen, set] = useState({ preview: null, error: null });
+  const [seen, set] = useState({ preview: null, code: null, error: null });
   const [typed, type] = useState('');
   const [busy, work] = useState(false);
   const [physical, scrub] = useState(false);
-  useEffect(() => { act('POST', 'forget', {}, { ...target, preview: true }).then((preview) => set({ preview }), (error) => set({ error })); }, []);
+  const [left, tick] = useState(300);
+  const count = () => { type(''); act('POST', 'forget', {}, target).then((answer) => { set({ preview: answer.erasure, code: answer.code, error: null }); tick(300); }, (error) => set({ preview: null, error })); };
+  useEffect(count, []);
+  useEffect(() => { const timer = setInterval(() => tick((n) => Math.max(0, n - 1)), 1000); return () => clearInterval(timer); }, []);
   const rows = seen.preview ? Object.values(seen.preview.counts).reduce((a, b) => a + b, 0) : 0;
   const go = async (event) => {
     event.preventDefault();
     if (typed !== name || busy) return;
     work(true);
     try {
-      const done = await act('POST', 'forget', {}, { ...target, ...(seen.preview.code ? { code: seen.preview.code } : {}) });
+      const { erasure: done } = await act('POST', 'forget', {}, { ...target, code: seen.code, ...(physical ? { physical } : {}) });
       report.value = { ...done, what, rows: Object.values(done.counts).reduce((a, b) => a + b, 0), at: new Date().toISOString() };
       onClose();
       location.hash = f.link('report', { back: where });
@@ -167,13 +170,13 @@ export function Forget({ what, name, target, onClose, where }) {
   };
   return html`<${Dialog} open onClose=${onClose} label=${`Forget ${what} ${name}`}><form onSubmit=${go}>
     <h2>Forget ${what} ${name}?</h2><p class="ink2">This removes everything below and all that was derived from it, in every namespace. It cannot be undone.</p>
-    ${seen.error && html`<${Failure} error=${seen.error} />`}
+    ${seen.error && html`<${Failure} error=${seen.error} again=${count} />`}
     ${!seen.preview && !seen.error && html`<${Loading} />`}
     ${seen.preview && html`<div class="countgrid">${Object.entries(seen.preview.counts).filter(([, n]) => n).map(([table, n]) => html`<div><span>${COUNTED[table] || table.replace(/_/g, ' ')}</span><b>${f.num(n)}</b></div>`)}</div>
-      <p class="ink2 small">Stays: ${f.plural(seen.preview.tombstones || 0, 'fingerprint')}, so that nothing is derived again, and one audit event with counts only.</p>
+      <p class="ink2 small">Stays: fingerprints, so that nothing is derived again, and one audit event with counts only.</p>
       <label class="f" for="confirm" style=${{ marginTop: '12px' }}>Type <b>${name}</b> to confirm</label>
-      <div class="row"><input id="confirm" class="t" style=${{ flex: 1 }} autofocus autocomplete="off" spellcheck=${false} value=${typed} onInput=${(e) => type(e.target.value)} /></div>`}
-    <div class="row" style=${{ marginTop: '16px' }}><span class="push"></span><button type="button" class="btn" onClick=${onClose}>Cancel <kbd>Esc</kbd></button><button class="btn harm primary" disabled=${typed !== name || busy || !seen.preview}>${busy ? 'Forgetting…' : `Forget ${f.plural(rows, 'row')}`}</button></div>
+      <div class="row"><input id="confirm" class="t" style=${{ flex: 1, width: 'auto' }} autofocus autocomplete="off" spellcheck=${false} value=${typed} onInput=${(e) => type(e.target.value)} />${may('operator') && html`<label class="check"><input type="checkbox" checked=${physical} onChange=${(e) => scrub(e.target.checked)} />Also scrub the files, then search them</label>`}</div>`}
+    <div class="row" style=${{ marginTop: '16px' }}><span class="ink2 small">${seen.preview && (left ? `The preview is valid for ${Math.floor(left / 60)} min ${left % 60} s` : html`The preview is over. <button type="button" class="linkish" onClick=${count}>Count again</button>`)}</span><span class="push"></span><button type="button" class="btn" onClick=${onClose}>Cancel <kbd>Esc</kbd></button><button class="btn harm primary" disabled=${typed !== name || busy || !seen.preview || !left}>${busy ? 'Forgetting…' : `Forget ${f.plural(rows, 'row')}`}</button></div>
   </form></${Dialog}>`;
 }
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 PAGE = 100
-ANALYSES = ("recollect", "analysis")
-"""Where `recollect analyze --keep` leaves its reports, in `global`."""
+ANALYSES = ("analysis",)
+"""Where `recollect analyze --keep` and the server leave reports of the analyser, in `global`."""
 
 
 class Listing(msgspec.Struct, forbid_unknown_fields=True):
