@@ -40,6 +40,12 @@ soak: $(VENV)/.test
 	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/property tests/faults tests/conformance tests/stores
 	$(BIN)/python -m tests.faults.forgetting_model --runs 100000
 
+# MCP against programs of the npm registry, run with the Node that pyright brings: the conformance suite, the Inspector, and
+# 1,000 random sequences of calls answered by server-memory and by us.
+mcp-check: $(VENV)/.test
+	$(BIN)/python -m tests.mcp_server.conform
+	$(BIN)/python -m tests.mcp_server.compare_graph 1000
+
 # The adapters with their frameworks, in an environment of their own.
 test-adapters: .venv-adapters/.ready
 	.venv-adapters/bin/python -m pytest -n $(WORKERS) --dist worksteal tests/adapters -p no:asyncio -W ignore::DeprecationWarning -W ignore::UserWarning

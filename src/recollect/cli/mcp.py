@@ -8,6 +8,7 @@ import sys
 import click
 
 from ..errors import UsageError
+from ..mcp.sdk import sparing
 from ..scope import Actor
 from .session import Session, session_of
 
@@ -26,9 +27,10 @@ def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
     org, and `user:me` where no namespace is named.
     """
     try:
-        from ..mcp.server import Options
-        from ..mcp.stdio import serve_stdio
-        from ..mcp.tools import chosen_sets
+        with sparing():
+            from ..mcp.server import Options
+            from ..mcp.stdio import serve_stdio
+            from ..mcp.tools import chosen_sets
     except ModuleNotFoundError as missing:
         raise UsageError(NEEDS) from missing
     from ..memory import AsyncMemory

@@ -48,7 +48,7 @@ def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
     whole = _sent(data, answer.stored)
     if whole.tokens <= max_tokens:
         return whole
-    if answer.listed:
+    if data.get(answer.listed):
         data = _fewer(data, answer, max_tokens)
     return _shorter(data, answer.stored, max_tokens)
 
