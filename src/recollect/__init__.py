@@ -43,6 +43,7 @@ _HOMES = {
         "SlidingWindow", "Summarize", "VectorSwap", "Importance", "ElideToolResults", "Chain", "MemoryItem",
         "ProfileLine", "open_counter",
     ),
+    "context.fates": ("InputFate",),
     "context.plan": ("Policy",),
     "engine.tasks.tasks": ("Checkpoint",),
     "engine.working": ("Working", "WorkingUser", "Page", "Action", "PlanStep"),
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from .context import compress as compress
     from .context import maybe_compress as maybe_compress
     from .context import open_counter as open_counter
+    from .context.fates import InputFate as InputFate
     from .context.plan import Policy as Policy
     from .engine.assembling import Recall as Recall
     from .engine.entities import EntityStats as EntityStats

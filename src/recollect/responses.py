@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .messages import Message
 
 SHAPE = "responses"
+PLACES = "recollect.places"
+"""Key in the metadata of a message that is being compressed: where it stands in the list it came from."""
 _OTHERS = frozenset(
     ("reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response")
 )
@@ -85,7 +87,10 @@ def as_turn(messages: Sequence[Message]) -> Message:
     extra: dict[str, Any] = {"items": items, **({"tool_calls": calls} if calls else {})}
     content = parts[0]["text"] if len(parts) == 1 and parts[0].get("type") == "text" else parts or None
     pinned = any(message.pinned for message in messages)
-    return _replace(messages[0], content=content, extra=extra, pinned=pinned, tokens=None)
+    metadata, places = messages[0].metadata, [place for one in messages for place in one.metadata.get(PLACES, ())]
+    if places:
+        metadata = {**metadata, PLACES: places}
+    return _replace(messages[0], content=content, extra=extra, metadata=metadata, pinned=pinned, tokens=None)
 
 
 def without_items(message: Message) -> Message:

@@ -9,9 +9,11 @@ from typing import Any
 
 from ..errors import BudgetError
 from ..messages import INSTRUCTIONS, Message, as_message
+from ..responses import PLACES
 from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
+from .fates import placed, with_fates
 from .fence import render_summary
 from .measure import REQUEST_TOKENS, count_message
 from .plan import Aid, Policy, Searcher, Summarizer, fit
@@ -40,6 +42,7 @@ def compress(
 ) -> Context:
     """A context of at most the budget out of a list of messages; the newest unit is the current input and is kept.
 
+    `context.inputs` says what became of each message by its position in the list, and `context.kept` which stayed.
     Messages are looked at from the newest backwards, and no further than the policy needs.
     """
     listed: Sequence[Any] = messages if isinstance(messages, list | tuple) else list(messages)
@@ -64,7 +67,20 @@ def compress(
         assembly.read_all(_newest_first(listed, start), position=len(listed) - 1)
     else:
         assembly.feed(_newest_first(listed, start), more=False, position=len(listed) - 1)
-    return assembly.finish()
+    return with_fates(assembly.finish(), _Read(listed), start)
+
+
+class _Read(Sequence[Message]):
+    """The given list as messages, each read only when it is asked for."""
+
+    def __init__(self, listed: Sequence[Any]) -> None:
+        self._listed = listed
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    def __getitem__(self, place: Any) -> Any:
+        return as_message(self._listed[place])
 
 
 def _instructions(listed: Sequence[Any]) -> int:
@@ -83,9 +99,9 @@ def _newest_first(listed: Sequence[Any], start: int) -> Iterator[Message]:
             # Role and text alone: nothing to check but the two.
             role, content = item.get("role"), item.get("content")
             if type(content) is str and (role == "user" or role == "assistant"):
-                yield Message(role=role, content=content)
+                yield Message(role=role, content=content, metadata={PLACES: [place]})
                 continue
-        yield as_message(item)
+        yield placed(as_message(item), place)
 
 
 def _any_pinned(listed: Sequence[Any]) -> bool:

@@ -9,12 +9,14 @@ from typing import Any
 
 import msgspec
 
+from ..errors import InvalidValue
 from ..messages import Message
 from ..responses import problems as item_problems
 from ..responses import responses_tools
 from ..values import compact_json
 from ..wire import anthropic_tools, openai_tools
 from .cache import mark
+from .fates import UNREAD, InputFate
 from .items import Fate, MemoryItem
 from .manifest import SCORED, Manifest, Outcome, SectionReport, runs
 from .plan import Left
@@ -29,6 +31,9 @@ from .render import (
 )
 from .units import ATTACHED, Repair, Unit
 from .validate import anthropic_problems, openai_problems, refuse
+
+FORMAT = 1
+"""Of contexts as JSON."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,30 @@ class Context:
     memory_items: tuple[MemoryItem, ...] = ()
     """What of the recalled is in the request, best first."""
     summary_text: str | None = None
+    inputs: tuple[InputFate, ...] = field(default=(), repr=False)
+    """What became of each message that `compress` was given, by its position."""
     view: tuple[Message, ...] = field(default=(), repr=False)
     """Everything that is sent after the system prompt, in order, without the lead."""
+
+    @property
+    def kept(self) -> list[int]:
+        """The positions of the messages given to `compress` that are in the request as they were."""
+        return [one.position for one in self.inputs if one.fate == "kept"]
+
+    def to_json(self) -> str:
+        """The whole context as JSON: what is sent, and each recalled item with its tokens, its fate and the reason."""
+        return msgspec.json.encode({"recollect": "context", "format": FORMAT, "context": self}).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Context:
+        """The context that `to_json` wrote: it renders to the same bytes."""
+        try:
+            made = msgspec.json.decode(text, type=_Written)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
+            raise InvalidValue("this is not a context as to_json writes it") from cause
+        if made.recollect != "context" or made.format > FORMAT:
+            raise InvalidValue(f"this is no context, or of a newer version (this one reads up to {FORMAT})")
+        return made.context
 
     def messages(self) -> list[dict[str, Any]]:
         """The OpenAI chat message list."""
@@ -198,7 +225,7 @@ class Context:
             entries.append(Outcome("history", "folded", "in the stored summary", 1, account.behind, account.behind))
         if account.unread is not None:
             first, last, count = account.unread
-            entries.append(Outcome("history", "dropped", "older than what was needed, not read", first, last, count))
+            entries.append(Outcome("history", "dropped", UNREAD, first, last, count))
         entries += runs("history", "dropped", ((left.unit, left.reason) for left in account.dropped))
         entries += runs("history", "folded", ((unit, f"in the {account.method} summary") for unit in account.folded))
         entries += runs("history", "elided", ((left.unit, left.reason) for left in account.elided))
@@ -212,6 +239,12 @@ class Context:
     def bar(self, width: int = 60) -> str:
         """Where the tokens go, drawn."""
         return self.manifest.bar(width)
+
+
+class _Written(msgspec.Struct):
+    recollect: str
+    format: int
+    context: Context
 
 
 def _noted(line: ProfileLine) -> Outcome:

@@ -1,0 +1,72 @@
+"""What became of each message that was given to `compress`, by its position in the list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from ..messages import Message
+from ..responses import PLACES, as_chat
+
+if TYPE_CHECKING:
+    from .context import Context
+
+UNREAD = "older than what was needed, not read"
+
+
+class InputFate(msgspec.Struct, frozen=True):
+    """What became of one given message."""
+
+    position: int
+    fate: Literal["kept", "elided", "folded", "dropped"]
+    """`elided`: shortened in place; `folded`: a summary stands for it."""
+    reason: str = ""
+    message: Message | None = None
+    """What stands in the request for it, where anything of its own does; several items may share one."""
+
+
+def placed(message: Message, place: int) -> Message:
+    """A message that knows its position in the list it came from, whatever is made of it."""
+    return msgspec.structs.replace(message, metadata={**message.metadata, PLACES: [place]})
+
+
+def with_fates(context: Context, given: Sequence[Message], leading: int) -> Context:
+    """The context with what became of each given message; the first `leading` ones are its system prompt."""
+    fates = {place: InputFate(place, "kept", "", given[place]) for place in range(leading)}
+    account = context.account
+    for one in account.elided:
+        fates |= {place: InputFate(place, "elided", one.reason) for place in _places(one.unit.messages)}
+    for one in account.dropped:
+        fates |= {place: InputFate(place, "dropped", one.reason) for place in _places(one.unit.messages)}
+    for unit in account.folded:
+        for place in _places(unit.messages):
+            fates[place] = InputFate(place, "folded", f"in the {account.method} summary")
+    for message in context.view:
+        for place in _places([message]):
+            whole = place not in fates or message.content == as_chat(given[place]).content
+            reason = "" if whole else fates[place].reason
+            fates[place] = InputFate(place, "kept" if whole else "elided", reason, bare(message))
+    for fix in account.repairs:
+        fates.setdefault(fix.position, InputFate(fix.position, "dropped", fix.reason))
+    fates = {place: fates.get(place) or InputFate(place, "dropped", UNREAD) for place in range(len(given))}
+    return _without_places(replace(context, inputs=tuple(fates.values())))
+
+
+def bare(message: Message) -> Message:
+    """A message without its position."""
+    if PLACES not in message.metadata:
+        return message
+    left = {name: value for name, value in message.metadata.items() if name != PLACES}
+    return msgspec.structs.replace(message, metadata=left)
+
+
+def _without_places(context: Context) -> Context:
+    history, given, view = (tuple(map(bare, part)) for part in (context.history, context.input, context.view))
+    return replace(context, history=history, input=given, view=view)
+
+
+def _places(messages: Iterable[Message]) -> list[int]:
+    return [place for message in messages for place in message.metadata.get(PLACES, ())]
