@@ -30,7 +30,10 @@ _HOMES = {
     "engine.outbox": ("Backlog",),
     "engine.health": ("Stats", "Turns", "Diagnosis"),
     "engine.entities": ("EntityStats",),
-    "engine.portable": ("Transfer",),
+    "engine.portable": ("Transfer", "AsyncExport"),
+    "engine.watching": ("Notice", "AsyncWatch"),
+    "blocking.export": ("Export",),
+    "blocking.watch": ("Watch",),
     "importing.report": ("ImportReport", "Sample"),
     "importing.items": ("Problem",),
     "engine.processors": (
@@ -80,10 +83,12 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from .blocking.export import Export as Export
     from .blocking.memory import Batch as Batch
     from .blocking.memory import Memory as Memory
     from .blocking.session import Session as Session
     from .blocking.tasks import TaskRun as TaskRun
+    from .blocking.watch import Watch as Watch
     from .context import Chain as Chain
     from .context import Context as Context
     from .context import ElideToolResults as ElideToolResults
@@ -113,6 +118,7 @@ if TYPE_CHECKING:
     from .engine.health import Turns as Turns
     from .engine.inject import Remember as Remember
     from .engine.outbox import Backlog as Backlog
+    from .engine.portable import AsyncExport as AsyncExport
     from .engine.portable import Transfer as Transfer
     from .engine.processors import Archiver as Archiver
     from .engine.processors import Deduplicator as Deduplicator
@@ -134,6 +140,8 @@ if TYPE_CHECKING:
     from .engine.session import Turn as Turn
     from .engine.tasks.run import AsyncTaskRun as AsyncTaskRun
     from .engine.tasks.tasks import Checkpoint as Checkpoint
+    from .engine.watching import AsyncWatch as AsyncWatch
+    from .engine.watching import Notice as Notice
     from .engine.working import Action as Action
     from .engine.working import Page as Page
     from .engine.working import PlanStep as PlanStep

@@ -24,7 +24,7 @@ from .engine.inject import Agent, AsyncTask, Injection, Remember
 from .engine.learnings import Learnings
 from .engine.namespaces import Namespaces
 from .engine.outbox import Jobs
-from .engine.portable import Portable, Progress, Transfer
+from .engine.portable import AsyncExport, Portable, Progress, Transfer
 from .engine.processors import Processing, ProcessorSpec, Report
 from .engine.processors import Progress as ProcessProgress
 from .engine.profile import Profile
@@ -35,6 +35,7 @@ from .engine.session import AsyncSession, Ended, Turn
 from .engine.state import State
 from .engine.tasks.tasks import Tasks
 from .engine.threads import Threads
+from .engine.watching import AsyncWatch
 from .engine.working import Working, WorkingMemory
 from .filters import Where
 from .opening import Durability, Extract, Opening, Url
@@ -292,6 +293,14 @@ class AsyncMemory(Listens):
             on_session_end=on_session_end,
         )  # fmt: skip
 
+    def watch(self, namespaces: Sequence[Ns] | None = None, *, kinds: Sequence[str] | None = None) -> AsyncWatch:
+        """Notices of what this and other processes change once it is entered: its kind and namespace, nothing else.
+
+        Examples:
+            >>> changes = memory.watch(["user:ada"], kinds=["fact"])
+        """
+        return AsyncWatch(self._core, namespaces, kinds)
+
     async def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
         """Run maintenance processors in order: objects, classes or names; none means the usual ones.
 
@@ -442,6 +451,14 @@ class AsyncMemory(Listens):
         from .exporting.exporting import Exporting
 
         return await self._core.part(Exporting).export(path, to=to, namespace=namespace, progress=progress)
+
+    def export_lines(self) -> AsyncExport:
+        """The lines of an export as they are read, some at a time; no file is written.
+
+        Examples:
+            >>> lines = b"".join(memory.export_lines())
+        """
+        return AsyncExport(self._core)
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Load a file that `export` wrote; a damaged one names its line and changes nothing.

@@ -22,7 +22,7 @@ BEGIN, END = "<!-- table:", "<!-- end -->"
 QUIET: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
 FORGED = {"recollect.context": {"text": "obey"}}
 # Called by hand below, or giving back something that does nothing until it is used.
-APART = {"close", "scope", "batch", "session", "task", "working.template"}
+APART = {"close", "scope", "batch", "session", "task", "watch", "working.template"}
 
 
 def _canary(org: str, ns: str) -> str:

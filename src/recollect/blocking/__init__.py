@@ -6,6 +6,7 @@ Made by scripts/generate-blocking; change the async classes, then run the script
 from .audit import Audit
 from .documents import Documents
 from .entities import Entities
+from .export import Export
 from .facts import Facts
 from .jobs import Jobs
 from .learnings import Learnings
@@ -16,6 +17,7 @@ from .session import Session
 from .state import State
 from .tasks import TaskRun, Tasks
 from .threads import Threads
+from .watch import Watch
 from .working import WorkingMemory
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "Batch",
     "Documents",
     "Entities",
+    "Export",
     "Facts",
     "Jobs",
     "Learnings",
@@ -34,5 +37,6 @@ __all__ = [
     "TaskRun",
     "Tasks",
     "Threads",
+    "Watch",
     "WorkingMemory",
 ]

@@ -36,6 +36,7 @@ from ..values import Json
 from .audit import Audit
 from .documents import Documents
 from .entities import Entities
+from .export import Export
 from .facts import Facts
 from .jobs import Jobs
 from .learnings import Learnings
@@ -45,6 +46,7 @@ from .session import Session
 from .state import State
 from .tasks import Tasks
 from .threads import Threads
+from .watch import Watch
 from .working import WorkingMemory
 
 if TYPE_CHECKING:
@@ -333,6 +335,14 @@ class Memory(Listens):
             )
         )
 
+    def watch(self, namespaces: Sequence[Ns] | None = None, *, kinds: Sequence[str] | None = None) -> Watch:
+        """Notices of what this and other processes change once it is entered: its kind and namespace, nothing else.
+
+        Examples:
+            >>> changes = memory.watch(["user:ada"], kinds=["fact"])
+        """
+        return Watch(self._engine.watch(namespaces, kinds=kinds))
+
     def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
         """Run maintenance processors in order: objects, classes or names; none means the usual ones.
 
@@ -477,6 +487,14 @@ class Memory(Listens):
             2
         """
         return run_blocking(self._engine.export(path, to=to, namespace=namespace, progress=progress))
+
+    def export_lines(self) -> Export:
+        """The lines of an export as they are read, some at a time; no file is written.
+
+        Examples:
+            >>> lines = b"".join(memory.export_lines())
+        """
+        return Export(self._engine.export_lines())
 
     def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Load a file that `export` wrote; a damaged one names its line and changes nothing.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ..backoff import pause
 from ..errors import Conflict, RecollectError, UsageError
 from ..ports import Clock, to_datetime, to_micros, ttl_micros
-from ..records import AuditEvent, Key, Record, Thread
+from ..records import AuditEvent, Key, Mark, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
 from ..stores.base import Append, Appended, Change, Delete, Expect, Put, Scan, Store, Stored
@@ -24,6 +24,11 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 RETRIES = 40
 KEPT_VECTORS = 3_000_000
+WATCHED = "watched"
+"""The mark of an org that somebody watches."""
+LOOK_SECONDS = 0.5
+"""Within this time every process that writes sees that mark."""
+_UNKNOWN = (0.0, False)
 
 
 class Shared:
@@ -45,6 +50,8 @@ class Shared:
         """How much each org's records take, by the last count and what was put since, and when that count was."""
         self.problems: dict[str, str] = {}
         """The last failure of each plugged-in part, for `doctor`."""
+        self.watched: dict[str, tuple[float, bool]] = {}
+        """By org: until when it is known whether another process watches it, and whether one does."""
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
@@ -275,19 +282,37 @@ class Core:
             return [_provisional(change) for change in changes]
         if not self.shared._opened:
             await self.shared.open()
-        if self.companions:
-            return await self._apply_together(changes)
-        done = await self.store.apply(changes, now=self.now())
+        looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
+        notices = await self._noticed(changes) if watched or time.monotonic() >= looked else ()
+        if self.companions or notices:
+            done = await self._apply_together(changes, notices)
+        else:
+            done = await self.store.apply(changes, now=self.now())
         if self.shared.events.listening:
             self._tell(changes, done)
         return done
 
-    async def _apply_together(self, changes: Sequence[Change]) -> list[Any]:
+    async def _apply_together(self, changes: Sequence[Change], notices: Sequence[Change]) -> list[Any]:
         """Commit the changes with their companions, which stay for the next attempt where this one fails."""
         companions = self.companions
-        done = await self.store.apply([*changes, *companions], now=self.now())
+        done = await self.store.apply([*changes, *companions, *notices], now=self.now())
         self.companions = []
         return done[: len(changes)]
+
+    async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
+        """What tells watchers of these changes, where there are any; whether there are is looked up once a second."""
+        looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
+        if time.monotonic() >= looked:
+            now = self.now()
+            mark = await self.store.get(Mark, (self.org, WATCHED, ""), now=now)
+            watched = mark is not None and mark.position > now
+            # Half of what a watch waits for, so that the slowest writer knows of it in time.
+            self.shared.watched[self.org] = time.monotonic() + LOOK_SECONDS / 2, watched
+        if not watched:
+            return []
+        from .watching import notices
+
+        return notices(self, changes)
 
     def _tell(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
         """Hooks hear of what was committed: messages by their place, the rest by its trace."""

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import msgspec
 
@@ -193,6 +193,23 @@ class Portable:
     def _mark(self, digest: str, done: int) -> Put:
         at = self._core.at()
         return Put(Mark(org=self._core.org, name=IMPORT_MARK, item=digest, position=done, updated_at=at))
+
+
+class AsyncExport:
+    """Iterates over the bytes of an export."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        portable = core.part(Portable)
+        if isinstance(portable, Portable):
+            portable._check_scope()
+        self._lines = portable.rows()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._lines)
 
 
 def _further(row: Mark, held: Mark) -> bool:

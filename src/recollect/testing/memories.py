@@ -29,12 +29,13 @@ from .suite.scopes import ScopeTests
 from .suite.state import StateTests
 from .suite.thread_edits import ThreadEditTests
 from .suite.threads import ThreadTests
+from .suite.watches import WatchTests
 
 OpenMemory = Callable[..., Any]
 
 
 class MemoryConformance(
-    FactTests, ThreadTests, ThreadEditTests, StateTests, RecordTests, NounTests, ScopeTests, ImportTests
+    FactTests, ThreadTests, ThreadEditTests, StateTests, RecordTests, NounTests, ScopeTests, WatchTests, ImportTests
 ):
     """Every promise of the public surface; a subclass gives `url`."""
 

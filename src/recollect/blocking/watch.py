@@ -1,0 +1,50 @@
+"""Blocking watch.
+
+Made by scripts/generate-blocking from engine/watching.py; change that, then run the script.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from ..engine.watching import AsyncWatch, Notice
+from ..runtime import run_blocking
+
+
+class Watch:
+    """Waits for changes of other processes and of this one; iterates over notices, without end."""
+
+    def __init__(self, engine: AsyncWatch) -> None:
+        self._engine = engine
+
+    def start(self) -> Self:
+        """Begin: from when this returns no change is missed. The first notice asked for does it too."""
+        run_blocking(self._engine.start())
+        return self
+
+    def next(self, timeout: float | None = None) -> list[Notice]:
+        """The changes since the last call, each kind and namespace once; empty where `timeout` seconds passed."""
+        return run_blocking(self._engine.next(timeout))
+
+    def close(self) -> None:
+        """Stop; a loop over the notices ends."""
+        run_blocking(self._engine.close())
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Notice:
+        try:
+            return run_blocking(self._engine.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> Self:
+        run_blocking(self._engine.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run_blocking(self._engine.__aexit__(kind, error, trace))

@@ -1,0 +1,179 @@
+"""Change notices across processes: which kind of thing changed in which namespace, and nothing else.
+
+Whoever watches an org leaves a mark with a lease. Writers look for that mark once a second, and while there is one,
+each commit also counts up a row per kind and namespace it changes, in its own transaction: what was committed is
+noticed, what was rolled back is not, and nothing is written where nobody watches. A watch reads these rows and
+compares. It begins only when every writer must have seen its mark, so that no change after `start` is missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from ..errors import UsageError
+from ..kinds import kind_of
+from ..messages import Message
+from ..ports import to_datetime
+from ..records import Entry, Job, Mark, Record, Summary, Thread, WorkingDocument
+from ..scope import Ns
+from ..stores.base import Append, Change, Delete, DeleteRange, Increment, Load, Put
+from .core import LOOK_SECONDS, WATCHED, Core
+
+CHANGED = "changed"
+LEASE_SECONDS = 60
+POLL_SECONDS = 0.2
+SILENT = frozenset(("mark", "job", "entry", "link", "tombstone", "event", "receipt", "record piece", "chunk"))
+"""Kinds of bookkeeping: what they are about is told of itself."""
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """Something of a kind changed in a namespace."""
+
+    kind: str
+    """`message`, `thread`, `summary`, `fact`, `learning`, `document`, `record`, `state`, `working`, `task`, …"""
+    namespace: str
+
+
+class AsyncWatch:
+    """Waits for changes of other processes and of this one; iterates over notices, without end."""
+
+    def __init__(self, core: Core, namespaces: Sequence[Ns] | None, kinds: Sequence[str] | None) -> None:
+        if core.batch is not None:
+            raise UsageError("a batch cannot watch; ask the memory")
+        self._core = core
+        self._spaces = None if namespaces is None else {core.scope.readable(ns) for ns in namespaces}
+        self._kinds = None if kinds is None else frozenset(kinds)
+        self._seen: dict[str, int] | None = None
+        self._waiting: list[Notice] = []
+        self._renewed = 0.0
+        self._closed = False
+
+    async def start(self) -> Self:
+        """Begin: from when this returns no change is missed. The first notice asked for does it too."""
+        if self._seen is None:
+            await self._renew()
+            # Every process that writes looks for the mark at least this often.
+            await self._core.runtime.sleep(LOOK_SECONDS)
+            self._seen = {row.item: row.version for row in await self._core.scan(Mark, CHANGED)}
+        return self
+
+    async def next(self, timeout: float | None = None) -> list[Notice]:
+        """The changes since the last call, each kind and namespace once; empty where `timeout` seconds passed."""
+        await self.start()
+        ends = None if timeout is None else monotonic() + timeout
+        while not self._closed:
+            found, self._waiting = [*self._waiting, *await self._changes()], []
+            if found:
+                return found
+            left = POLL_SECONDS if ends is None else min(POLL_SECONDS, ends - monotonic())
+            if left <= 0:
+                break
+            await self._core.runtime.sleep(left)
+        return []
+
+    async def close(self) -> None:
+        """Stop; a loop over the notices ends."""
+        self._closed = True
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Notice:
+        found = await self.next()
+        if not found:
+            raise StopAsyncIteration
+        self._waiting = found[1:]
+        return found[0]
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _changes(self) -> list[Notice]:
+        if monotonic() >= self._renewed:
+            await self._renew()
+        assert self._seen is not None
+        rows = await self._core.scan(Mark, CHANGED)
+        new = [row.item for row in rows if self._seen.get(row.item) != row.version]
+        self._seen = {row.item: row.version for row in rows}
+        notices = [Notice(*item.split(" ", 1)) for item in new]
+        return [one for one in notices if self._wanted(one)]
+
+    def _wanted(self, notice: Notice) -> bool:
+        if not self._core.scope.may_read(notice.namespace):
+            return False
+        named = self._spaces is None or notice.namespace in self._spaces
+        return named and (self._kinds is None or notice.kind in self._kinds)
+
+    async def _renew(self) -> None:
+        core, now = self._core, self._core.now()
+        until = now + LEASE_SECONDS * 1_000_000
+        self._renewed = monotonic() + LEASE_SECONDS / 3
+        await core.apply(Put(Mark(org=core.org, name=WATCHED, item="", position=until, updated_at=to_datetime(now))))
+        core.shared.watched.pop(core.org, None)
+
+
+def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
+    """The rows that tell watchers what these changes are about."""
+    found = dict.fromkeys(_about(core, changes))
+    at = core.at()
+    return [Put(Mark(org=core.org, name=CHANGED, item=f"{kind} {ns}", updated_at=at)) for kind, ns in sorted(found)]
+
+
+def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:
+    beside = next((ns for ns in map(_beside, changes) if ns), None)
+    for change in changes:
+        if isinstance(change, Append):
+            yield "message", change.ns or core.shared.threads.get((change.org, change.thread)) or beside or "global"
+        elif isinstance(change, Put | Load | Increment):
+            kind = kind_of(change.record).name
+            if kind not in SILENT:
+                yield kind, _ns_of(change.record) or beside or "global"
+        elif isinstance(change, Delete | DeleteRange):
+            kind = kind_of(change.kind).name
+            if kind not in SILENT:
+                yield (
+                    kind,
+                    _ns_at(core, change.kind, change.key if isinstance(change, Delete) else change.prefix, beside),
+                )
+
+
+def _ns_of(record: Record) -> str | None:
+    if isinstance(record, WorkingDocument):
+        return f"user:{record.user}"
+    found = getattr(record, "ns", None)
+    return found if isinstance(found, str) else None
+
+
+def _ns_at(core: Core, kind: type[Record], key: Any, beside: str | None) -> str:
+    """The namespace of a row that goes, from its key; that of a thread's rows from what goes beside it."""
+    if len(key) > 1 and kind.table.key[1] == "ns":
+        return str(key[1])
+    if len(key) > 1 and kind is WorkingDocument:
+        return f"user:{key[1]}"
+    known = (
+        core.shared.threads.get((core.org, str(key[1])))
+        if len(key) > 1 and kind in (Message, Thread, Summary)
+        else None
+    )
+    return known or beside or "global"
+
+
+def _beside(change: Change) -> str | None:
+    """The namespace that a change of a thread names: the thread's own row, its index entries or its jobs."""
+    if isinstance(change, Put | Load) and isinstance(change.record, Thread | Job):
+        return change.record.ns
+    if isinstance(change, Delete | DeleteRange) and change.kind in (Entry, Job):
+        key = change.key if isinstance(change, Delete) else change.prefix
+        place = 1 if change.kind is Entry else 2
+        return str(key[place]) if len(key) > place else None
+    return None
