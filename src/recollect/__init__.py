@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "memory": ("AsyncMemory", "AsyncBatch", "run_with_memory"),
+    "memory": ("AsyncMemory", "AsyncBatch"),
+    "running": ("run_with_memory",),
     "blocking.memory": ("Memory", "Batch"),
     "messages": ("Message", "ToolCall", "ToolResult"),
     "scope": ("Namespace",),
@@ -172,7 +173,6 @@ if TYPE_CHECKING:
     from .importing.report import Sample as Sample
     from .memory import AsyncBatch as AsyncBatch
     from .memory import AsyncMemory as AsyncMemory
-    from .memory import run_with_memory as run_with_memory
     from .messages import Message as Message
     from .messages import ToolCall as ToolCall
     from .messages import ToolResult as ToolResult
@@ -195,6 +195,7 @@ if TYPE_CHECKING:
     from .records import Summary as Summary
     from .records import Task as Task
     from .records import Thread as Thread
+    from .running import run_with_memory as run_with_memory
     from .scope import Namespace as Namespace
     from .stores.base import Scrubbed as Scrubbed
     from .stores.base import Store as Store

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Self
 
 from .engine.assembling import Assembling, Recall
 from .engine.audit import Audit
@@ -20,7 +20,7 @@ from .engine.facts import Facts
 from .engine.forgetting.forget import Erasure, FactRef, Forgetting, Scrubbing
 from .engine.forgetting.provenance import Provenance, Traceable, Why
 from .engine.health import Diagnosis, Health, Stats
-from .engine.inject import Agent, AsyncTask, Injection, Remember
+from .engine.inject import AsyncTask, Injection, Remember
 from .engine.learnings import Learnings
 from .engine.namespaces import Namespaces
 from .engine.outbox import Jobs
@@ -41,7 +41,6 @@ from .filters import Where
 from .opening import Durability, Extract, Opening, Url
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
 from .recall.hit import Hit
-from .runtime import run_blocking
 from .scope import Actor, Kind, Ns
 from .stores.base import Scrubbed
 from .values import Json
@@ -544,70 +543,3 @@ class AsyncBatch:
     ) -> None:
         if kind is None and self._inner is not None:
             await self._memory._core.commit(self._inner._core)
-
-
-@overload
-def run_with_memory(
-    agent: Agent,
-    input: str,
-    *,
-    memory: Memory,
-    user: str | None = None,
-    org: str | None = None,
-    thread: str | None = None,
-    budget: BudgetSpec = 8000,
-    system: Prompt | None = None,
-    tools: Iterable[Tool] | None = None,
-    policy: Policy | None = None,
-    scratchpad: Json = None,
-    layout: Layout = "standard",
-) -> Any: ...
-
-
-@overload
-def run_with_memory(
-    agent: Agent,
-    input: str,
-    *,
-    memory: AsyncMemory,
-    user: str | None = None,
-    org: str | None = None,
-    thread: str | None = None,
-    budget: BudgetSpec = 8000,
-    system: Prompt | None = None,
-    tools: Iterable[Tool] | None = None,
-    policy: Policy | None = None,
-    scratchpad: Json = None,
-    layout: Layout = "standard",
-) -> Awaitable[Any]: ...
-
-
-def run_with_memory(
-    agent: Agent,
-    input: str,
-    *,
-    memory: Memory | AsyncMemory,
-    user: str | None = None,
-    org: str | None = None,
-    thread: str | None = None,
-    budget: BudgetSpec = 8000,
-    system: Prompt | None = None,
-    tools: Iterable[Tool] | None = None,
-    policy: Policy | None = None,
-    scratchpad: Json = None,
-    layout: Layout = "standard",
-) -> Any:
-    """Run an agent (a function, or an object with run/invoke) with what is remembered, and record the turn.
-
-    Gives the agent's output; with an AsyncMemory, an awaitable of it.
-    """
-    handle = memory.scope(org=org) if org is not None else memory
-
-    async def answered() -> Any:
-        answer = await handle._core.kind(Injection)(handle._core).run(
-            agent, input, user=user, thread=thread, budget=budget, system=system, tools=tools, policy=policy,
-            scratchpad=scratchpad, layout=layout,
-        )  # fmt: skip
-        return answer.output
-
-    return run_blocking(answered()) if handle._core.runtime.blocking else answered()

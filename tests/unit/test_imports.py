@@ -27,7 +27,7 @@ LAYERS = {
     "context": 6, "plugged": 6,
     "engine": 7,
     "exporting": 8, "importing": 8, "opening": 8,
-    "memory": 9,
+    "memory": 9, "running": 9,
     "blocking": 10,
     "surface": 11,
     "server": 12,

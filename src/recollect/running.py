@@ -1,0 +1,84 @@
+"""`run_with_memory`: any agent, with what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Any, overload
+
+from .engine.inject import Injection
+from .runtime import run_blocking
+from .values import Json
+
+if TYPE_CHECKING:
+    from .blocking.memory import Memory
+    from .context.given import BudgetSpec, Layout, Prompt, Tool
+    from .context.plan import Policy
+    from .engine.inject import Agent
+    from .memory import AsyncMemory
+
+
+@overload
+def run_with_memory(
+    agent: Agent,
+    input: str,
+    *,
+    memory: Memory,
+    user: str | None = None,
+    org: str | None = None,
+    thread: str | None = None,
+    budget: BudgetSpec = 8000,
+    system: Prompt | None = None,
+    tools: Iterable[Tool] | None = None,
+    policy: Policy | None = None,
+    scratchpad: Json = None,
+    layout: Layout = "standard",
+) -> Any: ...
+
+
+@overload
+def run_with_memory(
+    agent: Agent,
+    input: str,
+    *,
+    memory: AsyncMemory,
+    user: str | None = None,
+    org: str | None = None,
+    thread: str | None = None,
+    budget: BudgetSpec = 8000,
+    system: Prompt | None = None,
+    tools: Iterable[Tool] | None = None,
+    policy: Policy | None = None,
+    scratchpad: Json = None,
+    layout: Layout = "standard",
+) -> Awaitable[Any]: ...
+
+
+def run_with_memory(
+    agent: Agent,
+    input: str,
+    *,
+    memory: Memory | AsyncMemory,
+    user: str | None = None,
+    org: str | None = None,
+    thread: str | None = None,
+    budget: BudgetSpec = 8000,
+    system: Prompt | None = None,
+    tools: Iterable[Tool] | None = None,
+    policy: Policy | None = None,
+    scratchpad: Json = None,
+    layout: Layout = "standard",
+) -> Any:
+    """Run an agent (a function, or an object with run/invoke) with what is remembered, and record the turn.
+
+    Gives the agent's output; with an AsyncMemory, an awaitable of it.
+    """
+    handle = memory.scope(org=org) if org is not None else memory
+
+    async def answered() -> Any:
+        answer = await handle._core.kind(Injection)(handle._core).run(
+            agent, input, user=user, thread=thread, budget=budget, system=system, tools=tools, policy=policy,
+            scratchpad=scratchpad, layout=layout,
+        )  # fmt: skip
+        return answer.output
+
+    return run_blocking(answered()) if handle._core.runtime.blocking else answered()
