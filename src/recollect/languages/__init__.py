@@ -5,7 +5,7 @@ Nothing here imports the rest of the package, so extraction, recall and context 
 read when they are first asked for. docs/extraction.md says how to add a pattern or a language.
 """
 
-from .recognise import language_of
+from .recognise import language_name, language_of
 from .rules import Rules, rules
 from .stop import STOP_WORDS, stop_words
 from .topics import Topic, languages, topic_of, topics
@@ -16,6 +16,7 @@ __all__ = [
     "Rules",
     "Topic",
     "Words",
+    "language_name",
     "language_of",
     "languages",
     "rules",

@@ -36,6 +36,11 @@ def language_of(sentence: str) -> str | None:
     return best if scores[best] >= 2 and hits[best] * 8 >= len(found) else None
 
 
+def language_name(code: str) -> str:
+    """What a language is called in English; its code where nobody wrote it down."""
+    return str(read(code, "stop").get("name", code))
+
+
 def _parts(word: str) -> tuple[str, ...]:
     """`j'habite` is also `habite`, `dell'azienda` also `azienda`; English contractions stay as they are."""
     head, mark, tail = word.partition("'")
