@@ -11,7 +11,7 @@ from recollect.errors import CorruptRecord, InvalidValue
 from recollect.messages import Message
 from recollect.ports import to_datetime, to_micros
 from recollect.records import Fact, Record
-from recollect.stores.codec import codec, decoded, kinds, verify
+from recollect.stores.codec import codec, decoded, kinds
 from recollect.testing.samples import bare, fact, full, message
 
 
@@ -60,12 +60,8 @@ def test_a_real_that_is_no_number_is_refused(bad: object) -> None:
 
 def test_a_changed_cell_changes_the_checksum() -> None:
     row = codec(Fact).encode(fact("o", value={"a": 1}))
-    verify(Fact, row, codec(Fact).sum(row))
-    for place in range(len(row)):
-        changed = (*row[:place], "changed", *row[place + 1 :])
-        with pytest.raises(CorruptRecord) as caught:
-            verify(Fact, changed, codec(Fact).sum(row))
-        assert caught.value.facts["table"] == "facts"
+    sums = [codec(Fact).sum((*row[:place], "changed", *row[place + 1 :])) for place in range(len(row))]
+    assert codec(Fact).sum(row) not in sums and len(set(sums)) == len(row)
 
 
 def test_a_row_that_cannot_be_read_is_corrupt() -> None:

@@ -162,12 +162,6 @@ def kinds() -> list[type[Record]]:
     return sorted(RECORDS, key=lambda kind: kind.table.name)
 
 
-def verify(kind: type[Record], row: Row, stored: int) -> None:
-    """Raise CorruptRecord unless the row is what was written by a program with the same columns."""
-    if codec(kind).sum(row) != stored:
-        raise damaged(kind, codec(kind).key(row))
-
-
 def damaged(kind: type[Record], key: Key) -> CorruptRecord:
     """The error for a row that does not match its checksum."""
     return CorruptRecord(
