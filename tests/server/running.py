@@ -64,6 +64,7 @@ class Running:
         assert self._ready.wait(30)
 
     def stop(self) -> None:
+        self.app.state.server.draining = True
         self._server.should_exit = True
         self._thread.join(30)
 

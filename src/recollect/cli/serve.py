@@ -8,6 +8,7 @@ import threading
 import webbrowser
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,6 +30,11 @@ NEEDS = 'the server needs packages that are not installed; run: pip install "rec
 @click.option("--root-path", default="", help="The path it is mounted under, behind a proxy.")
 @click.option("--trusted-proxy", default="", help="Addresses of proxies whose X-Forwarded-* headers are believed.")
 @click.option("--worker/--no-worker", default=True, help="Index and derive in this process.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes over one store.")
+@click.option(
+    "--analyze", "folders", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder that operators may have analysed; repeat for several.",
+)  # fmt: skip
 @click.option("--link", is_flag=True, help="Print a one-time link to the inspector, also where there are keys.")
 @click.option("--tools", default="all", show_default=True, help="What /mcp offers: core, tasks, graph or all.")
 @click.option("--issuer", default=None, help="An OAuth issuer whose tokens /mcp takes besides keys.")
@@ -38,7 +44,7 @@ NEEDS = 'the server needs packages that are not installed; run: pip install "rec
 @session_of
 def serve(
     session: Session, host: str, port: int, names: tuple[str, ...], root_path: str, trusted_proxy: str, worker: bool,
-    link: bool, tools: str, issuer: str | None, resource: str | None,
+    workers: int, folders: tuple[Path, ...], link: bool, tools: str, issuer: str | None, resource: str | None,
 ) -> None:  # fmt: skip
     """Serve the memory over HTTP, on this machine unless told otherwise.
 
@@ -55,9 +61,11 @@ def serve(
     click.echo(f"recollect: {at}", err=True)
     if link or not keyed:
         click.echo(f"recollect: one-time link, good for ten minutes: {at}/login?code={_code(session)}", err=True)
-    options = Options(hosts=(*Options().hosts, host, *names), root_path=root_path)
+    options = Options(hosts=(*Options().hosts, host, *names), root_path=root_path, analyze=folders)
     parts = _assistants(session, tools, issuer, resource or f"{at}/mcp")
-    _run(session, options, host=host, port=port, worker=worker, trusted_proxy=trusted_proxy, parts=parts)
+    _run(
+        session, options, host=host, port=port, worker=worker, trusted_proxy=trusted_proxy, parts=parts, workers=workers
+    )
 
 
 @click.command("open")
@@ -110,17 +118,20 @@ def _assistants(session: Session, tools: str, issuer: str | None, resource: str)
 
 def _run(
     session: Session, options: Options, *, host: str, port: int, worker: bool, trusted_proxy: str,
-    parts: Sequence[MakePart] = (),
+    parts: Sequence[MakePart] = (), workers: int = 1,
 ) -> None:  # fmt: skip
-    import uvicorn
+    from starlette.applications import Starlette
 
     from ..memory import AsyncMemory
     from ..server.app import make_app
+    from ..server.process import serve as serve_until_stopped
 
-    memory = AsyncMemory(session.url, hot=session.hot, all_orgs=True, worker=worker)
-    uvicorn.run(
-        make_app(memory, options, parts), host=host, port=port, root_path=options.root_path, log_level="warning",
-        access_log=False, timeout_graceful_shutdown=30, server_header=False,
+    def made() -> Starlette:
+        memory = AsyncMemory(session.url, hot=session.hot, all_orgs=True, worker=worker)
+        return make_app(memory, options, parts)
+
+    serve_until_stopped(
+        made, host=host, port=port, workers=workers, root_path=options.root_path,
         forwarded_allow_ips=trusted_proxy or None, proxy_headers=bool(trusted_proxy),
     )  # fmt: skip
 

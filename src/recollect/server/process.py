@@ -1,0 +1,74 @@
+"""The processes of a server: one, or several that share a socket and a store."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from ..errors import Unsupported
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+DRAIN_SECONDS = 30
+
+
+class Serving(uvicorn.Server):
+    """Says at once that it is stopping: /readyz turns 503 and event streams end, while the rest is finished."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        app: Any = self.config.app
+        app.state.server.draining = True
+        super().handle_exit(sig, frame)
+
+
+def serve(make: Callable[[], Starlette], *, host: str, port: int, workers: int = 1, **settings: Any) -> None:
+    """Serve until told to stop; `make` is called in each process, after it is on its own."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as shared:
+        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        shared.bind((host.strip("[]"), port))
+        if workers == 1:
+            _run(make, shared, settings)
+        else:
+            _run_many(make, shared, workers, settings)
+
+
+def _run(make: Callable[[], Starlette], shared: socket.socket, settings: dict[str, Any]) -> None:
+    config = uvicorn.Config(
+        make(), log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_SECONDS, server_header=False,
+        **settings,
+    )  # fmt: skip
+    Serving(config).run(sockets=[shared])
+
+
+def _run_many(make: Callable[[], Starlette], shared: socket.socket, workers: int, settings: dict[str, Any]) -> None:
+    """Fork the workers, pass a signal on to them, and wait for the last; one that dies is not replaced but ends all."""
+    if not hasattr(os, "fork"):
+        raise Unsupported("several workers need a system with fork; start several servers instead")
+    children = []
+    for _ in range(workers):
+        child = os.fork()
+        if child == 0:
+            try:
+                _run(make, shared, settings)
+            finally:
+                os._exit(0)
+        children.append(child)
+
+    def stop(sig: int, frame: FrameType | None) -> None:
+        for child in children:
+            os.kill(child, signal.SIGTERM)
+
+    for sig in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sig, stop)
+    first, _ = os.wait()
+    children.remove(first)
+    stop(signal.SIGTERM, None)
+    for child in children:
+        os.waitpid(child, 0)

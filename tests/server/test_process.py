@@ -1,0 +1,120 @@
+"""The server as a process: it stops gracefully, and what it acknowledged is there once, whatever happened to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from recollect import Memory
+from recollect.errors import RecollectError
+
+NS = "user:ada"
+
+
+def _port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _recollect(*args: str) -> list[str]:
+    return [sys.executable, "-m", "recollect", *args]
+
+
+@contextmanager
+def _serving(path: Path, port: int, *more: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = _recollect("--url", str(path), "serve", "--port", str(port), "--no-worker", *more)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _until_ready(port)
+        yield process
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+def _until_ready(port: int) -> None:
+    for _ in range(1200):
+        try:
+            if httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200:
+                return
+        except httpx.HTTPError:
+            time.sleep(0.05)
+    raise AssertionError("the server did not come up")
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> str:
+    made = subprocess.run(
+        _recollect("--url", str(tmp_path / "m.db"), "keys", "create"), capture_output=True, text=True, check=True
+    )
+    return made.stdout.strip()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
+def test_what_was_acknowledged_is_there_once(tmp_path: Path, key: str, stop: signal.Signals) -> None:
+    """Writers go on through a kill and a restart: retries bring lost requests in, and none twice."""
+    port, said, ended = _port(), [], threading.Event()
+
+    def write(number: int) -> None:
+        with Memory(f"http://127.0.0.1:{port}", api_key=key) as memory:
+            for turn in range(1000):
+                if ended.is_set():
+                    return
+                text = f"{number}-{turn}"
+                try:
+                    memory.threads.append(f"t{number}", text, create=NS)
+                except RecollectError:
+                    time.sleep(0.02)
+                else:
+                    said.append(text)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    with _serving(tmp_path / "m.db", port) as first:
+        for writer in writers:
+            writer.start()
+        while len(said) < 30:
+            time.sleep(0.01)
+        os.kill(first.pid, stop)
+        first.wait(60)
+    reached = len(said)
+    with _serving(tmp_path / "m.db", port):
+        while len(said) < reached + 30:
+            time.sleep(0.01)
+        ended.set()
+        for writer in writers:
+            writer.join(60)
+    with Memory(tmp_path / "m.db", worker=False) as memory:
+        stored: list[Any] = [m.text for n in range(3) for m in memory.threads.messages(f"t{n}")]
+    assert len(stored) == len(set(stored))
+    assert set(said) <= set(stored)
+
+
+def test_several_workers_share_one_file(tmp_path: Path, key: str) -> None:
+    port = _port()
+    with _serving(tmp_path / "m.db", port, "--workers", "2") as process:
+        with Memory(f"http://127.0.0.1:{port}", api_key=key) as memory:
+            assert [memory.state.increment("n") for _ in range(20)] == list(range(1, 21))
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+def test_another_address_than_loopback_needs_a_key(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        _recollect("--url", str(tmp_path / "none.db"), "serve", "--host", "0.0.0.0", "--port", "1"),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 2
+    assert "keys create" in refused.stderr
