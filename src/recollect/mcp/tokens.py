@@ -77,7 +77,7 @@ class Tokens:
         except (jwt.PyJWTError, OSError, ValueError) as wrong:
             raise Unauthorized(_WORDS) from wrong
         user = claims.get("sub")
-        roles = tuple(role for scope, role in SCOPES.items() if scope in _scopes(claims))
+        roles: tuple[Role, ...] = tuple(role for scope, role in SCOPES.items() if scope in _scopes(claims))
         if not isinstance(user, str) or not user or not roles:
             raise Unauthorized(_WORDS)
         expires = datetime.fromtimestamp(claims["exp"], UTC)

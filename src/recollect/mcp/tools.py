@@ -200,7 +200,7 @@ def arguments_of(tool: Tool) -> type[msgspec.Struct]:
     for name, argument in sorted(tool.arguments.items(), key=lambda pair: not pair[1].required):
         kind = argument.kind or _plain(declared[argument.parameter].type)
         limits = {**argument.limits, **({"description": argument.about} if argument.about else {})}
-        limited = Annotated[kind, msgspec.Meta(**limits)] if limits else kind
+        limited: Any = Annotated[kind, msgspec.Meta(**limits)] if limits else kind
         fields.append((name, limited) if argument.required else (name, limited | None, None))
     return msgspec.defstruct(tool.name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
