@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal, Self
@@ -39,6 +40,7 @@ BESIDE = "langgraph"
 MOST_HITS = 1000
 """Hits taken from a recall when a filter may leave some of them out."""
 DEFAULT_ROOT = "workflow:store"
+_PLAIN = re.compile(r"[\w.\-]+\Z")
 
 
 class RecollectStore(BaseStore):
@@ -223,12 +225,20 @@ class _Items:
                     await batch.records.delete(space, (BESIDE, key))
                     continue
                 ttl = None if op.ttl is None else op.ttl * 60
-                await batch.facts.set(space, key, dict(op.value), ttl=ttl)
+                await batch.facts.set(space, key, dict(op.value), ttl=ttl, index=self._indexing(op))
                 data = vectors.get((op.namespace, key))
                 if data is None and ttl is None:
                     await batch.records.delete(space, (BESIDE, key))
                 else:
                     await batch.records.put(space, (BESIDE, key), data, meta={"ttl": ttl}, ttl=ttl)
+
+    def _indexing(self, op: PutOp) -> bool | list[str]:
+        """What recall finds an item by: nothing, some fields, or all; paths into lists are for cosine alone."""
+        if op.index is False:
+            return False
+        fields = op.index if op.index is not None else _default_fields(self._store.index_config)
+        plain = [field for field in fields or () if _PLAIN.match(field)]
+        return plain or True
 
     async def _vectors(self, puts: Sequence[PutOp]) -> dict[tuple[tuple[str, ...], str], bytes]:
         """The vectors of what is put, one for each text of the fields that are indexed."""
