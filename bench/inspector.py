@@ -62,7 +62,8 @@ def measured(window: Window, thread: str) -> tuple[list[float], list[float]]:
         window.go("#/users")
         rows.append(window.page.evaluate(FIRST_ROW, f"#/thread?id={thread}&at={1 + n * 14_000}"))
     for n in range(7):
-        drawn.append(window.page.evaluate(DRAWN, f"#/context?thread={thread}&recall=off&input=number+{n}"))
+        asked = f"thread={thread}&recall=off&policy=window&input=number+{n}"
+        drawn.append(window.page.evaluate(DRAWN, f"#/context?{asked}"))
     return rows, drawn
 
 
