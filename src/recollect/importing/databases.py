@@ -17,7 +17,7 @@ from ..errors import StoreUnavailable, UsageError
 from .files import SQLITE, Given, damaged
 
 PAGE = 500
-BROKEN = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+BROKEN = (sqlite3.Error, OverflowError, UnicodeError)
 """What the SQLite module raises for a damaged file."""
 
 

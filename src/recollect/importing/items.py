@@ -111,6 +111,8 @@ def moment_or_none(given: Any) -> datetime | None:
 
 def moment(given: Any) -> datetime | None:
     """A time as other tools write it: ISO text, or seconds, milliseconds or microseconds since 1970; None for none."""
+    if type(given) in (int, float) and abs(given) < _LATEST:
+        return datetime.fromtimestamp(given, UTC)  # the common case, on the way of every message
     if given is None or given == "":
         return None
     if isinstance(given, datetime):

@@ -21,6 +21,8 @@ THREADS = ("thread", "thread_id", "conversation_id", "session_id", "conversation
 TIMES = ("created_at", "timestamp", "create_time", "time", "date")
 OWNERS = ("user_id", "user")
 IDS = ("id", "message_id", "uuid")
+APART = frozenset((*THREADS, *TIMES, *OWNERS, *IDS))
+"""Fields that are not part of what was said."""
 MOST_THREADS = 100_000
 """Threads that are remembered as announced; one is announced again where it was forgotten."""
 
@@ -151,15 +153,15 @@ class Reading:
 
     def _message(self, thread: str, found: Mapping[str, Any], place: str) -> Item:
         count = self._counts[thread] = self._counts.get(thread, 0) + 1
-        fields = dict(found)
-        try:
-            at = next((moment(fields.pop(name)) for name in TIMES if name in fields), None)
-        except InvalidValue as problem:
-            return Problem(place, str(problem))
-        id = named(fields, *IDS)
-        for name in (*THREADS, *OWNERS, *IDS):
-            if isinstance(fields.get(name), str | int | None):
-                fields.pop(name, None)
+        apart = APART & found.keys()
+        fields = {name: value for name, value in found.items() if name not in apart}
+        at = id = None
+        if apart:
+            try:
+                at = next((moment(found[name]) for name in TIMES if name in apart), None)
+            except InvalidValue as problem:
+                return Problem(place, str(problem))
+            id = named(found, *IDS)
         metadata = {} if id is None else {"id": id}
         return MessageItem(thread, id or f"{count}:{_digest(found)}", fields, at, metadata, place)
 

@@ -11,7 +11,6 @@ from typing import Any
 from .databases import Database, has, is_database, opened, quoted
 from .files import Given, decoded
 from .items import Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
-from .responses import as_chat
 
 COLUMNS = ("id", "session_id", "message_data", "created_at")
 MAIN = "main"
@@ -68,9 +67,6 @@ def _item(thread: str, id: Any, data: Any, at: Any, place: str) -> Item:
         found = decoded(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data))
         if not isinstance(found, Mapping):
             raise ValueError("it is not an object")
-        message = as_chat(found)
-        return MessageItem(
-            thread, str(id), message, moment(at), {"id": str(id)}, place, None if found == message else found
-        )
+        return MessageItem(thread, str(id), dict(found), moment(at), {"id": str(id)}, place)
     except (ValueError, TypeError) as problem:
         return Problem(place, str(problem) if isinstance(problem, ValueError) else "its data is not text")

@@ -20,7 +20,7 @@ from .items import ThreadItem
 
 BLOCK = 512
 WIDTH = 6
-MOST_KEPT = 300_000
+MOST_KEPT = 40_000
 """Digests kept in RAM; beyond it, threads not seen for a while are looked up again when they come back."""
 
 
