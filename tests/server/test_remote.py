@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,22 @@ def test_loaders_run_here_and_once(memory: Memory) -> None:
     assert loads == ["1"]
 
 
+def test_hooks_hear_what_happens_on_the_server(memory: Memory) -> None:
+    told: list[Any] = []
+    heard = threading.Event()
+
+    def hook(event: Any) -> None:
+        told.append(event)
+        heard.set()
+
+    memory.on_fact(hook)
+    for number in range(200):
+        memory.facts.set(NS, f"k{number}", 1)
+        if heard.wait(0.1):
+            break
+    assert told and told[0].name == "fact" and "action" in told[0].data
+
+
 def test_everything_goes_out_and_comes_back(server: Running, memory: Memory, tmp_path: Path, org: str) -> None:
     memory.facts.set(NS, "home", "Rome \u2028 and on")
     wrote = memory.export(tmp_path / "all.jsonl")
@@ -135,11 +152,16 @@ def test_a_handle_is_narrowed_and_never_widened(memory: Memory) -> None:
         ada.scope(user="bob")
 
 
-def test_the_awaited_twin_shares_the_server(memory: Memory) -> None:
-    import asyncio
+def test_the_awaited_twin_shares_the_server(server: Running, org: str, memory: Memory) -> None:
+    opened = Memory(server.url, api_key=server.key(org=org))
 
     async def ask() -> Any:
-        return await memory.aio.facts.set(NS, "k", 1)
+        twin = opened.aio
+        made = await twin.facts.set(NS, "k", 1)
+        await twin.close()
+        return made
 
     assert asyncio.run(ask()).version == 1
     assert memory.facts.get(NS, "k") is not None
+    with pytest.raises(UsageError):
+        opened.facts.get(NS, "k")
