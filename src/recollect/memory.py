@@ -298,7 +298,7 @@ class AsyncMemory(Listens):
         Examples:
             >>> changes = memory.watch(["user:ada"], kinds=["fact"])
         """
-        return AsyncWatch(self._core, namespaces, kinds)
+        return self._core.kind(AsyncWatch)(self._core, namespaces, kinds)
 
     async def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
         """Run maintenance processors in order: objects, classes or names; none means the usual ones.

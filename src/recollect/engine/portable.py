@@ -200,10 +200,8 @@ class AsyncExport:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        portable = core.part(Portable)
-        if isinstance(portable, Portable):
-            portable._check_scope()
-        self._lines = portable.rows()
+        core.scope.whole_org("export and import")
+        self._lines = core.part(Portable).rows()
 
     def __aiter__(self) -> Self:
         return self

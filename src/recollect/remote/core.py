@@ -19,6 +19,7 @@ from ..engine.portable import Portable
 from ..engine.processors import Processing
 from ..engine.recall.recalling import Recalling
 from ..engine.session import AsyncSession
+from ..engine.watching import AsyncWatch
 from ..errors import UsageError
 from ..importing.importing import Importing
 from ..opening import runtime_for
@@ -29,7 +30,7 @@ from ..server.operations import BY_NAME, OPERATIONS, owner_of
 from .clients import Client
 from .entities import RemoteEntities
 from .erasing import RemoteForgetting
-from .events import RemoteEvents
+from .events import RemoteEvents, RemoteWatch
 from .injection import RemoteInjection
 from .nouns import noun_class, request
 from .session import RemoteSession
@@ -44,7 +45,7 @@ _OWN: Mapping[Any, Any] = {
     Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
 }  # fmt: skip
 """Parts that take more than one request, or keep something on this side."""
-_KINDS: Mapping[Any, Any] = {AsyncSession: RemoteSession, Injection: RemoteInjection}
+_KINDS: Mapping[Any, Any] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}
 
 
 class RemoteShared:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..engine.events import Event, Events, Hook
+from ..engine.watching import AsyncWatch
 from ..errors import RecollectError, Unsupported
 
 AGAIN_SECONDS = 1.0
@@ -72,3 +73,10 @@ class RemoteEvents(Events):
         self._shared.client.stop_streams()
         if self._running is not None:
             await self._running.join(5.0)
+
+
+class RemoteWatch(AsyncWatch):
+    """A watch reads rows of the store, so it is held where the store is."""
+
+    def __init__(self, core: Any, namespaces: Any, kinds: Any) -> None:
+        raise Unsupported("a watch is held where the store is; a hook (memory.on) follows the events of a server")

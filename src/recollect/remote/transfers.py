@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,11 @@ class RemotePortable:
         if progress is not None:
             progress(counts.total(), counts.total())
         return Transfer(counts.total(), dict(sorted(counts.items())))
+
+    async def rows(self) -> AsyncIterator[bytes]:
+        """The lines of an export as the server sends them."""
+        async for line in self._core.shared.client.lines("GET", "/v1/export", self._core.headers()):
+            yield line + b"\n"
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
         """Send a file that `export` wrote; a damaged one names its line and changes nothing."""
