@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -174,7 +175,7 @@ async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
         said = await core.get(Message, asked.thread, asked.until)
         if said is None:
             raise NotFound("there is no such turn", thread=asked.thread)
-        input, moment = said.text, said.created_at
+        input, moment = said.text, _just_before(said)
     if moment is not None and core.scope.user is not None:
         facts |= await facts_at(core, [f"user:{core.scope.user}"], moment)
     if asked.suppose is not None:
@@ -208,12 +209,13 @@ async def _prefix(
         return None
     said = last[0]
     facts: dict[Any, Any] = {}
-    if core.scope.user is not None and said.created_at is not None:
-        facts = await facts_at(core, [f"user:{core.scope.user}"], said.created_at)
+    moment = _just_before(said)
+    if core.scope.user is not None and moment is not None:
+        facts = await facts_at(core, [f"user:{core.scope.user}"], moment)
     # What rode with the turn is stored with it; then the message itself brings it, as later requests do.
     kept = ATTACHED in said.metadata and asked.layout == "cached"
     until = said.seq + 1 if kept else said.seq
-    supposed = Supposed(facts=facts, thread=thread.id, until=until, at=said.created_at)
+    supposed = Supposed(facts=facts, thread=thread.id, until=until, at=moment)
     try:
         earlier = await Rehearsal(core, supposed).context(
             None if kept else said.text, **_options(asked, thread, recall=False if kept else asked.recall)
@@ -221,6 +223,11 @@ async def _prefix(
     except BudgetError:
         return None
     return shared_prefix(earlier, made, core.shared.counter)
+
+
+def _just_before(said: Message) -> datetime | None:
+    """The moment a turn was sent at: what is derived from its message bears the message's own time."""
+    return None if said.created_at is None else said.created_at - timedelta(microseconds=1)
 
 
 def _since(start: float) -> float:
