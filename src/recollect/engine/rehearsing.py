@@ -53,7 +53,7 @@ class Reads:
     async def get(self, kind: type[Any], key: Key, *, now: int) -> Any:
         if kind is Fact and key in self._supposed.facts:
             return self._supposed.facts[key]
-        found = await self._store.get(kind, key, now=now)
+        found: Any = await self._store.get(kind, key, now=now)
         if kind is Mark and found is not None and found.name == "pinned" and found.item == self._supposed.thread:
             return msgspec.structs.replace(found, detail=[seq for seq in found.detail or () if self._said(seq)])
         return found
