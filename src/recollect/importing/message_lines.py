@@ -7,7 +7,7 @@ two are a thread each. Messages that stand alone belong to the thread that they 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -129,7 +129,7 @@ class Reading:
 
     def _thread(self, found: Any, place: str, number: int) -> Iterator[Item]:
         about: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
-        messages: Sequence[Any] = about["messages"] if about else found
+        messages: list[Any] = listed(about, "messages") if about else list(found)
         name = named(about, *IDS, *THREADS) or f"{self._stem}-{number}-{_digest(messages[:1])[:8]}"
         title = about.get("title")
         yield ThreadItem(

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from ..engine.core import RETRIES, Core
+from ..engine.core import Core
 from ..engine.documents import Documents
 from ..engine.facts import index_job
 from ..errors import Conflict
@@ -49,16 +49,7 @@ class Writer:
 
     async def write(self, batch: Sequence[Checked]) -> None:
         """Commit a batch; where someone else wrote meanwhile, look again."""
-        for tries in range(RETRIES):
-            plan = await self._plan(batch)
-            try:
-                if plan.changes:
-                    await self._core.apply(*plan.changes)
-                break
-            except Conflict:
-                if tries == RETRIES - 1:
-                    raise
-                self._threads.forget()
+        plan: Plan = await self._core.retry(lambda: self._committed(batch))
         self._tally.added.update(plan.added)
         self._tally.known.update(plan.known)
         for problem in plan.problems:
@@ -68,6 +59,16 @@ class Writer:
             if isinstance(one.item, DocumentItem):
                 await self._document(one.item, one.ns)
         self._core.shared.wrote()
+
+    async def _committed(self, batch: Sequence[Checked]) -> Plan:
+        plan = await self._plan(batch)
+        try:
+            if plan.changes:
+                await self._core.apply(*plan.changes)
+        except Conflict:
+            self._threads.forget()
+            raise
+        return plan
 
     async def _plan(self, batch: Sequence[Checked]) -> Plan:
         plan = Plan()
