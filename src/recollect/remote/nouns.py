@@ -254,7 +254,7 @@ def _wired(parameter: Parameter, value: Any) -> Any:
     if parameter.name == "item":
         return _traced(value)
     if parameter.name == "processors":
-        return [_named(one) for one in value]
+        return [_named(one) for one in value or ()]
     return value
 
 

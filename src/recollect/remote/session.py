@@ -72,9 +72,10 @@ class RemoteSession(AsyncSession):
             raise NotFound(f"no thread {self.thread!r}", thread=self.thread)
         past = await threads.summaries(self.thread)
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
+        turns, persisted = self._turns, self._persisted
         return SessionState(
-            self.id, self.thread, thread.length, window, self._budget.total, self._turns, self._persisted,
-            self._turns - self._persisted, past[-1].last if past else 0, 0,
+            self.id, self.thread, thread.length, window, self._budget.total, turns, persisted, turns - persisted,
+            past[-1].last if past else 0, 0,
         )  # fmt: skip
 
     async def end(self) -> Ended:
@@ -84,12 +85,13 @@ class RemoteSession(AsyncSession):
         if self._thread is None:
             self._ended = Ended("", 0, None, 0)
             return self._ended
-        self._ended = await self._remote.call(
+        ended: Ended = await self._remote.call(
             "turns.end", id=self.thread, session=self.id, turns=self._turns, persisted=self._persisted
         )
+        self._ended = ended
         if self._on_session_end is not None:
-            await self._core.runtime.resolve(self._on_session_end(self._ended))
-        return self._ended
+            await self._core.runtime.resolve(self._on_session_end(ended))
+        return ended
 
     @property
     def _remote(self) -> Any:

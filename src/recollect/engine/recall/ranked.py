@@ -46,8 +46,9 @@ class Pool(msgspec.Struct):
     def cosine(self, place: int) -> float | None:
         """The plain cosine of a candidate to the question; None where there are no vectors to compare."""
         entry, similarity = self.entries[place], self.similarity
-        mine = similarity is not None and entry.vector is not None and entry.embedder == self.embedder
-        return float(similarity.cosine[place]) if mine else None
+        if similarity is None or entry.vector is None or entry.embedder != self.embedder:
+            return None
+        return float(similarity.cosine[place])
 
 
 def make_pool(
