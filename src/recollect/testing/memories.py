@@ -28,6 +28,7 @@ from .suite.records import RecordTests
 from .suite.scopes import ScopeTests
 from .suite.state import StateTests
 from .suite.thread_edits import ThreadEditTests
+from .suite.thread_programs import ThreadProgramTests
 from .suite.threads import ThreadTests
 from .suite.watches import WatchTests
 
@@ -35,7 +36,16 @@ OpenMemory = Callable[..., Any]
 
 
 class MemoryConformance(
-    FactTests, ThreadTests, ThreadEditTests, StateTests, RecordTests, NounTests, ScopeTests, WatchTests, ImportTests
+    FactTests,
+    ThreadTests,
+    ThreadEditTests,
+    ThreadProgramTests,
+    StateTests,
+    RecordTests,
+    NounTests,
+    ScopeTests,
+    WatchTests,
+    ImportTests,
 ):
     """Every promise of the public surface; a subclass gives `url`."""
 

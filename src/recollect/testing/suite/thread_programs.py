@@ -1,0 +1,84 @@
+"""Random programs of thread and record verbs: every store answers as the in-memory reference does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ...blocking.memory import Memory
+from ...errors import RecollectError
+from ..clock import FakeClock
+
+PROGRAMS, STEPS = 6, 30
+THREADS = ("t", "u")
+Call = tuple[str, str, tuple[Any, ...], dict[str, Any]]
+"""A noun, its method, arguments and options."""
+
+
+def program(seed: int) -> Iterator[Call]:
+    """Calls over two threads and a few records, so that they meet."""
+    dice = random.Random(seed)
+    for step in range(STEPS):
+        id, other = dice.sample(THREADS, 2)
+        text, number = f"said {step}", dice.randrange(1, 8)
+        yield dice.choice(
+            [
+                ("threads", "append", (id, text), {"create": "global"}),
+                ("threads", "append", (id, text, text), {"key": [f"k{number}", None]}),
+                ("threads", "append", (id, text), {"expect": number}),
+                ("threads", "pop", (id,), {}),
+                ("threads", "replace", (id, [text, {"role": "assistant", "content": "ok"}]), {}),
+                ("threads", "redact", (f"{id}#{number}",), {}),
+                ("threads", "fork", (id,), {"at": f"{id}#{number}", "new_id": f"{other}-{step}"}),
+                ("threads", "update", (id,), {"title": text, "metadata": {"step": step}}),
+                ("threads", "delete_messages", (id,), {"ids": [f"{id}#{number}"]}),
+                ("threads", "delete", (id,), {}),
+                ("records", "put", ("global", (id, number), {"step": step}), {"absent": bool(number % 2)}),
+                ("records", "delete_range", ("global", (id,)), {}),
+                ("records", "scan", ("global", (id,)), {"reverse": True, "limit": 2}),
+            ]
+        )
+
+
+async def answer(memory: Any, call: Call) -> Any:
+    """What a call gives, without what differs between two memories: times, orgs and receipts' states."""
+    noun, method, args, options = call
+    try:
+        given = getattr(getattr(memory, noun), method)(*args, **options)
+        return told(await given if hasattr(given, "__await__") else given)
+    except RecollectError as error:
+        return type(error).__name__
+
+
+def told(value: Any) -> Any:
+    """The part of an answer that must be the same."""
+    if isinstance(value, list):
+        return [told(one) for one in value]
+    if hasattr(value, "message"):
+        return told(value.message), value.replayed
+    for fields in (("seq", "role", "text"), ("id", "title", "metadata", "length"), ("key", "data", "version")):
+        if all(hasattr(value, field) for field in fields):
+            return tuple(getattr(value, field) for field in fields)
+    return value
+
+
+class ThreadProgramTests:
+    """Threads and records under random programs."""
+
+    @pytest.mark.parametrize("seed", range(PROGRAMS))
+    @pytest.mark.filterwarnings("ignore::recollect.NothingLasts")
+    async def test_random_programs_of_verbs_answer_as_the_reference_does(
+        self, memory: Any, clock: FakeClock, seed: int
+    ) -> None:
+        quiet: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False, "extract": None}
+        with Memory("memory://", clock=clock, **quiet) as reference:
+            for number, call in enumerate(program(seed)):
+                expected, found = await answer(reference, call), await answer(memory, call)
+                assert (number, call, found) == (number, call, expected)
+                clock.advance(1)
+            for id in [thread.id for thread in reference.threads.list("global")]:
+                kept = [told(message) for message in reference.threads.messages(id)]
+                assert [told(message) for message in await memory.threads.messages(id)] == kept
