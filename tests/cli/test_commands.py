@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import msgspec
@@ -269,3 +270,34 @@ def test_what_a_text_would_be_remembered_for_is_shown_with_its_reasons(recollect
     assert found[0]["rule"].startswith("en/places#location")
     asked = recollect("extract", "Do I live in Porto?", "--explain")
     assert asked.code == 1 and "a question" in asked.out
+
+
+def test_namespaces_are_listed(recollect: Recollect) -> None:
+    for place in ("user:ada", "user:bob", "workflow:review"):
+        recollect("facts", "set", place, "k", "1")
+    assert recollect("namespaces", "user").out == "namespace\nuser:ada\nuser:bob\n"
+    assert recollect("--json", "namespaces", "--prefix", "work").json() == [{"namespace": "workflow:review"}]
+
+
+def test_a_watch_says_what_another_process_changes(recollect: Recollect, tmp_path: Path) -> None:
+    recollect("facts", "set", "user:ada", "city", "Lisbon")
+
+    def change() -> None:
+        with Memory(tmp_path / "recollect.db", worker=False) as other:
+            while not heard.is_set():
+                other.facts.set("user:ada", "city", "Porto")
+                heard.wait(0.1)
+
+    heard = threading.Event()
+    writer = threading.Thread(target=change)
+    writer.start()
+    try:
+        with (
+            Memory(tmp_path / "recollect.db", worker=False) as memory,
+            memory.watch(["user:ada"], kinds=["fact"]) as seen,
+        ):
+            assert [(one.kind, one.namespace) for one in seen.next(timeout=30)] == [("fact", "user:ada")]
+    finally:
+        heard.set()
+        writer.join()
+    assert recollect("watch", "user:ada", "--for", "0.1").out in ("", "fact  user:ada\n")

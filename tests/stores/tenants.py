@@ -76,6 +76,8 @@ class Work:
         self.threads: dict[tuple[str, str], Held] = {}
         self.brief_facts: set[tuple[str, str, str]] = set()
         self.brief_threads: set[tuple[str, str]] = set()
+        self.numbers: dict[tuple[str, str], int] = {}
+        """The highest number that was ever given in a thread of this name."""
         self.ended: set[tuple[str, str]] = set()
         self.tasks: dict[tuple[str, str], tuple[str, str]] = {}
         self.learned: dict[tuple[str, str], dict[str, str]] = {}
@@ -263,10 +265,17 @@ class Step:
         """One more message in the thread of this name."""
         held = self.thread()
         text = self._text(held.ns if held else self.ns)
-        told = NotFound if held is None else held.last + 1
-        self.expect(told, lambda: self.me.threads.append(self.name, text)[0].message.seq)
+        given: list[int] = []
+
+        def append() -> int:
+            given.append(self.me.threads.append(self.name, text)[0].message.seq)
+            before = self.work.numbers.get((self.org, self.name), 0)
+            # A thread made again goes on behind the numbers that were given before, however far.
+            return given[0] if held is not None and held.last else int(given[0] > before)
+
+        self.expect(NotFound if held is None else held.last + 1 if held.last else 1, append)
         if held is not None:
-            held.last += 1
+            held.last = self.work.numbers[self.org, self.name] = given[0]
             held.texts[held.last] = text
 
     def read_thread(self) -> None:

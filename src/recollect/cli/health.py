@@ -1,10 +1,11 @@
-"""Stats, doctor and migrate on the command line."""
+"""Stats, namespaces, watch, doctor and migrate on the command line."""
 
 from __future__ import annotations
 
 import click
 import msgspec
 
+from ..scope import KINDS, Kind
 from .display import cell, echo
 from .session import Session, session_of
 
@@ -15,6 +16,35 @@ def stats(session: Session) -> None:
     """What is remembered, by kind, and how far it is indexed."""
     with session.memory(settle=True) as memory:
         session.fields(msgspec.to_builtins(memory.stats()))
+
+
+@click.command()
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.option("--prefix", help="Only those that start so: user:a.")
+@click.option("--limit", type=int, help="At most so many.")
+@click.option("--after", help="The last one seen.")
+@session_of
+def namespaces(session: Session, kind: Kind | None, prefix: str | None, limit: int | None, after: str | None) -> None:
+    """The namespaces that hold something, in order; KIND is user, agent, workflow or global."""
+    with session.memory() as memory:
+        found = memory.namespaces(kind, prefix=prefix, limit=limit, after=after)
+    session.show([{"namespace": name} for name in found], ["namespace"], empty="no namespace holds anything")
+
+
+@click.command()
+@click.argument("namespaces", nargs=-1)
+@click.option("--kind", "kinds", multiple=True, help="Only changes of this kind, such as fact; may be repeated.")
+@click.option("--for", "seconds", type=float, help="Stop after so many seconds without a change; else never.")
+@session_of
+def watch(session: Session, namespaces: tuple[str, ...], kinds: tuple[str, ...], seconds: float | None) -> None:
+    """Say what any process changes, as it is committed: the kind and the namespace, never content."""
+    with session.memory() as memory, memory.watch(namespaces or None, kinds=kinds or None) as changes:
+        while notices := changes.next(timeout=seconds):
+            for notice in notices:
+                if session.as_json:
+                    session.print_json(notice)
+                else:
+                    echo(f"{cell(notice.kind)}  {cell(notice.namespace)}")
 
 
 @click.command()

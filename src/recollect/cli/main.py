@@ -36,6 +36,8 @@ _COMMANDS = {
     "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
     "import": ("transfer", "Load a file that export wrote, or what another tool has kept."),
     "stats": ("health", "What is remembered, by kind."),
+    "namespaces": ("health", "The namespaces that hold something."),
+    "watch": ("health", "Say what any process changes, as it happens: kinds and namespaces."),
     "doctor": ("health", "What stands under this memory, and what is wrong with it."),
     "migrate": ("health", "Bring the store's schema up to date."),
     "analyze": ("analyze", "How other frameworks manage memory, from their source."),

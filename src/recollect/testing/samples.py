@@ -86,7 +86,10 @@ def _columns(kind: type[Record]) -> dict[str, Column]:
 
 
 def _telling(column: Column, kind: type[Record]) -> Any:
-    if typing.get_origin(typing.get_type_hints(kind)[column.name]) is tuple:
+    hint = typing.get_type_hints(kind)[column.name]
+    if list[str] in typing.get_args(hint):
+        return ["city"]
+    if typing.get_origin(hint) is tuple:
         return ("t#1", "t#2")
     if column.name in ("metadata", "extra", "doc"):
         return {"b": 1, "a": [None, True, "x'\"\u00e9"], "": -0.0}

@@ -58,7 +58,10 @@ class Reader:
 
     def _of_another_version(self, kind: type[Record], row: Row, stored: int) -> Row:
         """The row, once it matches the checksum that a program with other columns gave it; else CorruptRecord."""
-        key, place, found = codec(kind).key(row), codec(kind).place, Sum.of(stored)
+        key, place = codec(kind).key(row), codec(kind).place
+        if not isinstance(stored, int):
+            raise damaged(kind, key)
+        found = Sum.of(stored)
         if found.made != CRC32 or found.shape == codec(kind).shape:
             raise damaged(kind, key)
         names = self._names(kind, found.shape, key)
