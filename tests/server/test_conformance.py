@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,13 +104,15 @@ class TestOverHttpOnSqlite(OverHttp):
         return over_sqlite
 
 
-class TestOverHttpOnPostgres(OverHttp):
-    @pytest.fixture
-    def server(self, over_postgres: Running) -> Running:
-        return over_postgres
+# What stands below a server is tested by itself in every run; through HTTP it takes four minutes more: `make soak`.
+if os.environ.get("RECOLLECT_SOAK"):
 
+    class TestOverHttpOnPostgres(OverHttp):
+        @pytest.fixture
+        def server(self, over_postgres: Running) -> Running:
+            return over_postgres
 
-class TestOverHttpOnRedis(OverHttp):
-    @pytest.fixture
-    def server(self, over_redis: Running) -> Running:
-        return over_redis
+    class TestOverHttpOnRedis(OverHttp):
+        @pytest.fixture
+        def server(self, over_redis: Running) -> Running:
+            return over_redis
