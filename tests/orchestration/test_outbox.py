@@ -230,7 +230,7 @@ async def test_indexing_is_tried_again_for_as_long_as_it_fails(
 
     finished = Indexer._finished
 
-    async def breaks(self: Any, drafts: Any, stamp: int) -> Any:
+    async def breaks(self: Any, *given: Any) -> Any:
         raise ValueError
 
     monkeypatch.setattr(Indexer, "_finished", breaks)

@@ -24,23 +24,22 @@ def program(seed: int) -> Iterator[Call]:
     for step in range(STEPS):
         id, other = dice.sample(THREADS, 2)
         text, number = f"said {step}", dice.randrange(1, 8)
-        yield dice.choice(
-            [
-                ("threads", "append", (id, text), {"create": "global"}),
-                ("threads", "append", (id, text, text), {"key": [f"k{number}", None]}),
-                ("threads", "append", (id, text), {"expect": number}),
-                ("threads", "pop", (id,), {}),
-                ("threads", "replace", (id, [text, {"role": "assistant", "content": "ok"}]), {}),
-                ("threads", "redact", (f"{id}#{number}",), {}),
-                ("threads", "fork", (id,), {"at": f"{id}#{number}", "new_id": f"{other}-{step}"}),
-                ("threads", "update", (id,), {"title": text, "metadata": {"step": step}}),
-                ("threads", "delete_messages", (id,), {"ids": [f"{id}#{number}"]}),
-                ("threads", "delete", (id,), {}),
-                ("records", "put", ("global", (id, number), {"step": step}), {"absent": bool(number % 2)}),
-                ("records", "delete_range", ("global", (id,)), {}),
-                ("records", "scan", ("global", (id,)), {"reverse": True, "limit": 2}),
-            ]
-        )
+        calls: list[Call] = [
+            ("threads", "append", (id, text), {"create": "global"}),
+            ("threads", "append", (id, text, text), {"key": [f"k{number}", None]}),
+            ("threads", "append", (id, text), {"expect": number}),
+            ("threads", "pop", (id,), {}),
+            ("threads", "replace", (id, [text, {"role": "assistant", "content": "ok"}]), {}),
+            ("threads", "redact", (f"{id}#{number}",), {}),
+            ("threads", "fork", (id,), {"at": f"{id}#{number}", "new_id": f"{other}-{step}"}),
+            ("threads", "update", (id,), {"title": text, "metadata": {"step": step}}),
+            ("threads", "delete_messages", (id,), {"ids": [f"{id}#{number}"]}),
+            ("threads", "delete", (id,), {}),
+            ("records", "put", ("global", (id, number), {"step": step}), {"absent": bool(number % 2)}),
+            ("records", "delete_range", ("global", (id,)), {}),
+            ("records", "scan", ("global", (id,)), {"reverse": True, "limit": 2}),
+        ]
+        yield dice.choice(calls)
 
 
 async def answer(memory: Any, call: Call) -> Any:
