@@ -20,7 +20,7 @@ def stats(session: Session) -> None:
 
 @click.command()
 @click.argument("kind", required=False, type=click.Choice(KINDS))
-@click.option("--prefix", help="Only those that start so: user:a.")
+@click.option("--prefix", help="How the namespace begins; after a KIND, how its id begins.")
 @click.option("--limit", type=int, help="At most so many.")
 @click.option("--after", help="The last one seen.")
 @session_of
