@@ -37,6 +37,19 @@ def test_it_shows_what_would_come_in_and_asks(recollect: Recollect, tmp_path: Pa
     assert recollect("--json", "facts", "list", "user:ada").json() == []
 
 
+def test_a_dry_run_leaves_no_file_behind_and_takes_none_away(recollect: Recollect, tmp_path: Path) -> None:
+    _graph(tmp_path)
+    dry = ("import", "--from", "auto", "memory.jsonl", "--dry-run")
+    assert "1 facts would come in" in recollect(*dry).out
+    assert recollect("--json", *dry).json()["found"] == {"facts": 1}
+    (tmp_path / "empty.jsonl").write_text("")
+    assert recollect("import", "--from", "messages", "empty.jsonl").code == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl", "memory.jsonl"]
+    assert recollect("import", "--from", "auto", "memory.jsonl", "--yes").code == 0
+    assert recollect(*dry).code == 0
+    assert [row["key"] for row in recollect("--json", "facts", "list", "user:me").json()] == ["entity/Ada"]
+
+
 def test_what_cannot_come_in_is_named_with_its_place(recollect: Recollect, tmp_path: Path) -> None:
     _graph(tmp_path, "{broken", '{"type":"relation","from":"Ada"}')
     done = recollect("import", "--from", "mcp", "memory.jsonl", "--yes")

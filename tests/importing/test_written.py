@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from recollect import CorruptRecord, Memory, UsageError
+from recollect.graph_keys import entity_key, relation_key
 from recollect.importing import files
 from recollect.importing.files import Given
 from recollect.importing.readers import reader_for
@@ -69,6 +71,27 @@ def test_an_edge_holds_from_when_to_when_it_did(memory: Memory, tmp_path: Path) 
     assert held is not None and held.value["fact"] == "Ada lives in Berlin"
     first, second = memory.threads.messages("ada")
     assert (first.name, first.role, second.role, second.text) == ("Ada", "user", "assistant", "Good to know.")
+
+
+def test_a_graph_is_kept_under_the_keys_of_our_graph_tools(memory: Memory, tmp_path: Path) -> None:
+    """Names with a slash or too long for a key stay apart, and the graph tools of the MCP server read them."""
+    names = {"n1": "a/b", "n2": "b", "n3": "c", "n4": "n" * 600}
+    nodes = [{"uuid": id, "name": name, "labels": ["Entity"]} for id, name in names.items()]
+    ends = [("n1", "knows", "n3"), ("n2", "knows", "n3"), ("n4", "a/knows", "n2")]
+    edges = [
+        {"source_node_uuid": start, "target_node_uuid": end, "name": kind, "fact": f"{start} {end}", "valid_at": None}
+        for start, kind, end in ends
+    ]
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    report = memory.import_from(path, namespace="global")
+    assert (report.kind, report.failed, report.added) == ("graphiti", 0, {"facts": 7})
+    found = {fact.key: fact.value for fact in memory.facts.list("global")}
+    assert set(found) == {
+        *(entity_key(name) for name in names.values()),
+        *(relation_key(names[start], kind, names[end]) for start, kind, end in ends),
+    }
+    assert found[entity_key("n" * 600)]["name"] == "n" * 600
 
 
 def test_a_vault_has_tags_links_and_dates(memory: Memory, tmp_path: Path) -> None:

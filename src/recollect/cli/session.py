@@ -35,6 +35,7 @@ class Session:
         self.as_json = as_json
         self._told = False
         """Whether the command has begun to say what it did: then it did something."""
+        self._wrote_nothing = False
 
     @property
     def url(self) -> str:
@@ -55,8 +56,9 @@ class Session:
     def memory(self, *, create: bool = False, settle: bool = False, **options: Any) -> Iterator[Memory]:
         """The memory, closed at the end.
 
-        Only `create` makes a file, and a command that fails leaves none behind. Commands write without deriving, so
-        that they end at once; with `settle`, what a file has waiting is derived first. Servers have workers for that.
+        Only `create` makes a file, and a command that fails or wrote nothing leaves none behind. Commands write without
+        deriving, so that they end at once; with `settle`, what a file has waiting is derived first. Servers have
+        workers for that.
         """
         from ..blocking.memory import Memory
 
@@ -79,6 +81,7 @@ class Session:
                 except BaseException:
                     unused = made and not self._told and _is_empty(memory)
                     raise
+                unused = made and self._wrote_nothing and _is_empty(memory)
         finally:
             if unused and path is not None:
                 _remove(path)
@@ -115,6 +118,10 @@ class Session:
             self.print_json(fact)
         else:
             echo(cell(said))
+
+    def wrote_nothing(self) -> None:
+        """Say that the command only looked: a file that was made to open the memory is taken away again."""
+        self._wrote_nothing = True
 
     def gone(self, was_there: bool, what: str, *, missing: str) -> None:
         """That something was deleted; NotFound where it was not there."""
@@ -153,7 +160,7 @@ def _is_empty(memory: Memory) -> bool:
 
 
 def _remove(path: str) -> None:
-    """Take away the file that a failed command made and put nothing into."""
+    """Take away the file that a command made and put nothing into."""
     for end in _FILES:
         with suppress(FileNotFoundError):
             os.unlink(path + end)

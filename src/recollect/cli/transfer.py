@@ -85,6 +85,7 @@ def import_(
             found = _run(memory, path, "reading", {**options, "dry_run": True})
             status = _tell(session, found)
             if dry_run or not any(found.found.values()):
+                session.wrote_nothing()
                 return status
             click.confirm("Import it?", abort=True)
         return _tell(session, _run(memory, path, "importing", options), brief=asks)
@@ -117,7 +118,7 @@ def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int
         session.print_json(msgspec.to_builtins(report))
         return status
     if report.dry_run:
-        echo(cell(_sentence(report)))  # not as something done: a file that was made for it goes again
+        echo(cell(_sentence(report)))
     else:
         session.done({}, _sentence(report))
     if not brief and report.samples:

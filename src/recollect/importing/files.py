@@ -9,6 +9,7 @@ import codecs
 import fnmatch
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -28,7 +29,8 @@ MOST_FILES = 200_000
 RATIO = 300
 """How much a file in an archive may have been packed; text never is packed so much."""
 SQLITE = b"SQLite format 3\x00"
-DATABASES = ("postgresql://", "postgres://")
+DATABASES = re.compile(r"(postgres(?:ql)?)(?:\+\w+)?(?=://)")
+"""How the URL of a database begins; SQLAlchemy's name a driver too."""
 
 
 class Part(NamedTuple):
@@ -45,7 +47,7 @@ class Given:
 
     def __init__(self, path: str | Path) -> None:
         text = str(path)
-        self.url = text if text.startswith(DATABASES) else None
+        self.url = DATABASES.sub(r"\1", text, count=1) if DATABASES.match(text) else None
         self.path = Path(text).expanduser()
         self._archive: zipfile.ZipFile | None = None
         if self.url is None:

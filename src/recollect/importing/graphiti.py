@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..graph_keys import entity_key, relation_key
 from .files import Given, JsonStream, Part, decoded, lines
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, listed, moment, moment_or_none, named
 
@@ -147,7 +148,7 @@ class _Reading:
         if isinstance(found.get("attributes"), Mapping) and found["attributes"]:
             value["attributes"] = dict(found["attributes"])
         at = moment(found.get("created_at"))
-        yield FactItem(f"entity/{name}", (Version(value, at),), named(found, "group_id", "user_id"), place=place)
+        yield FactItem(entity_key(name), (Version(value, at),), named(found, "group_id", "user_id"), place=place)
 
     def edges(self) -> Iterator[Item]:
         """Edges by what they join, each a version that ends where it was found to hold no more."""
@@ -177,7 +178,7 @@ class _Reading:
         began = moment(found.get("valid_at")) or moment(found.get("created_at"))
         over = moment(found.get("invalid_at")) or moment(found.get("expired_at"))
         ended = [] if over is None else [Version(None, over, ended=True)]
-        return f"relation/{ends[0]}/{kind}/{ends[1]}", [Version(value, began), *ended]
+        return relation_key(ends[0], kind, ends[1]), [Version(value, began), *ended]
 
     def _name(self, found: Mapping[str, Any], id: str, name: str) -> str:
         held = named(found, id)

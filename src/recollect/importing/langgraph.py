@@ -42,7 +42,7 @@ def read(given: Given) -> Iterator[Item]:
 
 
 def _has_checkpoints(database: Database) -> bool:
-    return has(database, "checkpoints", "thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint", "metadata")
+    return has(database, "checkpoints", "thread_id", "checkpoint_ns", "checkpoint", "metadata")
 
 
 def _has_store(database: Database) -> bool:
@@ -62,12 +62,11 @@ class _Thread:
 
 
 def _threads(database: Database) -> Iterator[Item]:
-    query = (
-        "SELECT thread_id, checkpoint_id, type, checkpoint, metadata FROM checkpoints WHERE checkpoint_ns = '' "
-        "ORDER BY thread_id, checkpoint_id"
-    )
+    query = "SELECT thread_id, type, checkpoint, metadata FROM checkpoints WHERE checkpoint_ns = '' ORDER BY thread_id"
+    if has(database, "checkpoints", "checkpoint_id"):  # a shallow saver keeps one of each thread, without
+        query += ", checkpoint_id"
     thread: _Thread | None = None
-    for number, (id, checkpoint_id, kind, data, about) in enumerate(database.rows(query), 1):
+    for number, (id, kind, data, about) in enumerate(database.rows(query), 1):
         if thread is None or thread.id != str(id):
             if thread is not None:
                 yield from _ended(database, thread)
@@ -77,7 +76,7 @@ def _threads(database: Database) -> Iterator[Item]:
         except ValueError as problem:
             yield Problem(f"checkpoint {number}", str(problem))
             continue
-        yield from _checkpointed(database, thread, checkpoint, str(checkpoint_id), about, f"checkpoint {number}")
+        yield from _checkpointed(database, thread, checkpoint, about, f"checkpoint {number}")
     if thread is not None:
         yield from _ended(database, thread)
 
@@ -90,7 +89,7 @@ def _checkpoint(kind: Any, data: Any) -> Mapping[str, Any]:
 
 
 def _checkpointed(
-    database: Database, thread: _Thread, checkpoint: Mapping[str, Any], id: str, about: Any, place: str
+    database: Database, thread: _Thread, checkpoint: Mapping[str, Any], about: Any, place: str
 ) -> Iterator[Item]:
     at = moment_or_none(checkpoint.get("ts"))
     if not thread.announced:
@@ -114,18 +113,21 @@ def _values(database: Database, thread: str, checkpoint: Mapping[str, Any]) -> t
     values = {str(name): value for name, value in inside.items()} if isinstance(inside, Mapping) else {}
     problems: list[str] = []
     versions = checkpoint.get("channel_versions")
-    if has(database, "checkpoint_blobs", "channel", "version", "type", "blob") and isinstance(versions, Mapping):
-        query = "SELECT type, blob FROM checkpoint_blobs WHERE thread_id = ? AND checkpoint_ns = '' "
-        query += "AND channel = ? AND version = ?"
-        for channel, version in versions.items():
-            if str(channel).startswith(INSIDE):
-                continue
-            for kind, blob in database.rows(query, (thread, str(channel), str(version))):
-                try:
-                    if kind != "empty":
-                        values[str(channel)] = loaded(kind, blob)
-                except ValueError as problem:
-                    problems.append(str(problem))
+    if not has(database, "checkpoint_blobs", "channel", "type", "blob") or not isinstance(versions, Mapping):
+        return values, problems
+    query = "SELECT type, blob FROM checkpoint_blobs WHERE thread_id = ? AND checkpoint_ns = '' AND channel = ?"
+    versioned = has(database, "checkpoint_blobs", "version")
+    query += " AND version = ?" if versioned else ""
+    for channel, version in versions.items():
+        if str(channel).startswith(INSIDE):
+            continue
+        wanted = (thread, str(channel), str(version)) if versioned else (thread, str(channel))
+        for kind, blob in database.rows(query, wanted):
+            try:
+                if kind != "empty":
+                    values[str(channel)] = loaded(kind, blob)
+            except ValueError as problem:
+                problems.append(str(problem))
     return values, problems
 
 

@@ -1,6 +1,9 @@
 """Sessions of the real OpenAI Agents SDK: plain SQLite, with branches, and through SQLAlchemy.
 
-Beside each database a JSON file says what the sessions themselves give back, for the tests to compare with.
+    make_agents.py FOLDER [POSTGRES_URL]
+
+Beside each database a JSON file says what the sessions themselves give back, for the tests to compare with. With a URL,
+only the sessions on that server are made.
 """
 
 import asyncio
@@ -57,15 +60,25 @@ async def branched(folder: Path, expected: dict[str, Any]) -> None:
 async def through_sqlalchemy(folder: Path, expected: dict[str, Any]) -> None:
     path = folder / "agents-sqlalchemy.db"
     path.unlink(missing_ok=True)
-    engine = create_async_engine(f"sqlite+aiosqlite:///{path}")
-    session = SQLAlchemySession("alchemy", engine=engine, create_tables=True)
-    await session.add_items(TURNS)
-    expected["alchemy"] = await session.get_items()
+    await alchemy(f"sqlite+aiosqlite:///{path}", expected, "alchemy")
+
+
+async def alchemy(url: str, expected: dict[str, Any], *names: str) -> None:
+    engine = create_async_engine(url)
+    for name in names:
+        session = SQLAlchemySession(name, engine=engine, create_tables=True)
+        await session.add_items(TURNS)
+        expected[name] = await session.get_items()
     await engine.dispose()
 
 
+async def on_postgres(folder: Path, expected: dict[str, Any]) -> None:
+    await alchemy(sys.argv[2].replace("postgresql:", "postgresql+psycopg:"), expected, "alchemy", "a second one")
+
+
 async def main(folder: Path) -> None:
-    for make, name in ((plain, "agents"), (branched, "agents-branches"), (through_sqlalchemy, "agents-sqlalchemy")):
+    files = ((plain, "agents"), (branched, "agents-branches"), (through_sqlalchemy, "agents-sqlalchemy"))
+    for make, name in files if len(sys.argv) == 2 else ((on_postgres, "agents-postgres"),):
         expected: dict[str, Any] = {}
         await make(folder, expected)
         (folder / f"{name}.expected.json").write_text(

@@ -1,4 +1,10 @@
-"""Threads of a real LangGraph saver and items of a real LangGraph store, in one SQLite file each."""
+"""Threads of a real LangGraph saver and items of a real LangGraph store, in one SQLite file each.
+
+    make_langgraph.py FOLDER [POSTGRES_URL]
+
+With a URL they are made on that server instead, by the Postgres saver and store; `shallow` after it takes the saver
+that keeps the newest checkpoint of a thread alone.
+"""
 
 import json
 import sqlite3
@@ -32,9 +38,8 @@ def answer(state: State) -> dict[str, Any]:
     return {"messages": [AIMessage("It is sunny — 東京 👩‍💻.")]}
 
 
-def saver(folder: Path) -> dict[str, Any]:
-    path = folder / "langgraph-saver.db"
-    path.unlink(missing_ok=True)
+def talked(saver: Any) -> dict[str, Any]:
+    """Run a graph over a saver; the messages that it has then, by thread."""
     graph = StateGraph(State)
     for node in (call, run, answer):
         graph.add_node(node.__name__, node)
@@ -43,33 +48,55 @@ def saver(folder: Path) -> dict[str, Any]:
     graph.add_edge("run", "answer")
     graph.add_edge("answer", END)
     expected: dict[str, Any] = {}
-    with SqliteSaver.from_conn_string(str(path)) as kept:
-        app = graph.compile(checkpointer=kept)
-        for thread, turns in (("weather-1", 2), ("weather-2", 1)):
-            config = {"configurable": {"thread_id": thread, "user_id": "ada"}}
-            for turn in range(turns):
-                app.invoke({"messages": [HumanMessage(f"I live in Berlin. Question {turn}?")], "steps": turn}, config)
-            state = app.get_state(config).values
-            expected[thread] = [message.model_dump(mode="json") for message in state["messages"]]
-    _tidy(path)
+    app = graph.compile(checkpointer=saver)
+    for thread, turns in (("weather-1", 2), ("weather-2", 1)):
+        config = {"configurable": {"thread_id": thread, "user_id": "ada"}}
+        for turn in range(turns):
+            app.invoke({"messages": [HumanMessage(f"I live in Berlin. Question {turn}?")], "steps": turn}, config)
+        state = app.get_state(config).values
+        expected[thread] = [message.model_dump(mode="json") for message in state["messages"]]
     return expected
 
 
-def store(folder: Path) -> dict[str, Any]:
-    path = folder / "langgraph-store.db"
-    path.unlink(missing_ok=True)
+def stored(store: Any) -> dict[str, Any]:
+    """Put items into a store; their values by namespace and key."""
     expected: dict[str, Any] = {}
-    with SqliteStore.from_conn_string(str(path)) as kept:
-        kept.setup()
-        items = [
-            (("memories", "ada"), "food", {"likes": "tea"}),
-            (("memories", "bob"), "home", {"city": "東京", "n": [1, 2.5, None]}),
-        ]
-        for namespace, key, value in items:
-            kept.put(namespace, key, value)
-            expected[f"{'.'.join(namespace)}/{key}"] = value
-    _tidy(path)
+    items = [
+        (("memories", "ada"), "food", {"likes": "tea"}),
+        (("memories", "bob"), "home", {"city": "東京", "n": [1, 2.5, None]}),
+    ]
+    for namespace, key, value in items:
+        store.put(namespace, key, value)
+        expected[f"{'.'.join(namespace)}/{key}"] = value
     return expected
+
+
+def in_files(folder: Path) -> dict[str, Any]:
+    saver, store = folder / "langgraph-saver.db", folder / "langgraph-store.db"
+    for path in (saver, store):
+        path.unlink(missing_ok=True)
+    with SqliteSaver.from_conn_string(str(saver)) as kept:
+        threads = talked(kept)
+    with SqliteStore.from_conn_string(str(store)) as kept:
+        kept.setup()
+        items = stored(kept)
+    _tidy(saver)
+    _tidy(store)
+    return {"threads": threads, "items": items}
+
+
+def on_postgres(url: str, shallow: bool) -> dict[str, Any]:
+    from langgraph.checkpoint.postgres import PostgresSaver
+    from langgraph.checkpoint.postgres.shallow import ShallowPostgresSaver
+    from langgraph.store.postgres import PostgresStore
+
+    with (ShallowPostgresSaver if shallow else PostgresSaver).from_conn_string(url) as kept:
+        kept.setup()
+        threads = talked(kept)
+    with PostgresStore.from_conn_string(url) as kept:
+        kept.setup()
+        items = stored(kept)
+    return {"threads": threads, "items": items}
 
 
 def _tidy(path: Path) -> None:
@@ -78,6 +105,7 @@ def _tidy(path: Path) -> None:
     file.close()
 
 
-folder = Path(sys.argv[1])
-expected = {"threads": saver(folder), "items": store(folder)}
-(folder / "langgraph.expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1) + "\n", "utf-8")
+folder, server = Path(sys.argv[1]), sys.argv[2:]
+expected = on_postgres(server[0], "shallow" in server) if server else in_files(folder)
+name = "langgraph" + ("-postgres" if server else "") + ("-shallow" if "shallow" in server else "")
+(folder / f"{name}.expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1) + "\n", "utf-8")
