@@ -3,9 +3,9 @@
 A copy is a state entry of the hot store. Whoever writes a row first marks its copy as being written, then writes the
 durable store, then replaces the mark: by the new value if nobody touched the copy in between, else by nothing. Whoever
 reads a miss remembers the copy's version, reads the durable store, and fills only over that version. So once a write
-has returned, no copy older than it is there. A generation per org, a random number, fails every fill that was on its
-way when the hot store was flushed or restarted; an org whose marks could not be written is wiped before it is served
-hot again.
+has returned, no copy older than it is there. A generation per org, a random number, fails every fill and every mark
+that was on its way when the hot store was flushed or restarted; an org whose marks could not be written is wiped before
+it is served hot again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from ...backoff import pause
-from ...errors import Conflict, StoreError, UsageError
+from ...errors import Conflict, StoreError, StoreUnavailable, UsageError
 from ...ports import to_datetime
 from ...records import Key, StateEntry
 from ..base import Change, Claims, DeleteRange, Expect, Load, Put, Scan, Store
@@ -25,6 +25,8 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 WRITING_MICROS = 10_000_000
+# How often a mark or a reader finds the generation replaced under it before the hot store counts as failed.
+GENERATION_TRIES = 8
 TIDY_EVERY = 64
 _random = random.SystemRandom()
 
@@ -157,16 +159,26 @@ class HotSide:
         return True
 
     async def mark(self, org: str, changes: Sequence[Change], now: int) -> tuple[int | None, list[Any]]:
-        """Write marks without any condition, under a generation that is there before them.
+        """Write marks under the generation that is there, whatever the copies hold.
 
-        An org that could not be marked is wiped before it is served again.
+        A mark without its generation would be deleted by the next reader, who starts a new one. An org that could not
+        be marked is wiped before it is served again.
         """
 
         async def work() -> tuple[int | None, list[Any]]:
-            await self._prepare(org)
-            done = await self.store.apply(changes, now=now)
-            await self._tidy(org, now)
-            return self._generations.get(org), done
+            for _ in range(GENERATION_TRIES):
+                await self._prepare(org)
+                generation = self._generations[org]
+                try:
+                    _, *done = await self.store.apply(
+                        [Expect(StateEntry, self._generation_key(org), generation), *changes], now=now
+                    )
+                except Conflict:
+                    self._generations.pop(org, None)
+                    continue
+                await self._tidy(org, now)
+                return generation, done
+            raise StoreUnavailable("the generation of the hot copies changed each time they were marked")
 
         try:
             return await self.guarded(work)
@@ -236,15 +248,24 @@ class HotSide:
         return generation, found
 
     async def _prepare(self, org: str) -> None:
-        if org in self._generations:
-            return
-        found = await self.store.get(StateEntry, self._generation_key(org), now=0)
-        if found is None or found.value != self._incarnation:
-            await self._rotate(org)
-        else:
-            self._generations[org] = found.version
+        """Learn the generation of an org; of all who find none or an old one, exactly one starts the next."""
+        for _ in range(GENERATION_TRIES):
+            if org in self._generations:
+                return
+            key = self._generation_key(org)
+            found = await self.store.get(StateEntry, key, now=0)
+            if found is not None and found.value == self._incarnation:
+                self._generations[org] = found.version
+                return
+            try:
+                await self._rotate(org, Expect(StateEntry, key, 0 if found is None else found.version))
+            except Conflict:
+                continue
+        if org not in self._generations:
+            raise StoreUnavailable("the generation of the hot copies changed each time it was read")
 
-    async def _rotate(self, org: str) -> None:
+    async def _rotate(self, org: str, *conditions: Change) -> None:
+        """Start a new generation without copies, if the conditions hold."""
         generation = _random.getrandbits(52) + 1
         at = to_datetime(0)
         _, ns, key = self._generation_key(org)
@@ -252,7 +273,7 @@ class HotSide:
             org=org, ns=str(ns), key=str(key), value=self._incarnation, created_at=at, updated_at=at, version=generation
         )
         copies = DeleteRange(StateEntry, (org,), after=(f"{self._prefix}:",), before=(f"{self._prefix};",))
-        await self.store.apply([copies, Load(row)], now=0)
+        await self.store.apply([*conditions, copies, Load(row)], now=0)
         self._generations[org] = generation
         self._dirty.discard(org)
 
