@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from recollect.ports import to_datetime
-from recollect.records import Job
+from recollect.records import Fact, Job
 from recollect.runtime import Runtime
 from recollect.stores.base import Delete, Put
-from recollect.stores.redis import RedisStore, work
+from recollect.stores.redis import RedisStore, ending, work
 from recollect.stores.redis import store as store_module
-from recollect.stores.redis.keys import ORGS_KEY, WORK_KEY, base_of
+from recollect.stores.redis.keys import ENDING_KEY, ORGS_KEY, WORK_KEY, base_of
 from recollect.testing.plugin import Run
-from recollect.testing.samples import NOW, fact
+from recollect.testing.samples import NOW, entry, fact
 from tests.servers.redis import start_redis
 
 IDLE = 2000
@@ -93,3 +93,74 @@ def test_jobs_that_an_older_version_wrote_are_found(server: Any, runtime: Runtim
     assert run(store._client.command(base_of("a"), b"EXISTS", base_of("a") + b"@jobs")) == 1
     assert [one.org for one in run(store.claim("q", owner="w", now=NOW, lease=1))] == ["a"]
     run(store.close())
+
+
+def counting(store: RedisStore) -> list[int]:
+    """How many keys each bulk request of the store asks about from now on."""
+    asked: list[int] = []
+    many = store._client.many
+
+    async def counted(calls: Any) -> Any:
+        asked.append(len(calls))
+        return await many(calls)
+
+    store._client.many = counted  # type: ignore[method-assign]
+    return asked
+
+
+def test_a_purge_looks_at_the_orgs_whose_rows_end_and_at_no_other(server: Any, runtime: Runtime, run: Run) -> None:
+    store = opened(server, runtime, run)
+    run(store.purge(now=NOW))
+    for number in range(10):
+        run(store.apply([Put(entry(f"o{number}", value=1, expires_at=to_datetime(NOW + 10)))], now=NOW))
+    run(store._client.command(ORGS_KEY, b"SADD", ORGS_KEY, *[f"idle{number}" for number in range(IDLE)]))
+    asked, before = counting(store), store.round_trips
+    assert run(store.purge(now=NOW)) == {} and store.round_trips - before <= 3, "nothing is due"
+    assert run(store.purge(now=NOW + 11)) == {"state": 10}
+    assert sum(asked) == 0 and store.round_trips - before < 30
+    run(store.close())
+
+
+def test_an_org_is_purged_again_when_its_next_row_ends_whoever_wrote_it(
+    server: Any, runtime: Runtime, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = opened(server, runtime, run), opened(server, runtime, run)
+    for key, ends in (("a", 10), ("b", 10**9)):
+        run(other.apply([Put(entry("o", key, value=1, expires_at=to_datetime(NOW + ends)))], now=NOW))
+    assert run(store.purge(now=NOW + 11)) == {"state": 1}
+    # The other process believes its org entered: the row is found all the same, five minutes later at the latest.
+    run(other.apply([Put(entry("o", "c", value=1, expires_at=to_datetime(NOW + 20)))], now=NOW))
+    assert run(store.purge(now=NOW + 301_000_000)) == {"state": 1}
+    monkeypatch.setattr(ending, "KEEP_SECONDS", -1.0)
+    assert run(store.purge(now=NOW + 2 * 10**9)) == {"state": 1}
+    assert run(store._client.command(ENDING_KEY, b"ZCARD", ENDING_KEY)) == 0, "nothing ends: the org is out"
+    run(store.close())
+    run(other.close())
+
+
+def test_rows_that_an_older_version_wrote_are_purged(server: Any, runtime: Runtime, run: Run) -> None:
+    store = opened(server, runtime, run)
+    run(store.apply([Put(entry("o", value=1, expires_at=to_datetime(NOW + 10)))], now=NOW))
+    run(store._client.command(ENDING_KEY, b"DEL", ENDING_KEY, b"rc:{" + ENDING_KEY + b"}:seen"))
+    assert run(store.purge(now=NOW + 11)) == {"state": 1}
+    run(store.close())
+
+
+def test_orgs_without_rows_leave_the_register_of_orgs_and_never_under_a_writer(
+    server: Any, runtime: Runtime, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(server, runtime, run)
+    for org in ("a", "b"):
+        run(store.apply([Put(fact(org))], now=NOW))
+    run(store.apply([Delete(Fact, fact("a").row_key)], now=NOW))
+    assert run(store.orgs()) == run(store.orgs()) == ["b"]
+    assert run(store._client.command(ORGS_KEY, b"SCARD", ORGS_KEY)) == 2, "a row of it may be on its way"
+    monkeypatch.setattr(store_module, "KEEP_SECONDS", -1.0)
+    run(store.close())
+    other = opened(server, runtime, run)
+    run(other._register("a", removing=False))
+    run(other.orgs())
+    assert run(other._client.command(ORGS_KEY, b"SCARD", ORGS_KEY)) == 2, "registered since it was found empty"
+    assert run(other.orgs()) == ["b"]
+    assert run(other._client.command(ORGS_KEY, b"SMEMBERS", ORGS_KEY)) == [b"b"]
+    run(other.close())

@@ -16,6 +16,9 @@ PREFIX = "rc"
 SCHEMA_KEY = b"rc:schema"
 ORGS_KEY = b"rc:orgs"
 WORK_KEY = b"rc:work"
+ENDING_KEY = b"rc:ending"
+EMPTY_KEY = b"rc:{rc:orgs}:empty"
+"""Orgs that were found without rows, by when; in the slot of `rc:orgs`."""
 _INT_OFFSET = 1 << 63
 _TIME_OFFSET = 10**18
 # Above every byte of UTF-8 and of our digits: what closes a range, and what parts an index member from its row.

@@ -20,10 +20,11 @@ from ..codec import codec, kinds
 from . import changes as batch
 from . import checks, health, schema
 from .connection import Client
-from .keys import AFTER_ALL, ORGS_KEY, base_of, bounds, encode_key, stamp
+from .ending import Ending
+from .keys import AFTER_ALL, EMPTY_KEY, ORGS_KEY, base_of, bounds, encode_key, stamp
 from .rows import Layout, layout
-from .scripts import APPLY, BRING_IN, CLAIM, PURGE, SCAN, USE_INDEXES
-from .work import Work
+from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES
+from .work import KEEP_SECONDS, Work
 
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
@@ -72,7 +73,7 @@ class RedisStore:
         self._registered: dict[str, float] = {}
         self._indexes_said: set[tuple[str, str]] = set()
         self._opened = False
-        self._work = Work(self._client, lambda: self._holders(b"@", [b"jobs"]))
+        self._registers()
         self._left = 0.0
 
     @property
@@ -90,7 +91,11 @@ class RedisStore:
         self._on_risk = "ignore"
         self._slack_ms = CACHE_SLACK_MS
         self._client = self._make_client(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
+        self._registers()
+
+    def _registers(self) -> None:
         self._work = Work(self._client, lambda: self._holders(b"@", [b"jobs"]))
+        self._ending = Ending(self._client, lambda: self._holders(b"!", list(_ending_tables())))
 
     async def incarnation(self) -> str:
         """Which runs of which servers these are: another text after a restart or a failover."""
@@ -157,6 +162,7 @@ class RedisStore:
         if not batch.only_removes(changes):
             await self._register(org, removing=batch.removes(changes))
             await self._work.enter(org, changes)
+            await self._ending.enter(org, changes)
         while True:
             reply = await self._commit(base, args, again=repeatable(changes))
             if reply[0] != b"unknown":
@@ -169,10 +175,18 @@ class RedisStore:
         """Remove expired rows for good."""
         counts: dict[str, int] = {}
         left = dict.fromkeys(_ending_tables(), limit)
-        for org in await self._holders(b"!", list(left)):
-            for name, gone in (await self._purge(org, now, left)).items():
-                left[name] -= gone
-                counts[name.decode()] = counts.get(name.decode(), 0) + gone
+        await self._ending.sweep()
+        while orgs := await self._ending.due(now):
+            ends = []
+            for org in orgs:
+                gone, after = await self._purge(org, now, left)
+                ends.append((org, after))
+                for name, count in gone.items():
+                    left[name] -= count
+                    counts[name.decode()] = counts.get(name.decode(), 0) + count
+            await self._ending.leave(ends, now)
+            if min(left.values()) <= 0 or all(after and int(after) <= now for _, after in ends):
+                break  # one table has had its share: what is left of it stays due, and would be found again and again
         return counts
 
     async def tidy(self, org: str, *, now: int) -> None:
@@ -215,7 +229,7 @@ class RedisStore:
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
         tables = [kind.table.name.encode() for kind in kinds() if kind.table.name != "marks"]
-        return await self._holders(b"@", tables)
+        return await self._holders(b"@", tables, retire=True)
 
     async def scrub(self) -> Scrubbed:
         """Rewrite the files of every server, so that nothing deleted is left in them."""
@@ -288,31 +302,43 @@ class RedisStore:
                 continue
         raise unknown
 
-    async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> dict[bytes, int]:
+    async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> tuple[dict[bytes, int], bytes]:
+        """How many rows of each table went, and when the next one ends."""
         args: list[Any] = [stamp(now)]
         for name, limit in limits.items():
             args += [*_ending_tables()[name], limit]
-        reply = await self._client.script(PURGE, self._base(org), args, write=False)
-        return {name: gone for name, gone in zip(limits, reply, strict=True) if gone}
+        *gone, ends = await self._client.script(PURGE, self._base(org), args, write=False)
+        return {name: count for name, count in zip(limits, gone, strict=True) if count}, bytes(ends)
 
-    async def _holders(self, mark: bytes, tables: Sequence[bytes]) -> list[str]:
-        """The orgs that have any of these keys."""
-        members = await self._client.command(ORGS_KEY, b"SMEMBERS", ORGS_KEY)
-        names = sorted(bytes(member).decode() for member in members)
+    async def _holders(self, mark: bytes, tables: Sequence[bytes], *, retire: bool = False) -> list[str]:
+        """The orgs that have any of these keys; with `retire`, those that have none leave the register in time."""
         held: list[str] = []
-        for start in range(0, len(names), LOOK_ORGS):
-            part = names[start : start + LOOK_ORGS]
-            bases = [self._base(name) for name in part]
+        cursor: Any = 0
+        while True:
+            # In pages: one reply of a million names would hold up everyone else.
+            cursor, members = await self._client.command(ORGS_KEY, b"SSCAN", ORGS_KEY, cursor, b"COUNT", LOOK_ORGS)
+            names = sorted(bytes(member).decode() for member in members)
+            bases = [self._base(name) for name in names]
             asked = [(base, [b"EXISTS", *[base + mark + table for table in tables]]) for base in bases]
-            held += [name for name, there in zip(part, await self._client.many(asked), strict=True) if there]
-        return held
+            there = await self._client.many(asked)
+            held += [name for name, found in zip(names, there, strict=True) if found]
+            empty = [name for name, found in zip(names, there, strict=True) if not found]
+            if retire and empty:
+                times = [b"%.3f" % time.time(), b"%.3f" % (time.time() - KEEP_SECONDS)]
+                await self._client.script(RETIRE, ORGS_KEY, [*times, *empty], write=False)
+            if int(cursor) == 0:
+                return sorted(set(held))
 
     async def _register(self, org: str, *, removing: bool) -> None:
         then = self._registered.get(org)
         if then is not None and time.monotonic() - then <= REGISTER_SECONDS:
             return
         try:
-            await self._client.command(ORGS_KEY, b"SADD", ORGS_KEY, org)
+            # First it is no longer known as empty: whoever looks now and finds no rows notes it anew, and waits.
+            note, enter = (EMPTY_KEY, [b"ZREM", EMPTY_KEY, org]), (ORGS_KEY, [b"SADD", ORGS_KEY, org])
+            await self._client.many([note, enter])
+            if len(self._registered) > 100_000:
+                self._registered.clear()
             self._registered[org] = time.monotonic()
         except StoreError as full:
             # What takes away must go through on a full server; an org with something to take away is registered.

@@ -1,6 +1,7 @@
--- Remove expired rows for good, and what is left of rows the server collected itself. Counts come back, one per table.
+-- Remove expired rows for good, and what is left of rows the server collected itself. Counts come back, one per table,
+-- and when the next row ends (empty: none does).
 -- ARGV: now, then per table: its six parts, limit.
-local now, counts = ARGV[1], {}
+local now, counts, ends = ARGV[1], {}, nil
 local border = format('%.0f', tonumber(now) - 1e18 + 1000)  -- scores are rounded; the row itself decides
 for at = 2, #ARGV, 7 do
   local t, ended, collected = table_of(ARGV[at], ARGV[at + 1], ARGV[at + 2]), {}, {}
@@ -17,5 +18,8 @@ for at = 2, #ARGV, 7 do
   in_chunks('ZREM', t.order, collected)
   in_chunks('ZREM', t.expiry, collected)
   counts[#counts + 1] = #ended + #collected
+  local first = tonumber(call('ZRANGE', t.expiry, 0, 0, 'WITHSCORES')[2] or '')
+  if first and (not ends or first < ends) then ends = first end
 end
+counts[#counts + 1] = ends and format('%.0f', ends) or ''
 return counts

@@ -1,0 +1,96 @@
+"""When rows of which org end: a register, so that `purge` looks only at the orgs that have something to remove.
+
+`rc:ending` has the orgs by the earliest end of a row, `rc:{rc:ending}:seen` by when they were last entered. A writer
+enters its org before it writes a row that ends. `purge` then sets the next end, or takes the org out; an org entered
+less than five minutes ago stays for that long, because a row of it may be on its way. Rows and register lie in
+different slots of a Cluster and cannot change together: what a stalled writer or an older version left out is found by
+looking through all orgs, once a day.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from ...errors import StoreError
+from ...ports import to_micros
+from ..base import Change, Increment, Load, Put
+from .connection import Client
+from .keys import ENDING_KEY
+from .scripts import ENDING_ENTER, ENDING_LEAVE
+from .work import ENTER_SECONDS, KEEP_SECONDS, SWEEP_SECONDS
+
+_SWEPT = b""
+"""No org has this name; its score is the time of the last look through all orgs."""
+DUE_ORGS = 1000
+"""How many orgs one purge looks at before it asks for more."""
+
+
+class Ending:
+    """The register as one process sees it."""
+
+    def __init__(self, client: Client, holders: Callable[[], Awaitable[list[str]]]) -> None:
+        self._client = client
+        self._holders = holders
+        self._entered: dict[str, tuple[float, int]] = {}
+
+    async def enter(self, org: str, changes: Sequence[Change]) -> None:
+        """Enter an org whose changes write rows that end."""
+        ends = _earliest(changes)
+        if ends is None:
+            return
+        at, known = self._entered.get(org, (-ENTER_SECONDS, 0))
+        if known <= ends and time.monotonic() - at < ENTER_SECONDS:
+            return
+        try:
+            await self._client.script(ENDING_ENTER, ENDING_KEY, [b"%.3f" % time.time(), ends, org], write=False)
+        except StoreError as full:
+            # A server out of memory still takes what deletes; its ends are found by looking through all orgs.
+            if full.facts.get("code") != "OOM":
+                raise
+            return
+        if len(self._entered) > 10_000:
+            self._entered.clear()
+        self._entered[org] = (time.monotonic(), ends)
+
+    async def due(self, now: int) -> list[str]:
+        """Some of the orgs that may have rows which ended by now."""
+        found = await self._client.command(
+            ENDING_KEY, b"ZRANGE", ENDING_KEY, b"-inf", now, b"BYSCORE", b"LIMIT", 0, DUE_ORGS
+        )
+        return [bytes(org).decode() for org in found]
+
+    async def sweep(self) -> None:
+        """Look through all orgs where nobody did so for a day, and enter those that have rows that end."""
+        key = b"rc:{" + ENDING_KEY + b"}:seen"
+        last = await self._client.command(ENDING_KEY, b"ZSCORE", key, _SWEPT)
+        if last is not None and time.time() - float(last) < SWEEP_SECONDS:
+            return
+        now = b"%.3f" % time.time()
+        for org in await self._holders():
+            # With an end long past, so that the next purge looks.
+            await self._client.script(ENDING_ENTER, ENDING_KEY, [now, 0, org], write=False)
+        await self._client.command(ENDING_KEY, b"ZADD", key, now, _SWEPT)
+
+    async def leave(self, ends: Sequence[tuple[str, bytes]], now: int) -> None:
+        """Set the next end of each org that was purged, empty for none."""
+        if not ends:
+            return
+        for org, _ in ends:
+            self._entered.pop(org, None)
+        again = now + int(KEEP_SECONDS * 1e6)
+        args: list[Any] = [b"%.3f" % (time.time() - KEEP_SECONDS), again]
+        for pair in ends:
+            args += pair
+        await self._client.script(ENDING_LEAVE, ENDING_KEY, args, write=False)
+
+
+def _earliest(changes: Sequence[Change]) -> int | None:
+    """When the first row of a batch ends. Messages end with their thread, whose row was entered."""
+    ends = [
+        to_micros(at)
+        for change in changes
+        if isinstance(change, Put | Load | Increment) and (at := getattr(change.record, "expires_at", None)) is not None
+    ]
+    return min(ends, default=None)
