@@ -2,7 +2,8 @@
 
     python -m tests.mcp_server.conform
 
-The scenarios are those that need no tools, resources or prompts of the suite's own.
+Every server scenario that the two revisions require is run against our server with the suite's fixtures in it, those
+that need none of them against the server as it is shipped as well.
 """
 
 from __future__ import annotations
@@ -11,79 +12,42 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-from recollect.mcp.http import mcp_parts
-from recollect.mcp.server import Options
-from recollect.mcp.tools import SETS
+from tests.mcp_server.fixtures import fixture_part, plain_part
 from tests.mcp_server.node import environment, installed, node
-from tests.server.running import Running, running
+from tests.server.running import running
 
-SCENARIOS = {
+PLAIN = {
     "2025-11-25": ("server-initialize", "ping", "tools-list", "resources-list", "prompts-list"),
     "2026-07-28": ("tools-list", "resources-list", "prompts-list", "sep-2164-resource-not-found", "caching"),
 }
+"""The scenarios that need nothing of the suite's own: they are run against the server as it is shipped, too."""
 
 
-@contextmanager
-def with_key(server: Running) -> Iterator[str]:
-    """An address that adds a key to each request: the suite knows no keys."""
-    key, target = server.key(user="conformance"), urlsplit(server.url)
-
-    class Forward(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def _forward(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            own = {"host", "authorization", "connection"}
-            headers = {name: value for name, value in self.headers.items() if name.lower() not in own}
-            headers |= {"authorization": f"Bearer {key}", "host": self.headers["host"]}
-            connection = HTTPConnection(target.hostname or "", target.port or 80, timeout=30)
-            connection.request(self.command, self.path, body, headers)
-            answer = connection.getresponse()
-            data = answer.read()
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in ("transfer-encoding", "content-length", "connection"):
-                    self.send_header(name, value)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-            connection.close()
-
-        do_GET = do_POST = do_DELETE = do_OPTIONS = _forward
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the suite reports."""
-
-    forward = ThreadingHTTPServer(("127.0.0.1", 0), Forward)
-    threading.Thread(target=forward.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{forward.server_address[1]}/mcp"
-    finally:
-        forward.shutdown()
-        forward.server_close()
+def required(version: str) -> list[str]:
+    """The server scenarios that a revision requires, as the suite lists them."""
+    listed = _suite("list", "--server", "--requirements", version).stdout
+    lines = listed.partition("Server scenarios")[2].partition("\n\n")[0].splitlines()[1:]
+    return [line.strip().removeprefix("- ") for line in lines if line.strip().startswith("- ")]
 
 
-def conformance(url: str) -> list[str]:
+def conformance(url: str, scenarios: dict[str, Sequence[str]]) -> list[str]:
     """The scenarios that fail, with what the suite says."""
-    program = installed() / "conformance" / "dist" / "index.js"
     failed = []
-    for version, scenarios in SCENARIOS.items():
-        for scenario in scenarios:
-            command = [node(), str(program), "server", "--url", url, "--scenario", scenario, "--spec-version", version]
-            ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
-            print(f"{version} {scenario}: {'green' if ended.returncode == 0 else 'RED'}", flush=True)
+    for version, names in scenarios.items():
+        for name in names:
+            ended = _suite("server", "--url", url, "--scenario", name, "--spec-version", version)
+            print(f"{version} {name}: {'green' if ended.returncode == 0 else 'RED'}", flush=True)
             if ended.returncode:
-                failed.append(f"{version} {scenario}\n{ended.stdout[-3000:]}{ended.stderr[-500:]}")
+                failed.append(f"{version} {name}\n{ended.stdout[-3000:]}{ended.stderr[-500:]}")
     return failed
+
+
+def _suite(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [node(), str(installed() / "conformance" / "dist" / "index.js"), *arguments]
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
 
 
 def inspector(*target: str) -> None:
@@ -111,10 +75,14 @@ def inspector(*target: str) -> None:
 
 
 def main() -> None:
+    failed: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        parts = mcp_parts(Options(sets=frozenset(SETS)))
-        with running(str(Path(folder) / "h.db"), parts=parts) as server, with_key(server) as url:
-            failed = conformance(url)
+        for part, scenarios in (
+            (fixture_part, {version: required(version) for version in PLAIN}),
+            (plain_part, PLAIN),
+        ):
+            with running(str(Path(folder) / f"{part.__name__}.db"), parts=[part]) as server:
+                failed += conformance(f"{server.url}/mcp", scenarios)
         own = [sys.executable, "-m", "recollect", "--url", str(Path(folder) / "s.db"), "mcp", "--tools", "all"]
         inspector(*own)
     if failed:

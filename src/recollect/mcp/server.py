@@ -219,9 +219,18 @@ def announced(tool: Tool | GraphTool) -> types.Tool:
     )
 
 
-def make_server(who: Who, options: Options | None = None, notices: Notices | None = None) -> Server[Any]:
-    """The SDK's server, answering from the memory of whoever `who` says is asking."""
-    handlers = Handlers(who, options or Options(), notices or Notices())
+def make_server(
+    who: Who,
+    options: Options | None = None,
+    notices: Notices | None = None,
+    *,
+    answering: type[Handlers] = Handlers,
+) -> Server[Any]:
+    """The SDK's server, answering from the memory of whoever `who` says is asking.
+
+    `answering` is the class of the handlers; the conformance suite's fixtures are a subclass.
+    """
+    handlers = answering(who, options or Options(), notices or Notices())
     return Server(
         "recollect",
         version=__version__,
