@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: run serve quick test lint check unsteady soak bench bench-peers docs docs-serve release clean
+.PHONY: run serve quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
 
 run: $(VENV)/.run
 	$(BIN)/recollect demo
@@ -81,6 +81,14 @@ docs: $(VENV)/.docs
 
 docs-serve: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+# The site as one version beside the others, committed to a branch of its own (`make docs-version VERSION=0.2`); pushes nothing.
+DOCS_BRANCH ?= site-versions
+docs-version: $(VENV)/.docs
+	test -n "$(VERSION)" || { echo "say which: make docs-version VERSION=0.2"; exit 1; }
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --branch $(DOCS_BRANCH) --update-aliases $(VERSION) latest
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mike set-default --branch $(DOCS_BRANCH) latest
+	$(BIN)/mike list --branch $(DOCS_BRANCH)
 
 # Wheel and sdist into dist/, checked, installed into an empty environment and tried. Publishes nothing.
 release:

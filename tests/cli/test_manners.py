@@ -307,3 +307,18 @@ def test_analyze_without_its_extra_gives_the_install_line(tmp_path: Path, json: 
 def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-m", "recollect", "--version"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0 and ran.stdout.startswith("recollect")
+
+
+def test_every_command_and_option_says_what_it_is_for() -> None:
+    import click
+
+    from recollect.cli import main
+
+    def silent(command: click.Command, context: click.Context, path: str) -> list[str]:
+        if isinstance(command, click.Group):
+            named = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
+            return [line for name, sub in named if sub for line in silent(sub, context, f"{path} {name}")]
+        options = [one for one in command.params if isinstance(one, click.Option) and not one.help and not one.hidden]
+        return ([] if command.help else [path]) + [f"{path} {one.opts[0]}" for one in options]
+
+    assert silent(main.cli, click.Context(main.cli), "recollect") == []

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1)
 @session_of
 def process(session: Session, names: tuple[str, ...]) -> None:
-    """Run processors by name: gc, facts, learnings, embedder, summarizer, limiter, archiver, dedup.
+    """Run processors by name: gc, facts, learnings, vectors, summarizer, limiter, archiver, dedup.
 
-    With no name: gc, facts, embedder.
+    With no name: gc, facts, vectors.
     """
     with session.memory() as memory, progress("processing") as tick:
         reports = memory.process(*names, progress=tick)
@@ -206,7 +206,7 @@ def why(session: Session, item: str) -> None:
 
 @click.command()
 @click.option("--subject", help="Only events about this thing.")
-@click.option("--limit", type=int, default=100, show_default=True)
+@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
 @session_of
 def audit(session: Session, subject: str | None, limit: int) -> None:
     """Who changed what, when; newest first."""

@@ -25,7 +25,7 @@ def memory() -> None:
 @click.argument("namespace")
 @click.option("--prefix", help="Only keys that start so.")
 @click.option("--where", help='A filter in JSON: {"age": {"$gte": 18}}')
-@click.option("--limit", type=int)
+@click.option("--limit", type=int, help="At most so many.")
 @click.option("--after", help="The key to go on after.")
 @session_of
 def list_(
@@ -60,7 +60,7 @@ def get(session: Session, namespace: str, key: str, as_of: object) -> None:
 @click.argument("key")
 @click.argument("value")
 @click.option("--ttl", type=float, help="Seconds to live.")
-@click.option("--confidence", type=float, default=1.0, show_default=True)
+@click.option("--confidence", type=float, default=1.0, show_default=True, help="How sure it is, 0 to 1.")
 @click.option("--source", help="The message it comes from.")
 @click.option("--expect", type=int, help="Only over this version; 0: only if there is none.")
 @click.option("--index", multiple=True, metavar="FIELD", help="Let recall find it by this field; repeatable.")
@@ -117,7 +117,7 @@ def history(session: Session, namespace: str, key: str) -> None:
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value")
-@click.option("--reason")
+@click.option("--reason", help="Why; kept in its history.")
 @session_of
 def correct(session: Session, namespace: str, key: str, value: str, reason: str | None) -> None:
     """Replace a wrong value by the right one."""
@@ -129,7 +129,7 @@ def correct(session: Session, namespace: str, key: str, value: str, reason: str 
 @facts.command()
 @click.argument("namespace")
 @click.argument("key")
-@click.option("--reason")
+@click.option("--reason", help="Why; kept in its history.")
 @session_of
 def reject(session: Session, namespace: str, key: str, reason: str | None) -> None:
     """Say that a fact is wrong; the same value does not come back from a derivation."""

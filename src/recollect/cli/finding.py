@@ -16,12 +16,13 @@ from .session import Session, plain, read_filter, read_json, session_of, thread_
 @click.argument("query")
 @click.option("--in", "namespaces", multiple=True, help="Namespaces to look in; all that may be seen otherwise.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(["message", "fact", "learning", "summary", "document"])
-)
-@click.option("--top", "top_k", type=int, default=10, show_default=True)
+    "--kind", "kinds", multiple=True, type=click.Choice(["message", "fact", "learning", "summary", "document"]),
+    help="Only things of this kind; may be repeated.",
+)  # fmt: skip
+@click.option("--top", "top_k", type=int, default=10, show_default=True, help="At most so many.")
 @click.option("--max-tokens", type=int, help="Fill this many tokens with the most useful set.")
 @click.option("--where", help="A filter over metadata, in JSON.")
-@click.option("--min-score", type=float)
+@click.option("--min-score", type=float, help="Only hits at least this likely to answer, 0 to 1.")
 @session_of
 def recall(
     session: Session,
@@ -69,7 +70,10 @@ def _readable(row: dict[str, Any]) -> str:
 @click.argument("input")
 @click.option("--budget", default="8000", show_default=True, help="Tokens, or a model's name.")
 @click.option("--system", help="The system prompt.")
-@click.option("--layout", type=click.Choice(["standard", "cached"]), default="standard", show_default=True)
+@click.option(
+    "--layout", type=click.Choice(["standard", "cached"]), default="standard", show_default=True,
+    help="cached keeps the provider's prompt cache warm.",
+)  # fmt: skip
 @click.option("--no-recall", is_flag=True, help="History only.")
 @click.option("--messages", is_flag=True, help="Also print the request itself.")
 @session_of

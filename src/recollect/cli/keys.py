@@ -35,7 +35,7 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T
 @keys.command()
 @click.option("--user", default=None, help="Only what this user may see; none: the whole org.")
 @click.option("--role", "roles", multiple=True, help="reader, writer, forget, operator, admin; repeat for several.")
-@click.option("--actor", default="user", show_default=True)
+@click.option("--actor", default="user", show_default=True, help="Who its writes are by, in the audit trail.")
 @click.option("--read", "read", multiple=True, help="A namespace the key may read besides its own.")
 @click.option("--write", "write", multiple=True, help="A namespace the key may write besides its own.")
 @click.option("--note", default="", help="What the key is for.")
@@ -55,7 +55,7 @@ def create(
 @keys.command("list")
 @session_of
 def list_(session: Session) -> None:
-    """The keys there are, without the keys."""
+    """List keys: id, user, roles, note and times, never the secret."""
     found = _with(session, lambda all_: all_.list())
     rows = [{**msgspec.to_builtins(one), "roles": ", ".join(one.roles)} for one in found]
     session.show([{name: row[name] for name in COLUMNS} for row in rows], COLUMNS, empty="no keys")

@@ -22,9 +22,9 @@ _user = click.option(
 
 @learnings.command("list")
 @_user
-@click.option("--min-confidence", type=float, default=0.0, show_default=True)
-@click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]))
-@click.option("--limit", type=int, default=50, show_default=True)
+@click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Only those at least this sure.")
+@click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), help="Only of this type.")
+@click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
 @session_of
 def list_(session: Session, of: str | None, min_confidence: float, type_: LearningType | None, limit: int) -> None:
     """Learnings, most used first."""
@@ -38,8 +38,11 @@ def list_(session: Session, of: str | None, min_confidence: float, type_: Learni
 @learnings.command()
 @click.argument("content")
 @_user
-@click.option("--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), default="preference")
-@click.option("--confidence", type=float, default=0.5, show_default=True)
+@click.option(
+    "--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), default="preference",
+    show_default=True, help="What it is.",
+)  # fmt: skip
+@click.option("--confidence", type=float, default=0.5, show_default=True, help="How sure it is, 0 to 1.")
 @session_of
 def add(session: Session, content: str, of: str | None, type_: LearningType, confidence: float) -> None:
     """Keep a learning; the same content again reinforces it."""

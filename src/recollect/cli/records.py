@@ -28,7 +28,7 @@ def records() -> None:
 @click.option("--after", help="Only keys after this one.")
 @click.option("--where", help="A filter over the metadata, as JSON.")
 @click.option("--reverse", is_flag=True, help="The last key first.")
-@click.option("--limit", type=int, default=100, show_default=True)
+@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
 @session_of
 def list_(
     session: Session, namespace: str, prefix: str, after: str | None, where: str | None, reverse: bool, limit: int
@@ -64,7 +64,10 @@ def get(session: Session, namespace: str, key: str, raw: bool) -> None:
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value", required=False)
-@click.option("--file", "path", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.option(
+    "--file", "path", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="Write the bytes of this file; - reads standard input.",
+)  # fmt: skip
 @click.option("--meta", help="Metadata as a JSON object.")
 @click.option("--ttl", type=float, help="Seconds to live.")
 @click.option("--expect", type=int, help="Only over this version; 0: only if there is none.")

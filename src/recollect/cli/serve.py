@@ -25,7 +25,7 @@ NEEDS = 'the server needs packages that are not installed; run: pip install "rec
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8377, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--port", default=8377, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
 @click.option("--name", "names", multiple=True, help="A host name clients may use; repeat for several.")
 @click.option("--root-path", default="", help="The path it is mounted under, behind a proxy.")
 @click.option("--trusted-proxy", default="", help="Addresses of proxies whose X-Forwarded-* headers are believed.")

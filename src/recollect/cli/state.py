@@ -47,7 +47,7 @@ def delete(session: Session, key: str) -> None:
 
 @state.command()
 @click.argument("key")
-@click.option("--by", type=int, default=1, show_default=True)
+@click.option("--by", type=int, default=1, show_default=True, help="How much; may be negative.")
 @click.option("--ttl", type=float, help="Seconds to live, from when the counter is made.")
 @session_of
 def increment(session: Session, key: str, by: int, ttl: float | None) -> None:

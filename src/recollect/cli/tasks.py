@@ -17,7 +17,7 @@ def tasks() -> None:
 
 @tasks.command("list")
 @click.argument("namespace", required=False)
-@click.option("--limit", type=int, default=100, show_default=True)
+@click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
 @session_of
 def list_(session: Session, namespace: str | None, limit: int) -> None:
     """Tasks of all namespaces, or of one."""

@@ -17,7 +17,7 @@ def threads() -> None:
 
 @threads.command("list")
 @click.argument("namespace")
-@click.option("--limit", type=int)
+@click.option("--limit", type=int, help="At most so many.")
 @click.option("--after", help="The thread to go on after.")
 @session_of
 def list_(session: Session, namespace: str, limit: int | None, after: str | None) -> None:
@@ -48,7 +48,7 @@ def _calls(message: object) -> str:
 
 @threads.command()
 @click.argument("namespace")
-@click.option("--title")
+@click.option("--title", help="What it is about.")
 @click.option("--id", help="An id of your own.")
 @click.option("--ttl", type=float, help="Seconds to live.")
 @session_of
@@ -62,7 +62,10 @@ def create(session: Session, namespace: str, title: str | None, id: str | None, 
 @threads.command()
 @click.argument("thread")
 @click.argument("text", required=False)
-@click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), default="user", show_default=True)
+@click.option(
+    "--role", type=click.Choice(["user", "assistant", "system", "tool"]), default="user", show_default=True,
+    help="Whose words TEXT is.",
+)  # fmt: skip
 @click.option("--name", help="Who speaks.")
 @click.option("--key", help="Doing it again under the same key does nothing.")
 @session_of
