@@ -103,8 +103,9 @@ class AsyncWatch:
             await self._renew()
         assert self._seen is not None
         rows = await self._core.scan(Mark, CHANGED)
-        new = [row.item for row in rows if self._seen.get(row.item) != row.version]
-        self._seen = {row.item: row.version for row in rows}
+        before, self._seen = self._seen, {row.item: row.version for row in rows}
+        # A row that went was taken away by forgetting its namespace, which is a change too.
+        new = [item for item in {**before, **self._seen} if before.get(item) != self._seen.get(item)]
         notices = [Notice(*item.split(" ", 1)) for item in new]
         return [one for one in notices if self._wanted(one)]
 
@@ -127,6 +128,11 @@ def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
     found = dict.fromkeys(_about(core, changes))
     at = core.at()
     return [Put(Mark(org=core.org, name=CHANGED, item=f"{kind} {ns}", updated_at=at)) for kind, ns in sorted(found)]
+
+
+async def forget_notices(core: Core, ns: str) -> list[Change]:
+    """The end of what names a namespace here, for when it is forgotten."""
+    return [Delete(Mark, row.row_key) for row in await core.scan(Mark, CHANGED) if row.item.partition(" ")[2] == ns]
 
 
 def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:

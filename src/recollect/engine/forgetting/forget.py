@@ -19,6 +19,7 @@ from ...stores.base import Absence, Delete, Put, Scrubbed, Scrubs, Store, Verifi
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
+from ..watching import forget_notices
 from .erase import Eraser
 from .fingerprints import fingerprint
 from .guard import forgotten
@@ -176,7 +177,8 @@ class Forgetting:
         # The job names what was forgotten, so it goes before the files are scrubbed; one that names nothing takes its
         # place, so that a scrub that fails is done by the next.
         scrub = msgspec.structs.replace(self._job(SCRUB, SCRUB, False), ns="global")
-        await self._core.apply(Delete(Job, job), event, *([Put(scrub)] if physical else []))
+        named = await forget_notices(self._core, f"user:{id}") if kind == "user" else []
+        await self._core.apply(Delete(Job, job), event, *named, *([Put(scrub)] if physical else []))
         # Vectors and counts that this process keeps in RAM go as well.
         self._core.shared.scopes.drop(self._core.org)
         if physical:

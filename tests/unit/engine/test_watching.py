@@ -1,0 +1,25 @@
+"""Notices name namespaces, so forgetting a user takes them along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect import Memory
+from recollect.records import Mark
+from recollect.runtime import run_blocking
+
+
+def test_no_notice_names_a_forgotten_user_and_watchers_hear_of_the_end(tmp_path: Path) -> None:
+    where = str(tmp_path / "file.db")
+    with (
+        Memory(where, worker=False, extract=None, embedder=None, counter="estimate") as memory,
+        memory.watch(kinds=["fact"]) as changes,
+    ):
+        memory.facts.set("user:ada", "city", "Lisbon")
+        memory.facts.set("user:ben", "city", "Rome")
+        assert {one.namespace for one in changes.next(timeout=30)} == {"user:ada", "user:ben"}
+        memory.forget(user="ada")
+        assert [one.namespace for one in changes.next(timeout=30)] == ["user:ada"]
+        assert changes.next(timeout=0) == []
+        left = run_blocking(memory._core.scan(Mark, "changed"))
+        assert [mark.item for mark in left] == ["fact user:ben"]
