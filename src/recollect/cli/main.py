@@ -34,6 +34,7 @@ _COMMANDS = {
     "audit": ("care", "Who changed what, when; newest first."),
     "scrub": ("care", "Rewrite the store's files without the bytes of deleted rows."),
     "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
+    "move-org": ("moving", "Move the org to another database while it is used."),
     "import": ("transfer", "Load a file that export wrote, or what another tool has kept."),
     "stats": ("health", "What is remembered, by kind."),
     "namespaces": ("health", "The namespaces that hold something."),
@@ -63,7 +64,7 @@ class Commands(Suggesting):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"recollect.cli.{_COMMANDS[cmd_name][0]}")
-        named = {"analyze": "command", "import": "import_", "open": "open_"}
+        named = {"analyze": "command", "import": "import_", "open": "open_", "move-org": "move_org"}
         found = getattr(module, named.get(cmd_name, cmd_name))
         return found if isinstance(found, click.Command) else None
 

@@ -72,8 +72,8 @@ class Audit:
         if kind is not None or user is not None:
             bounds["where"] = _only(kind, user)
         if subject is None:
-            return await self._core.scan(AuditEvent, **bounds)
-        return await self._core.scan(AuditEvent, check_name(subject, "subject"), index="by_subject", **bounds)
+            return await self._core.listed(AuditEvent, **bounds)
+        return await self._core.listed(AuditEvent, check_name(subject, "subject"), index="by_subject", **bounds)
 
     async def expire(self, older_than: Ttl) -> int:
         """Remove events older than this many seconds (or timedelta); how many went.

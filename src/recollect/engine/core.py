@@ -16,7 +16,7 @@ from ..ports import Clock, to_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Key, Mark, Record, Thread
 from ..runtime import Runtime
 from ..scope import Scope
-from ..stores.base import Append, Appended, Change, Delete, Expect, Put, Scan, Store, Stored
+from ..stores.base import Append, Appended, Change, Delete, Expect, Put, Scan, Store, Stored, replica_reads
 from .events import Events
 from .locks import KeyedLocks
 
@@ -274,6 +274,11 @@ class Core:
         if not self.shared._opened:
             await self.shared.open()
         return await self.store.scan(Scan(kind, (self.org, *prefix), **bounds), now=self.now())
+
+    async def listed(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+        """The same, to be shown to the caller and not to decide a write by: a replica may answer."""
+        with replica_reads():
+            return await self.scan(kind, *prefix, **bounds)
 
     async def apply(self, *changes: Change) -> list[Any]:
         """Commit the changes together, or collect them when this is a batch."""

@@ -220,7 +220,7 @@ class Documents:
             >>> len(memory.documents.list("global", where={"team": "support"}))
             1
         """
-        return await self._core.scan(
+        return await self._core.listed(
             Document,
             self._core.scope.readable(ns),
             where=parse_filter(where),

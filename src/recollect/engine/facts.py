@@ -159,7 +159,7 @@ class Facts:
             >>> [fact.key for fact in memory.facts.list("user:ada", where={"count": {"$gt": 2}})]
             ['visits']
         """
-        return await self._core.scan(
+        return await self._core.listed(
             Fact,
             self._core.scope.readable(ns),
             starts=prefix or None,

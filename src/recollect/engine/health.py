@@ -106,7 +106,7 @@ class Health:
 
     async def _visible(self, kind: type[Record]) -> list[Any]:
         """The rows of a kind with a namespace that this handle may see."""
-        rows: list[Any] = await self._core.scan(kind)
+        rows: list[Any] = await self._core.listed(kind)
         return [row for row in rows if self._core.scope.may_read(row.ns)]
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:

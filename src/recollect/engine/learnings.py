@@ -317,7 +317,7 @@ class Learnings:
         """
         if type is not None and type not in TYPES:
             raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
-        rows = await self._core.scan(Learning, self._ns(user))
+        rows = await self._core.listed(Learning, self._ns(user))
         kept = [row for row in rows if row.confidence >= min_confidence and type in (None, row.type)]
         kept.sort(key=lambda row: (-row.usage_count, -row.confidence, -row.updated_at.timestamp(), row.id))
         if reverse:

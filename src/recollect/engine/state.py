@@ -56,7 +56,7 @@ class State:
             ['theme.ada', 'theme.bob']
         """
         own = self._core.scope.own()
-        return await self._core.scan(StateEntry, own, starts=prefix or None, **page(limit, after, reverse))
+        return await self._core.listed(StateEntry, own, starts=prefix or None, **page(limit, after, reverse))
 
     async def entry(self, key: str) -> StateEntry | None:
         """The value with its version and times; the version is what `set(expect=)` takes.

@@ -130,9 +130,9 @@ class Threads:
         """
         space, limit, wanted = self._core.scope.readable(ns), checked_limit(limit), parse_filter(where)
         if by != "id":
-            found = await self._core.scan(Thread, space, index="by_ns", where=wanted)
+            found = await self._core.listed(Thread, space, index="by_ns", where=wanted)
             return sorted_threads(found, by, after=after, reverse=reverse, limit=limit)
-        return await self._core.scan(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
+        return await self._core.listed(Thread, space, index="by_ns", where=wanted, **page(limit, after, reverse))
 
     async def append(
         self,

@@ -6,7 +6,9 @@ Reads take `now` (microseconds), because an expired row is gone whether or not a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -282,6 +284,26 @@ def repeatable(changes: Sequence[Change]) -> bool:
         change.key is not None if isinstance(change, Append) else isinstance(change, Put) and change.absent
         for change in changes
     )
+
+
+_FROM_REPLICAS: ContextVar[bool] = ContextVar("recollect_from_replicas", default=False)
+
+
+@contextmanager
+def replica_reads() -> Iterator[None]:
+    """Reads inside may be answered by a read-only replica that has all that this process has seen of the primary.
+
+    Only what is shown to a caller is read so: what a write is decided by comes from the primary."""
+    token = _FROM_REPLICAS.set(True)
+    try:
+        yield
+    finally:
+        _FROM_REPLICAS.reset(token)
+
+
+def may_read_replicas() -> bool:
+    """Whether the reads of this moment may come from a replica."""
+    return _FROM_REPLICAS.get()
 
 
 def live(expires_at: int | None, now: int) -> bool:

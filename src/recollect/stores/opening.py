@@ -15,18 +15,25 @@ IN_RAM = ("memory://", ":memory:")
 """The second is what people write who know SQLite; a file of that name is what nobody means."""
 
 
+_POSTGRES = ("postgresql", "postgres")
+_REDIS = (
+    "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel", "valkey",
+)  # fmt: skip
+
+
 class NothingLasts(UserWarning):
     """Memory was opened with no URL: it lives in RAM and ends with the process."""
 
 
-def open_store(url: Any, hot: Any, runtime: Runtime, durability: str) -> Store:
+def open_store(url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
     """The store a URL names, with a hot one in front where there is one."""
     if durability not in ("full", "normal"):
         raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
     if url is None:
         url = os.environ.get("RECOLLECT_URL") or None
         hot = hot or os.environ.get("RECOLLECT_HOT_URL") or None
-    store = _one(url, runtime, durability)
+        read_url = read_url or os.environ.get("RECOLLECT_READ_URL") or None
+    store = _one(url, runtime, durability, read_url)
     if hot is None:
         return store
     from .tiered import TieredStore
@@ -34,7 +41,9 @@ def open_store(url: Any, hot: Any, runtime: Runtime, durability: str) -> Store:
     return TieredStore(store, _one(hot, runtime, durability))
 
 
-def open_beside(store: Store, url: Any, hot: Any, runtime: Runtime, durability: str) -> Store:
+def open_beside(
+    store: Store, url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None
+) -> Store:
     """Another connection to the store behind `store`, for another runtime; what lives in RAM is shared as it is."""
     from .memory import MemoryStore
     from .tiered import TieredStore
@@ -42,17 +51,21 @@ def open_beside(store: Store, url: Any, hot: Any, runtime: Runtime, durability: 
     if isinstance(store, MemoryStore):
         return store
     if isinstance(store, TieredStore):
-        durable = open_beside(store.durable, url, None, runtime, durability)
+        durable = open_beside(store.durable, url, None, runtime, durability, read_url)
         return TieredStore(
             durable, open_beside(store.hot, hot or os.environ.get("RECOLLECT_HOT_URL"), None, runtime, durability)
         )
+    if url is None:
+        read_url = read_url or os.environ.get("RECOLLECT_READ_URL") or None
     url = url or os.environ.get("RECOLLECT_URL")
     if not isinstance(url, str | os.PathLike):
         raise Unsupported("a store object serves one kind of caller; open the memory with a URL to have both")
-    return _one(url, runtime, durability)
+    return _one(url, runtime, durability, read_url)
 
 
-def _one(url: Any, runtime: Runtime, durability: str) -> Store:
+def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
+    if read_url is not None and _scheme(str(url)) not in _POSTGRES:
+        raise Unsupported("read_url= names a replica of a Postgres database; this memory is not on one")
     if url is None or url in IN_RAM:
         from .memory import MemoryStore
 
@@ -69,12 +82,13 @@ def _one(url: Any, runtime: Runtime, durability: str) -> Store:
     scheme = _scheme(text)
     if scheme in ("", "sqlite", "file"):
         return _sqlite(text, scheme, runtime, durability)
-    if scheme in ("postgresql", "postgres"):
-        return _load("postgres", "PostgresStore")(text, runtime=runtime, durability=durability)
-    if scheme in ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "valkey"):
+    if scheme in _POSTGRES:
+        return _load("postgres", "PostgresStore")(text, runtime=runtime, durability=durability, read_url=read_url)
+    if scheme in _REDIS:
         return _load("redis", "RedisStore")(text, runtime=runtime, durability=durability)
     raise UsageError(
-        f"no store for {scheme}:// URLs; use a path, sqlite:///path, postgresql://…, redis://…, redis+cluster://… or memory://"
+        f"no store for {scheme}:// URLs; use a path, sqlite:///path, postgresql://…, redis://…, redis+cluster://…, "
+        "redis+sentinel://… or memory://"
     )
 
 

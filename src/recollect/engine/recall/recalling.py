@@ -12,6 +12,7 @@ from ...recall.hit import Hit
 from ...recall.reach import CANDIDATES
 from ...records import Job, Mark
 from ...scope import Namespace, Ns
+from ...stores.base import replica_reads
 from ..core import Core
 from .answers import Answers, Wanted
 from .candidates import DERIVED, KINDS, Asked, Candidates
@@ -74,7 +75,8 @@ class Recalling:
                 pools += await self._further(query, pools, namespaces, asked, wanted, 3 if expand else 0, hops - 1)
             view = self._core.scope.view()
             here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, bare)
-            hits = await Answers(self._core).of(pools, here) if pools else []
+            with replica_reads():
+                hits = await Answers(self._core).of(pools, here) if pools else []
             if view is not None:
                 theirs = await self._of_shared(Core(self._core.shared, view), query, namespaces, asked, here, vector)
                 hits = self._together(hits, theirs, wanted)
@@ -92,7 +94,8 @@ class Recalling:
         many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
         given = None if many is None else [one for one in many if _is_prefix(one) or core.scope.may_read(str(one))]
         pool = await there.pool(query, namespaces=given, asked=asked, top_k=wanted.top_k, vector=vector)
-        return [] if pool is None else await Answers(core).of([pool], wanted)
+        with replica_reads():
+            return [] if pool is None else await Answers(core).of([pool], wanted)
 
     def _together(self, mine: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
         """The best of both, within the room there is; what scores the same is one's own first."""
@@ -158,7 +161,8 @@ class Recalling:
         usual = usual_language([mark.detail for _, mark in scopes])
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
         unit = await self._embedded(read) if vector is None else self._given(vector)
-        return await self._candidates(read, unit, scopes, asked, top_k, beside=vector is None)
+        with replica_reads():
+            return await self._candidates(read, unit, scopes, asked, top_k, beside=vector is None)
 
     # -- scope
 

@@ -240,11 +240,11 @@ class Tasks:
         """
         bounds = page(limit, after, reverse)
         if ns is not None:
-            return await self._core.scan(Task, self._core.scope.readable(ns), index="by_ns", **bounds)
+            return await self._core.listed(Task, self._core.scope.readable(ns), index="by_ns", **bounds)
         if self._core.scope.user is None:
-            return await self._core.scan(Task, **bounds)
+            return await self._core.listed(Task, **bounds)
         # In the order of ids over all namespaces this handle reads; the limit counts what it may see.
-        found = await self._core.scan(Task, **{**bounds, "limit": None})
+        found = await self._core.listed(Task, **{**bounds, "limit": None})
         return [task for task in found if self._core.scope.may_read(task.ns)][: checked_limit(limit)]
 
 

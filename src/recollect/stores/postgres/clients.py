@@ -68,6 +68,7 @@ class Pool:
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
         self._runtime = runtime
+        self._prepare = options.prepare
         self._client: Client = BlockingClient() if runtime.blocking else AsyncClient()
         self._pid = os.getpid()
         self._forget()
@@ -89,6 +90,13 @@ class Pool:
                 channel.broken = True
         for channel in idle:
             channel.close()
+
+    def stop_preparing(self) -> bool:
+        """Prepare no statements from now on; False where none are prepared already."""
+        was, self._prepare = self._prepare, False
+        if was:
+            self.close()
+        return was
 
     async def take(self) -> Channel:
         """A checked channel for one unit of work; whoever takes it gives it back."""
@@ -207,7 +215,7 @@ class Pool:
             raise StoreUnavailable(f"Postgres at {place} did not answer within {limit:.0f} s", place=place) from cause
         except psycopg.Error as cause:
             raise StoreUnavailable(f"Postgres at {place} cannot be reached: {_reason(cause)}", place=place) from cause
-        return Channel(connection, self._options.prepare)
+        return Channel(connection, self._prepare)
 
 
 def _reason(cause: psycopg.Error) -> str:

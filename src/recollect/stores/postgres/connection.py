@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Protocol
 
 from ...backoff import pause
 from ...errors import (
@@ -11,33 +12,63 @@ from ...errors import (
     UnknownOutcome,
 )
 from ...runtime import Runtime
+from ..base import may_read_replicas
 from .clients import Pool
 from .errors import broken, refused
 from .options import Options
 from .wire import Failed, Lost, Reply, Step, cell
 
 OURS = ("RC001", "RC002", "RC003", "RC004", "RC005")
+POOLED = ("26000", "42P05")
+"""A prepared statement that is not there, or is there already: behind a pooler, another server connection."""
 _COLLISIONS = ("40001", "40P01", "23505")
 _TRIES = 12
+
+
+class Beside(Protocol):
+    """Another server that may answer reads; see replica.py."""
+
+    async def read(self, org: str, steps: Sequence[Step]) -> Reply | None:
+        """The reply to the last step, or None where this server cannot answer now."""
+        ...
+
+    def writes(self) -> int:
+        """How many writes have ended so far."""
+        ...
+
+    def wrote(self) -> None:
+        """A write ended, done or not."""
+        ...
+
+    def saw(self, writes: int, reply: Reply) -> None:
+        """A read of the primary that began after so many writes had ended found its log at this position."""
+        ...
+
+
+POSITION = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
 
 
 class Session:
     """Runs units of work over a pool."""
 
+    replica: Beside | None = None
+    """Where reads may go that `replica_reads` allows."""
+
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self.options = options
         self.pool = Pool(options, runtime)
-        self._runtime = runtime
+        self.runtime = runtime
         self.assume(None, None)
 
-    def assume(self, app: str | None, worker: str | None) -> None:
+    def assume(self, app: str | None, worker: str | None, *, guarded: bool = False, split: bool = False) -> None:
         """From now on act as these roles: the first for rows, the second across orgs."""
         limits = {
             "statement_timeout": f"{self.options.statement_timeout * 1000:.0f}",
             "lock_timeout": f"{self.options.lock_timeout * 1000:.0f}",
             # Every statement has its index. Planning anew for each limit would cost more than the rows, and a plan made
-            # while a table was small would go on reading all of it.
-            "plan_cache_mode": "force_generic_plan",
+            # while a table was small would go on reading all of it. Where tables are split, though, a plan for any org
+            # locks every partition before it leaves out all but one: planned for its org, it never sees the others.
+            "plan_cache_mode": "force_custom_plan" if split else "force_generic_plan",
             "enable_seqscan": "off",
         }
         common = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())
@@ -47,7 +78,10 @@ class Session:
         role, across = (f", set_config('role', '{name}', true)" if name else "" for name in (app, worker))
         enter = "SELECT set_config('recollect.org', $1, true)"
         self._read = f"{enter}, {common}{role}".encode()
-        self._write = f"{enter}, {common}, {durable}{role}".encode()
+        self._freeze = f"{enter}, {common}, {durable}{role}".encode()
+        # Last, so that it is done as the role and in the org named before it.
+        guard = ", recollect.enter_write($1)" if guarded else ""
+        self._write = f"{enter}, {common}, {durable}{role}{guard}".encode()
         self._across = f"{enter}, {common}, {durable}{across}".encode()
 
     def reading(self, org: str) -> Step:
@@ -58,17 +92,37 @@ class Session:
         """The step that comes before changes of an org."""
         return Step(self._write, [cell(org)])
 
+    def freezing(self, org: str) -> Step:
+        """The same for one who changes an org that is closed to writers."""
+        return Step(self._freeze, [cell(org)])
+
     def across(self) -> Step:
         """The step that comes before the few things done across orgs."""
         return Step(self._across, [b""])
 
-    async def read(self, org: str, step: Step) -> Reply:
-        """One reading statement in the name of an org."""
-        replies = await self.run([self.reading(org), step], repeatable=True)
-        return replies[1]
+    async def read(self, org: str, *steps: Step) -> Reply:
+        """Reading statements in the name of an org; the reply to the last."""
+        replica = self.replica
+        if replica is None:
+            return (await self._run([self.reading(org), *steps], repeatable=True))[-1]
+        if may_read_replicas():
+            reply = await replica.read(org, steps)
+            if reply is not None:
+                return reply
+        writes = replica.writes()
+        *_, reply, position = await self._run([self.reading(org), *steps, POSITION], repeatable=True)
+        replica.saw(writes, position)
+        return reply
 
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
         """One transaction, one round trip. Raises Failed for our own refusals, else errors of our tree."""
+        try:
+            return await self._run(steps, repeatable=repeatable)
+        finally:
+            if self.replica is not None:
+                self.replica.wrote()
+
+    async def _run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
         tries, unsure, until = 0, False, time.monotonic() + self.options.connect_timeout
         while True:
             tries += 1
@@ -77,9 +131,12 @@ class Session:
             except Failed as failed:
                 if failed.state in OURS:
                     raise
+                if failed.state in POOLED and (self.pool.stop_preparing() or tries <= _TRIES):
+                    # A pooler in transaction mode that does not know prepared statements: go on without.
+                    continue
                 if tries > _TRIES or not _worth_repeating(failed):
                     raise refused(failed, self.options) from failed
-                await self._runtime.sleep(pause(tries, first=0.002, longest=0.05))
+                await self.runtime.sleep(pause(tries, first=0.002, longest=0.05))
             except Lost as lost:
                 unsure = unsure or lost.sent
                 if tries > _TRIES or lost.slow or (unsure and not repeatable):
@@ -90,7 +147,7 @@ class Session:
                     raise
                 if time.monotonic() > until:
                     raise UnknownOutcome(f"the reply was lost, then {away}") from away
-                await self._runtime.sleep(pause(tries, first=0.05, longest=0.5))
+                await self.runtime.sleep(pause(tries, first=0.05, longest=0.5))
 
     async def _once(self, steps: Sequence[Step]) -> list[Reply]:
         pool = self.pool

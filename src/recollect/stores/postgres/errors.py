@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ...errors import (
     CorruptRecord,
     RecollectError,
@@ -26,9 +28,19 @@ def broken(lost: Lost, options: Options, *, unsure: bool) -> RecollectError:
     return StoreUnavailable(f"the connection to {place} breaks again and again", place=place)
 
 
+def moved_to(detail: str) -> str | None:
+    """Where an org is, from the mark that it left."""
+    found: dict[str, str | None] = msgspec.json.decode(detail) if detail else {}
+    return found.get("to")
+
+
 def refused(failed: Failed, options: Options) -> RecollectError:
     """Of a statement that failed, by its SQLSTATE."""
     state, place = failed.state, options.place
+    if state == "RC006":
+        place_now = moved_to(failed.detail)
+        said = f"has moved to {place_now}; open it there" if place_now else "is being moved; try again in a while"
+        return StoreUnavailable(f"this org {said}. Nothing was done", place=place)
     if state == "57014":
         return StoreTimeout(f"Postgres ended a statement after {options.statement_timeout:g} s")
     if state == "55P03":

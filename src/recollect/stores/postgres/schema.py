@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...backoff import pause
 from ...errors import SchemaError, StoreError, StoreUnavailable
 from ..migrations import Migration, migrations_in, refuse_newer
 from .connection import Session
+from .online import LOCK_MS, PATIENCE_SECONDS, at_once, is_online, migrate_online
 from .wire import Failed, Lost, Step
 
 _LOCK = 7_265_636_811
 """Taken by whoever migrates, for the time of one migration."""
 OLDEST = 140_000
+GUARDED = 7
+"""The migration since which a write looks whether its org is being moved."""
 _FOLDER = Path(__file__).parent / "migrations"
 _HAS_VECTORS = (
     "EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('recollect.entries') AND attname = 'embedding')"
@@ -41,6 +46,7 @@ FROM pg_roles r,
   (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS m(how)
 WHERE r.rolname = current_user
 """
+_SPLIT = b"SELECT relkind = 'p' FROM pg_class WHERE oid = 'recollect.messages'::regclass"
 _VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM recollect.migrations"
 
 
@@ -99,7 +105,7 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
         server = await look(session)
     if not server.vectors and server.owner and not server.standby and await _vectors(session, server):
         server = await look(session)
-    session.assume(*roles(server))
+    session.assume(*roles(server), guarded=server.schema >= GUARDED, split=await scalar(session, _SPLIT))
     return server
 
 
@@ -121,7 +127,11 @@ def _refuse(server: Server) -> None:
 
 async def _migrate(session: Session, done: int) -> None:
     for migration in migrations():
-        if migration.number > done:
+        if migration.number <= done:
+            continue
+        if is_online(migration) and done:
+            await migrate_online(session, migration, session.runtime)
+        else:
             await _run(session, _script(migration))
 
 
@@ -132,7 +142,7 @@ async def _vectors(session: Session, server: Server) -> bool:
     sql = (_FOLDER / "vectors.sql").read_text(encoding="utf-8")
     home = (server.vector_home or "public").replace('"', '""')
     try:
-        await session.script(_guarded("NOT " + _HAS_VECTORS, sql.replace("public", f'"{home}"'), ""), patience=3600)
+        await _patiently(session, _guarded("NOT " + _HAS_VECTORS, sql.replace("public", f'"{home}"'), ""))
     except Failed as failed:
         # Too old, or not for this user to create: recall works without, and `doctor` says why.
         _log.info("pgvector cannot be used (%s)", failed.state)
@@ -146,7 +156,7 @@ def _script(migration: Migration) -> str:
     number, name = migration.number, migration.name
     unseen = f"NOT EXISTS (SELECT FROM recollect.migrations WHERE version = {number})"
     record = f"INSERT INTO recollect.migrations (version, name, needs) VALUES ({number}, '{name}', {migration.needs});"
-    return _guarded(unseen, migration.sql, record)
+    return _guarded(unseen, at_once(migration) if is_online(migration) else migration.sql, record)
 
 
 def _guarded(condition: str, sql: str, record: str) -> str:
@@ -157,6 +167,8 @@ SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL client_min_messages = warning;
 SELECT pg_advisory_xact_lock({_LOCK});
+-- Whoever asks for a table after us waits behind us: so we wait for a table less than a second, and try again.
+SET LOCAL lock_timeout = {LOCK_MS};
 CREATE SCHEMA IF NOT EXISTS recollect;
 CREATE TABLE IF NOT EXISTS recollect.migrations (
   version integer PRIMARY KEY, name text NOT NULL, needs integer NOT NULL,
@@ -175,11 +187,24 @@ COMMIT;
 
 async def _run(session: Session, sql: str) -> None:
     try:
-        await session.script(sql, patience=3600)
+        await _patiently(session, sql)
     except Failed as failed:
         raise StoreError(f"a migration failed and was undone ({failed.state}: {failed.message})") from failed
     except Lost as lost:
         raise StoreUnavailable(f"the connection broke during a migration: {lost}") from lost
+
+
+async def _patiently(session: Session, sql: str) -> None:
+    """Run a script, again and again where a table was locked by others."""
+    tries, until = 0, time.monotonic() + PATIENCE_SECONDS
+    while True:
+        tries += 1
+        try:
+            return await session.script(sql, patience=PATIENCE_SECONDS)
+        except Failed as failed:
+            if failed.state != "55P03" or time.monotonic() > until:
+                raise
+        await session.runtime.sleep(pause(tries, first=0.1, longest=2.0))
 
 
 async def scalar(session: Session, sql: bytes) -> Any:

@@ -90,8 +90,7 @@ class Search:
         cells = [cell(org), cell(ns), cell(embedder), cell(text), wanted, cell(now), cell(limit)]
         step = Step(_near_sql(width, indexed, self.home), cells)
         before = [_PATIENT._replace(cells=[b"%d" % max(400, min(1000, limit))])] if indexed else []
-        replies = await self._session.run([self._session.reading(org), *before, step], repeatable=True)
-        rows = replies[-1].rows()
+        rows = (await self._session.read(org, *before, step)).rows()
         records = records_of(Entry, [row[1:] for row in rows])
         found = [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
         # The index gives them nearly in order.

@@ -176,11 +176,13 @@ def get_sql(kind: type[Record]) -> bytes:
 
 @cache
 def get_many_sql(kind: type[Record]) -> bytes:
-    """The live rows under keys given as one array per column, each with its place in them."""
+    """The live rows of an org under keys given as one array per further column, each with its place in them.
+
+    The org is a parameter of its own, so that the planner sees which partition is meant."""
     key = kind.table.key
-    arrays = ", ".join(f"${i}::{_type(kind, name)}[]" for i, name in enumerate(key, 1))
-    names = ", ".join(f"k{i}" for i in range(len(key)))
-    match = " AND ".join(f"{_q(name)} = k{i}" for i, name in enumerate(key))
+    arrays = ", ".join(f"${i}::{_type(kind, name)}[]" for i, name in enumerate(key[1:], 2))
+    names = ", ".join(f"k{i}" for i in range(1, len(key)))
+    match = " AND ".join(["org = $1", *(f"{_q(name)} = k{i}" for i, name in enumerate(key[1:], 1))])
     # OFFSET 0 keeps this a look-up per key, whatever the planner thinks of a table it has no statistics of.
     row = f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)} OFFSET 0"
     return (

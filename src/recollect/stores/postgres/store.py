@@ -10,16 +10,18 @@ import msgspec
 from msgspec.structs import replace
 
 from ...filters import document_of, matches
-from ...records import Entry, Job, Key
+from ...ports import to_datetime
+from ...records import Entry, Job, Key, Mark, Record
 from ...runtime import Runtime
-from ..base import Change, R, Scan, Scrubbed, repeatable
+from ..base import Change, Delete, DeleteRange, Put, R, Scan, Scrubbed, repeatable
 from ..codec import codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
 from .connection import Session
 from .options import options_of
+from .replica import Replica
 from .rows import Reader, records_of
-from .schema import prepare
+from .schema import prepare, roles
 from .search import Search
 from .wire import Failed, Step, array_cell, cell
 
@@ -43,6 +45,7 @@ class PostgresStore:
         statement_timeout: float | None = None,
         lock_timeout: float | None = None,
         connect_timeout: float | None = None,
+        read_url: str | None = None,
     ) -> None:
         self.options = options_of(
             url,
@@ -56,6 +59,8 @@ class PostgresStore:
         self.durability = self.options.durability
         self._runtime = runtime
         self._session = Session(self.options, runtime)
+        self._replica = None if read_url is None else Replica(self._session, options_of(read_url), runtime)
+        self._session.replica = self._replica
         self._reader = Reader(self._session)
         self._search = Search(self._session)
         self._opened = False
@@ -74,6 +79,8 @@ class PostgresStore:
         except BaseException:
             self._session.pool.close()
             raise
+        if self._replica is not None:
+            self._replica.assume(*roles(server))
         if server.vectors and server.vector_home:
             # An instance has the power only where the server has it: without, the engine searches in the process.
             self._search.home = server.vector_home
@@ -83,6 +90,8 @@ class PostgresStore:
     async def close(self) -> None:
         """Close this process's connections."""
         self._session.pool.close()
+        if self._replica is not None:
+            self._replica.close()
         self._opened = False
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
@@ -100,7 +109,8 @@ class PostgresStore:
         for place, key in enumerate(keys):
             orgs.setdefault(str(key[0]), []).append(place)
         for org, places in orgs.items():
-            cells = [array_cell([keys[place][i] for place in places]) for i in range(len(kind.table.key))]
+            columns = range(1, len(kind.table.key))
+            cells = [cell(org), *(array_cell([keys[place][i] for place in places]) for i in columns)]
             if "expires_at" in codec(kind).place:
                 cells.append(b"%d" % now)
             rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows()
@@ -161,6 +171,28 @@ class PostgresStore:
         jobs: list[Job] = records_of(Job, rows)
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
+    async def freeze(self, org: str, *, now: int, to: str | None = None) -> None:
+        """Refuse writes to an org from now on, once those that have begun are done; `to` says where it is instead."""
+        mark = Mark(org=org, name="move", item="org", detail={"to": to}, updated_at=to_datetime(now))
+        await self._close(org, [Put(mark)], now)
+
+    async def unfreeze(self, org: str, *, now: int) -> None:
+        """Take writes to an org again."""
+        await self._close(org, [Delete(Mark, (org, "move", "org"))], now)
+
+    async def clear(self, org: str, kind: type[Record], *, now: int) -> int:
+        """Delete the rows of a kind from an org that is closed to writers."""
+        replies = await self._close(org, [DeleteRange(kind, (org,))], now)
+        return int(replies[0])
+
+    async def _close(self, org: str, changes: Sequence[Change], now: int) -> list[Any]:
+        """Changes of an org while nobody else writes to it."""
+        made = plan(changes, now, self._session.freezing)
+        alone = Step(b"SELECT pg_advisory_xact_lock(726563681, hashtext($1))", [cell(org)])
+        # The lock is asked for after the org was entered, in the same transaction.
+        replies = await self._session.run([made.steps[0], alone, *made.steps[1:]], repeatable=True)
+        return made.results([replies[0], *replies[2:]])
+
     async def orgs(self) -> list[str]:
         """Every org that has rows."""
         replies = await self._session.run([self._session.across(), Step(sql.ORGS, ())], repeatable=True)
@@ -200,7 +232,8 @@ class PostgresStore:
         """The server, its settings, the schema, the fence, sizes and problems."""
         from .health import diagnose
 
-        return await diagnose(self._session, deep, self.orgs)
+        found = await diagnose(self._session, deep, self.orgs)
+        return found if self._replica is None else await self._replica.diagnosed(found)
 
     async def _scan_org(self, org: str, scan: Scan[R], now: int) -> list[R]:
         if scan.where is None:

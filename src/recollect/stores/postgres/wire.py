@@ -7,10 +7,12 @@ server does.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import select
 import time
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import psycopg
@@ -79,6 +81,13 @@ class Reply:
         return self._result.command_tuples or 0
 
 
+@cache
+def statement_name(sql: bytes) -> bytes:
+    """The name that a text is prepared under, made from the text: where a pooler lends one server connection to many
+    clients, another's statement of that name is the same statement."""
+    return b"recollect_" + hashlib.sha1(sql, usedforsecurity=False).hexdigest()[:24].encode()
+
+
 class Channel:
     """One connection, always in pipeline mode, and the statements it has prepared."""
 
@@ -90,7 +99,6 @@ class Channel:
         self.round_trips = 0
         self._prepare = prepare
         self._names: dict[bytes, bytes] = {}
-        self._named = 0
         self._transformer = Transformer(connection)
         self._poll = select.poll()
         self._poll.register(self.pgconn.socket, select.POLLIN)
@@ -151,8 +159,7 @@ class Channel:
                     pgconn.send_query_params(sql, cells, None, binary, _BINARY)
                 else:
                     if name is None:
-                        self._named += 1
-                        name = names[sql] = b"recollect_%d" % self._named
+                        name = names[sql] = statement_name(sql)
                         pgconn.send_prepare(name, sql)
                         preparing[place] = sql
                         place += 1

@@ -1,11 +1,11 @@
-"""One client over one server or over the nodes of a Cluster; the store above does not know which."""
+"""One client over one server, the primary that Sentinels name, or the nodes of a Cluster; the store above does not know
+which. With `recollect_replicas=N` in the URL a write is acknowledged when so many replicas have it (`WAIT`)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from redis.crc import key_slot
 from redis.exceptions import (
@@ -13,19 +13,22 @@ from redis.exceptions import (
     ClusterDownError,
     MovedError,
     NoScriptError,
+    ReadOnlyError,
     ResponseError,
     TryAgainError,
 )
 
 from ...backoff import pause
-from ...errors import StoreError, StoreUnavailable, UsageError
+from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
 from ...runtime import Runtime
 from . import errors
 from .clients import Channel, Lost, NotSent, channel, settings_of
 from .scripts import Script
+from .urls import Address, parse_url
 
 _HOPS = 16
-Address = tuple[str, int]
+_TO_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry", "decode_responses")
+"""What connections to Sentinels share with those to the servers: all but who one is there."""
 
 
 class Client:
@@ -35,14 +38,21 @@ class Client:
         self._runtime = runtime
         self._connections = connections
         self._timeout = timeout
-        self.cluster, plain, seeds = _parse(url)
-        self._settings = settings_of(plain, blocking=runtime.blocking, connect_timeout=connect_timeout, timeout=timeout)
+        found = parse_url(url)
+        self.cluster, self.service, self.replicas = found.cluster, found.service, found.replicas
+        self._wait_ms, seeds = found.wait_ms, found.seeds
+        self._settings = settings_of(
+            found.plain, blocking=runtime.blocking, connect_timeout=connect_timeout, timeout=timeout
+        )
         if self.cluster and self._settings.get("db"):
             raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
         self._first = (self._settings.get("host", "localhost"), int(self._settings.get("port", 6379)))
         self._seeds = seeds or [self._first]
+        self._sought = self.service is None
+        """Whether the primary is known; Sentinels are asked first, and again when it fails."""
         self._channels: dict[Address, Channel] = {}
         self._slots: dict[int, Address] = {}
+        self._sentinels: dict[Address, Channel] = {}
 
     @property
     def round_trips(self) -> int:
@@ -63,8 +73,7 @@ class Client:
 
     async def many(self, commands: Sequence[tuple[bytes, Sequence[Any]]]) -> list[Any]:
         """Replies to reads of several keys, each with its own server, in one round trip per server."""
-        if self.cluster and not self._slots:
-            await self._refresh()
+        await self._know_owners()
         groups: dict[Address, list[int]] = {}
         for number, (key, _) in enumerate(commands):
             groups.setdefault(self.owner(key), []).append(number)
@@ -88,6 +97,7 @@ class Client:
     async def servers(self) -> list[Address]:
         """The servers that hold data, replicas apart."""
         if not self.cluster:
+            await self._find_primary()
             return [self._first]
         await self._refresh()
         return sorted(set(self._slots.values()))
@@ -98,7 +108,7 @@ class Client:
 
     async def close(self) -> None:
         """Close every connection made here."""
-        for one in self._channels.values():
+        for one in (*self._channels.values(), *self._sentinels.values()):
             await one.close()
 
     async def _again(self, key: bytes, command: Sequence[Any]) -> Any:
@@ -120,8 +130,7 @@ class Client:
 
     async def command(self, key: bytes, *command: Any, write: bool = False) -> Any:
         """The reply of the server that owns `key`; a read that broke off is asked once more."""
-        if self.cluster and not self._slots:
-            await self._refresh()
+        await self._know_owners()
         address, asking, refreshed = self.owner(key), False, False
         deadline = time.monotonic() + self._timeout
         hops, repeated = 0, write
@@ -129,7 +138,7 @@ class Client:
             try:
                 if asking:
                     return await self._asked(address, command)
-                return await self._channel(address).execute(*command)
+                return await self._sent(address, command, write)
             except MovedError as error:
                 address, asking, hops = self._moved(error, address), False, hops + 1
                 if hops > _HOPS:
@@ -148,20 +157,82 @@ class Client:
             except NoScriptError as error:
                 raise _NoScript(error) from error
             except ResponseError as error:
+                if isinstance(error, ReadOnlyError) and not refreshed and await self._moved_on():
+                    refreshed, address = True, self.owner(key)
+                    continue
                 raise errors.refused(error, self.name(address)) from error
             except NotSent as error:
-                if self.cluster and not refreshed:
-                    # The slot may have a new owner.
+                if not refreshed and (self.cluster or self.service):
+                    # The slot may have a new owner, or the service a new primary.
                     refreshed = True
-                    await self._refresh()
+                    await self._moved_on()
                     if self.owner(key) != address:
                         address, asking = self.owner(key), False
                         continue
                 raise errors.not_sent(error, self.name(address)) from error.cause
             except Lost as error:
+                self._sought = self.service is None
                 if repeated or error.timeout:
                     raise errors.lost(error, self.name(address), write=write) from error.cause
                 repeated = True
+                await self._know_owners()
+                address = self.owner(key)
+
+    async def _know_owners(self) -> None:
+        if self.cluster and not self._slots:
+            await self._refresh()
+        elif not self._sought:
+            await self._find_primary()
+
+    async def _moved_on(self) -> bool:
+        """Learn anew who owns what; False where there is one server, which is all there is to know."""
+        if self.cluster:
+            await self._refresh()
+        elif self.service:
+            self._sought = False
+            await self._find_primary()
+        return self.cluster or self.service is not None
+
+    async def _find_primary(self) -> None:
+        """Ask the Sentinels which server is the primary of the service."""
+        if self._sought or self.service is None:
+            return
+        trouble: StoreError | None = None
+        for address in self._seeds:
+            sentinel = self._sentinels.setdefault(address, self._sentinel(address))
+            try:
+                reply = await sentinel.execute(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.service)
+            except ResponseError as error:
+                trouble = trouble or errors.refused(error, f"{address[0]}:{address[1]}")
+                continue
+            except (NotSent, Lost) as error:
+                trouble = trouble or errors.not_sent(NotSent(error.cause), f"{address[0]}:{address[1]}")
+                continue
+            if reply:
+                self._first, self._sought = (bytes(reply[0]).decode(), int(reply[1])), True
+                return
+        raise trouble or UsageError(
+            f"the Sentinels know no service {self.service!r}; it is named in their configuration"
+        )
+
+    def _sentinel(self, address: Address) -> Channel:
+        kept = {name: self._settings[name] for name in _TO_SENTINELS if name in self._settings}
+        return channel({**kept, "host": address[0], "port": address[1]}, self._runtime, 1)
+
+    async def _sent(self, address: Address, command: Sequence[Any], write: bool) -> Any:
+        if not write or not self.replicas:
+            return await self._channel(address).execute(*command)
+        reply, have = await self._channel(address).execute_many([command, (b"WAIT", self.replicas, self._wait_ms)])
+        for one in (reply, have):
+            if isinstance(one, ResponseError):
+                raise one
+        if have < self.replicas:
+            raise UnknownOutcome(
+                f"Redis at {self.name(address)} did the write, and {have} of {self.replicas} replicas have it after "
+                f"{self._wait_ms} ms: a failover now would lose it; append with key=… to repeat it safely",
+                address=self.name(address),
+            )
+        return reply
 
     async def _asked(self, address: Address, command: Sequence[Any]) -> Any:
         _, reply = await self._channel(address).execute_many([(b"ASKING",), command])
@@ -225,26 +296,6 @@ class _NoScript(Exception):
     def __init__(self, cause: NoScriptError) -> None:
         super().__init__("unknown script")
         self.cause = cause
-
-
-def _parse(url: str) -> tuple[bool, str, list[Address]]:
-    """Whether a cluster is meant, a URL that redis-py reads, and the nodes named in it."""
-    scheme, mark, rest = url.partition("://")
-    if scheme.startswith("valkey"):
-        scheme = "redis" + scheme.removeprefix("valkey")
-        url = f"{scheme}{mark}{rest}"
-    if not mark or scheme not in ("redis", "rediss", "unix", "redis+unix", "redis+cluster", "rediss+cluster"):
-        raise UsageError("not a Redis URL; write redis://, rediss://, unix:// or redis+cluster://host:port")
-    if not scheme.endswith("+cluster"):
-        return False, f"unix://{rest}" if scheme == "redis+unix" else url, []
-    account, at, place = rest.rpartition("@")
-    hosts, slash, tail = place.partition("/")
-    plain = scheme.removesuffix("+cluster")
-    seeds = []
-    for host in hosts.split(","):
-        parts = urlsplit(f"//{host}")
-        seeds.append((parts.hostname or "localhost", parts.port or 6379))
-    return True, f"{plain}://{account}{at}{hosts.split(',')[0]}{slash}{tail}", seeds
 
 
 def _slots_of(reply: Any, asked: Address) -> dict[int, Address]:

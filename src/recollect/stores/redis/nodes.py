@@ -10,7 +10,8 @@ from redis.exceptions import ResponseError
 from ...errors import StoreError, StoreTimeout
 from ...runtime import Runtime
 from . import checks
-from .connection import Address, Client
+from .connection import Client
+from .urls import Address
 
 _POLL_SECONDS = 0.02
 _PATIENCE = 30_000

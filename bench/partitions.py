@@ -1,0 +1,120 @@
+"""Append, the last 20 and recall in one org on Postgres, with few rows and with very many in a hundred partitions.
+
+    python -m bench.partitions [--rows 10000000] [--parts 100] [--calls 400]
+
+The first database has 10,000 messages and is not split; the second has as many as asked for, in partitions by org.
+Both are asked alternately, a call here and a call there, so that a busy machine slows both alike. Figures are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+
+FEW = 10_000
+ORGS = 1000
+
+
+def fill(url: str, rows: int, orgs: int) -> None:
+    """Messages of other orgs; nobody reads them, so their checksum is any number."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        names = connection.execute(
+            "SELECT column_name, is_nullable, data_type FROM information_schema.columns "
+            "WHERE table_schema = 'recollect' AND table_name = 'messages'"
+        ).fetchall()
+        value = {
+            "org": "'filler-' || n % {orgs}", "thread": "'t'", "seq": "n / {orgs} + 1", "role": "'user'",
+            "content": "'\"' || repeat('what the user said, in a sentence or two ', 4) || n || '\"'",
+        }  # fmt: skip
+        columns, values = [], []
+        for name, nullable, kind in names:
+            if name in value:
+                columns.append(name)
+                values.append(value[name].format(orgs=orgs))
+            elif nullable == "NO":
+                columns.append(name)
+                values.append("'x'" if kind == "text" else "false" if kind == "boolean" else "0")
+        step = 500_000
+        for start in range(0, rows, step):
+            last = min(start + step, rows) - 1
+            connection.execute(
+                f"INSERT INTO recollect.messages ({', '.join(chr(34) + one + chr(34) for one in columns)}) "  # type: ignore[arg-type]  # pyright: ignore
+                f"SELECT {', '.join(values)} FROM generate_series({start}, {last}) AS n"
+            )
+            print(f"  {last + 1} rows", flush=True)
+        connection.execute("VACUUM ANALYZE recollect.messages")
+
+
+def prepared(url: str, rows: int, parts: int | None, orgs: int) -> Any:
+    """A memory over a database with so many messages."""
+    from recollect import Memory
+
+    Memory(url, worker=False, embedder=None).state.set("ready", 1)
+    if parts:
+        with psycopg.connect(url, autocommit=True) as connection:
+            found = connection.execute(
+                "SELECT relname::text FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r' "
+                "AND relname <> 'migrations' ORDER BY 1"
+            ).fetchall()
+            for (name,) in found:
+                connection.execute("SELECT recollect.partition_by_org(%s, %s)", (parts, name))
+    fill(url, rows, orgs)
+    memory = Memory(url, org="asked", worker=False, embedder=None)
+    memory.threads.create("global", id="t")
+    for number in range(200):
+        memory.threads.append("t", {"role": "user", "content": f"Note {number}: the harbour of Utrecht opens at nine."})
+    memory.recall("harbour")
+    return memory
+
+
+def calls(memory: Any) -> dict[str, Callable[[], Any]]:
+    return {
+        "append": lambda: memory.threads.append("t", {"role": "user", "content": "One more note about the harbour."}),
+        "last 20": lambda: memory.threads.recent("t", 20),
+        "recall": lambda: memory.recall("When does the harbour open?", top_k=5),
+    }
+
+
+def main() -> None:
+    """Fill two databases, then ask both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--parts", type=int, default=100)
+    parser.add_argument("--calls", type=int, default=400)
+    options = parser.parse_args()
+    from tests.servers.postgres import start_postgres
+
+    server = start_postgres(fsync=False)
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        for name in ("few", "many"):
+            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]  # pyright: ignore
+    try:
+        few = prepared(server.url_for(database="few"), FEW, None, ORGS // 100)
+        many = prepared(server.url_for(database="many"), options.rows, options.parts, ORGS)
+        with psycopg.connect(server.url_for(database="many"), autocommit=True) as connection:
+            found = connection.execute("SELECT pg_size_pretty(pg_database_size(current_database()))").fetchone()
+        size = found[0] if found else "?"
+        print(f"{options.rows} messages in {options.parts} partitions ({size}) against {FEW} in one table")
+        for name in calls(few):
+            took: dict[str, list[float]] = {"few": [], "many": []}
+            count = options.calls if name != "recall" else options.calls // 8
+            for _ in range(count):
+                for which, memory in (("few", few), ("many", many)):
+                    began = time.perf_counter()
+                    calls(memory)[name]()
+                    took[which].append(time.perf_counter() - began)
+            middle = {which: statistics.median(some) * 1e3 for which, some in took.items()}
+            print(
+                f"  {name}: {middle['few']:.2f} ms -> {middle['many']:.2f} ms, {middle['many'] / middle['few']:.2f} x"
+            )
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()

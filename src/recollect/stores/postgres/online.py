@@ -1,0 +1,162 @@
+"""Migrations of large tables while they are written to.
+
+A migration that says `-- online` in its head is made of `CREATE INDEX CONCURRENTLY IF NOT EXISTS` and
+`DROP INDEX CONCURRENTLY IF EXISTS`, one statement a line. Each is run by itself and holds no lock that a reader or
+writer waits for; on a partitioned table the index is built part by part. What was interrupted is done again.
+
+One process migrates at a time: it holds an advisory lock in a transaction on another connection. The others ask for
+that lock again and again instead of waiting for it: `CONCURRENTLY` would wait for a transaction that waits.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...backoff import pause
+from ...errors import StoreError, StoreUnavailable
+from ...runtime import Runtime
+from ..migrations import Migration
+from .clients import Pool
+from .connection import Session
+from .wire import Failed, Lost, Step
+
+_LOCK = 7_265_636_812
+_BUSY = "RC010"
+LOCK_MS = 900
+"""A statement that would block others waits for its lock no longer than this, and tries again later."""
+PATIENCE_SECONDS = 3600.0
+_HELD = f"""
+BEGIN;
+SET LOCAL idle_in_transaction_session_timeout = 0;
+DO $recollect$ BEGIN
+  IF NOT pg_try_advisory_xact_lock({_LOCK}) THEN RAISE EXCEPTION 'another migrates' USING ERRCODE = '{_BUSY}'; END IF;
+END $recollect$;
+"""
+_CREATE = re.compile(r"CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+) ON recollect\.(\w+) (.+)")
+_DROP = re.compile(r"DROP INDEX CONCURRENTLY IF EXISTS recollect\.(\w+)")
+_PARTS = b"""
+SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+WHERE i.inhparent = to_regclass('recollect.' || quote_ident($1)) AND c.relkind = 'r' ORDER BY c.oid
+"""
+_INVALID = b"""
+SELECT c.relname::text FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid
+WHERE NOT x.indisvalid AND c.relkind = 'i' AND c.relnamespace = 'recollect'::regnamespace
+"""
+_PARTED = (
+    b"SELECT count(*) FROM pg_class WHERE oid = to_regclass('recollect.' || quote_ident($1)) AND relkind IN ('p', 'I')"
+)
+
+
+def is_online(migration: Migration) -> bool:
+    """Whether a migration is run statement by statement."""
+    return any(line.startswith("-- online") for line in migration.sql.splitlines()[:3])
+
+
+def at_once(migration: Migration) -> str:
+    """The same migration as one transaction, for a database that nobody uses yet."""
+    return migration.sql.replace(" CONCURRENTLY", "")
+
+
+async def migrate_online(session: Session, migration: Migration, runtime: Runtime) -> None:
+    """Do an online migration, or wait until another process has done it."""
+    own = Pool(replace(session.options, pool_size=1), runtime)
+    holder = await own.take()
+    try:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                await own.script(holder, _HELD, 60.0)
+                break
+            except Failed as busy:
+                await own.script(holder, "ROLLBACK", 60.0)
+                if busy.state != _BUSY or time.monotonic() > until:
+                    raise StoreError(f"a migration did not begin ({busy.state}: {busy.message})") from busy
+            if await _is_done(session, migration):
+                return
+            await runtime.sleep(0.1)
+        if not await _is_done(session, migration):
+            await _statements(session, migration, runtime)
+            await own.script(holder, _record(migration), 60.0)
+        await own.script(holder, "COMMIT", 60.0)
+    except Lost as lost:
+        raise StoreUnavailable(f"the connection broke during a migration: {lost}; open again to go on") from lost
+    finally:
+        holder.broken = True
+        own.give(holder)
+
+
+def _record(migration: Migration) -> str:
+    values = f"({migration.number}, '{migration.name}', {migration.needs})"
+    return f"INSERT INTO recollect.migrations (version, name, needs) VALUES {values} ON CONFLICT DO NOTHING"
+
+
+async def _is_done(session: Session, migration: Migration) -> bool:
+    sql = b"SELECT count(*) FROM recollect.migrations WHERE version = $1"
+    return bool((await _rows(session, sql, b"%d" % migration.number))[0][0])
+
+
+async def _statements(session: Session, migration: Migration, runtime: Runtime) -> None:
+    for (name,) in await _rows(session, _INVALID):
+        # Left by a build that was interrupted.
+        await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS recollect.{name}", runtime)
+    for line in migration.sql.splitlines():
+        statement = line.strip().removesuffix(";")
+        if not statement or statement.startswith("--"):
+            continue
+        for part in await _expanded(session, statement):
+            await _alone(session, part, runtime)
+
+
+async def _expanded(session: Session, statement: str) -> list[str]:
+    """The statement, or those that do the same on a partitioned table."""
+    create, drop = _CREATE.fullmatch(statement), _DROP.fullmatch(statement)
+    if create is None and drop is None:
+        raise StoreError(f"not a statement of an online migration: {statement[:60]}")
+    named = create[2] if create is not None else drop[1] if drop is not None else ""
+    if not (await _rows(session, _PARTED, named.encode()))[0][0]:
+        return [statement]
+    if create is None:
+        # An index of a partitioned table goes with its parts at once; nothing is read for it.
+        return [statement.replace(" CONCURRENTLY", "")]
+    index, table, what = create.groups()
+    made = [f"CREATE INDEX IF NOT EXISTS {index} ON ONLY recollect.{table} {what}"]
+    for (part,) in await _rows(session, _PARTS, table.encode()):
+        own = f"{part}_{index.removeprefix(table + '_')}"
+        made.append(f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {own} ON recollect.{part} {what}")
+        made.append(f"ALTER INDEX recollect.{index} ATTACH PARTITION recollect.{own}")
+    return made
+
+
+async def _alone(session: Session, statement: str, runtime: Runtime) -> None:
+    """Run one statement; where it would have to wait for a lock that others then wait behind, a little later."""
+    tries, until = 0, time.monotonic() + PATIENCE_SECONDS
+    # What is built concurrently waits for old transactions and makes nobody wait: it may take its time.
+    limit = 0 if "CONCURRENTLY" in statement else LOCK_MS
+    while True:
+        tries += 1
+        try:
+            await _in_turn(session, limit, statement)
+            return
+        except Failed as failed:
+            if failed.state not in ("55P03", "40P01") or time.monotonic() > until:
+                raise StoreError(f"a migration failed ({failed.state}: {failed.message})") from failed
+        await runtime.sleep(pause(tries, first=0.1, longest=2.0))
+
+
+async def _in_turn(session: Session, limit: int, statement: str) -> None:
+    channel = await session.pool.take()
+    try:
+        # Each text is a transaction of its own; the settings are the connection's, which is closed afterwards.
+        await session.pool.script(channel, f"SET statement_timeout = 0; SET lock_timeout = {limit}", 60.0)
+        await session.pool.script(channel, statement, PATIENCE_SECONDS)
+    finally:
+        channel.broken = True
+        session.pool.give(channel)
+
+
+async def _rows(session: Session, sql: bytes, *cells: bytes) -> list[tuple[Any, ...]]:
+    return (await session.run([Step(sql, cells)], repeatable=True))[0].rows()

@@ -1,0 +1,155 @@
+"""A hundred partitions: every statement of ordinary use reads and locks one of them, as the server's plans show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from recollect.messages import Message
+from recollect.records import Entry, Fact, FactVersion, StateEntry, Thread
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.base import Delete, DeleteRange, Expect, Increment, Put, Scan
+from recollect.stores.postgres import PostgresStore
+from recollect.stores.postgres.clients import BlockingClient
+from recollect.testing.samples import NOW, append, entry, fact, full, job, thread
+
+PARTS = 100
+_EXPLAIN = """
+LOAD 'auto_explain';
+SET auto_explain.log_min_duration = 0;
+SET auto_explain.log_nested_statements = on;
+SET auto_explain.log_level = 'notice';
+SET client_min_messages = 'notice';
+"""
+_TABLES = ("messages", "threads", "facts", "entries")
+
+
+@pytest.fixture(scope="module")
+def split(postgres_server: Any) -> Iterator[str]:
+    """A database whose tables of ordinary use have a hundred partitions each."""
+    with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE plans")
+    url = postgres_server.url_for(database="plans")
+    store = PostgresStore(url, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    run_blocking(store.close())
+    with psycopg.connect(url, autocommit=True) as connection:
+        for name in _TABLES:
+            connection.execute("SELECT recollect.partition_by_org(%s, %s)", (PARTS, name))
+    yield url
+    with psycopg.connect(postgres_server.url_for(database="postgres"), autocommit=True) as connection:
+        connection.execute("DROP DATABASE plans WITH (FORCE)")
+
+
+@pytest.fixture
+def explained(split: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[PostgresStore, list[str]]]:
+    """A store on it, and the plans of all that its connections run, nested statements included."""
+    plans: list[str] = []
+    connect = BlockingClient.connect
+
+    async def explaining(self: BlockingClient, conninfo: str) -> Any:
+        connection: Any = await connect(self, conninfo)
+        connection.execute(_EXPLAIN)
+        connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
+        return connection
+
+    monkeypatch.setattr(BlockingClient, "connect", explaining)
+    store = PostgresStore(split, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    plans.clear()
+    yield store, plans
+    run_blocking(store.close())
+
+
+def everyday(store: PostgresStore, org: str) -> None:
+    """What a conversation does to a store."""
+
+    def apply(*changes: Any) -> Any:
+        return run_blocking(store.apply(changes, now=NOW))
+
+    def scan(*args: Any, **more: Any) -> Any:
+        return run_blocking(store.scan(Scan(*args, **more), now=NOW))
+
+    apply(Put(thread(org)), append(org, "one", "two", "three", key="k"))
+    apply(append(org, "four"))
+    scan(Message, (org, "t"), reverse=True, limit=20)
+    scan(Thread, (org, "global"), index="by_ns", limit=10)
+    for value in (1, 2):
+        apply(Put(fact(org, value=value)))
+    run_blocking(store.get(Fact, (org, "global", "k"), now=NOW))
+    run_blocking(store.get_many(Fact, [(org, "global", "k"), (org, "global", "no")], now=NOW))
+    scan(FactVersion, (org, "global", "k"))
+    scan(Fact, (org, "global"), starts="k")
+    apply(Put(entry(org, "n", 1)), Increment(entry(org, "n", 1)))
+    apply(Expect(StateEntry, (org, "global", "n"), 2), Put(entry(org, "n", 3)))
+    apply(Put(full(Entry, org)), Put(job(org, queue="index")))
+    run_blocking(store.search_text(org, "global", ["word", "other"], limit=5, now=NOW))
+    run_blocking(store.term_counts(org, "global", ["word"]))
+    for width in (256, 3):
+        run_blocking(store.search_vector(org, "global", "e", [0.1] * width, limit=5, now=NOW))
+    run_blocking(store.claim("index", owner="w", now=NOW, lease=1, org=org))
+    apply(Delete(StateEntry, (org, "global", "n")), DeleteRange(Entry, (org, "global")))
+
+
+def parts_of(plan: str) -> set[str]:
+    """The partitions that a plan reads or writes, by table."""
+    found = set()
+    for line in plan.splitlines():
+        if "never executed" in line:
+            continue
+        for name in re.findall(r"(?:Scan using \S+ on|Scan on|Insert on|Update on|Delete on) ([a-z_]+_\d+)\b", line):
+            found.add(name)
+    return found
+
+
+def test_every_statement_of_ordinary_use_reads_one_partition_of_a_table(
+    explained: tuple[PostgresStore, list[str]],
+) -> None:
+    store, plans = explained
+    for org in ("acme", "beta"):
+        everyday(store, org)
+    touched = {plan: parts_of(plan) for plan in plans}
+    assert sum(bool(parts) for parts in touched.values()) > 20, "the plans are there"
+    for plan, parts in touched.items():
+        tables = [part.rpartition("_")[0] for part in parts]
+        assert len(tables) == len(set(tables)), f"more than one partition of a table:\n{plan[:2000]}"
+
+
+def test_a_transaction_of_one_org_locks_one_partition_of_a_table(split: str) -> None:
+    # Plans made for any org lock all partitions before they leave out all but one: that costs more than the rows.
+    store = PostgresStore(split, runtime=BlockingRuntime())
+    run_blocking(store.open())
+    everyday(store, "gamma")
+    channel = run_blocking(store._session.pool.take())
+    pid = channel.pgconn.backend_pid
+    run_blocking(store._session.pool.script(channel, "BEGIN", 60))
+    from recollect.stores.postgres import statements as sql
+    from recollect.stores.postgres.wire import Step, cell
+
+    last = sql.scan_sql(Message, sql.Shape(None, 2, reverse=True, limited=True))
+    cells = [cell(value) for value in ("gamma", "t", NOW, 20)]
+    for _ in range(8):  # more often than a plan is made for its values by itself
+        run_blocking(store._session.pool.exchange(channel, [store._session.reading("gamma"), Step(last, cells)]))
+    with psycopg.connect(split, autocommit=True) as watcher:
+        held = watcher.execute(
+            "SELECT count(DISTINCT c.relname) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
+            "WHERE l.pid = %s AND c.relispartition AND c.relkind = 'r'",
+            [pid],
+        ).fetchone()
+    run_blocking(store._session.pool.script(channel, "ROLLBACK", 60))
+    store._session.pool.give(channel)
+    run_blocking(store.close())
+    assert held == (1,)
+
+
+def test_each_partition_has_its_own_vector_index(split: str) -> None:
+    with psycopg.connect(split) as connection:
+        found = connection.execute(
+            "SELECT count(*), count(DISTINCT x.indrelid) FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "
+            "JOIN pg_am a ON a.oid = c.relam WHERE a.amname = 'hnsw' AND c.relkind = 'i' AND x.indisvalid"
+        ).fetchone()
+    assert found == (6 * PARTS, PARTS)

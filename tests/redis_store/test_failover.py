@@ -1,0 +1,122 @@
+"""Primaries killed under load, behind Sentinels and in a Cluster: `recollect_replicas=1` keeps what it acknowledged.
+
+`RECOLLECT_SOAK=1` runs 25 failovers of each kind.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from recollect.errors import UnknownOutcome, UsageError
+from recollect.messages import Message
+from recollect.runtime import BlockingRuntime, run_blocking
+from recollect.stores.base import Put, Scan
+from recollect.stores.redis import RedisStore
+from recollect.stores.redis import store as store_module
+from recollect.stores.redis.urls import parse_url
+from recollect.testing.samples import NOW, thread
+from tests.postgres.test_faults import Writer, one, wait_until
+from tests.servers.redis import ClusterOfPairs, Failover, SentinelService
+
+FAILOVERS = 25 if os.environ.get("RECOLLECT_SOAK") else 1
+ORGS = 3
+
+
+@pytest.fixture(params=[SentinelService, ClusterOfPairs], ids=["sentinel", "cluster"])
+def servers(request: pytest.FixtureRequest) -> Iterator[Failover]:
+    running = request.param()
+    yield running
+    running.stop()
+
+
+def opened(url: str) -> RedisStore:
+    store = RedisStore(url, runtime=BlockingRuntime(), on_risk="ignore", timeout=10.0)
+    run_blocking(store.open())
+    return store
+
+
+def texts(store: RedisStore, org: str) -> list[str]:
+    found = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
+    assert [message.seq for message in found] == list(range(1, len(found) + 1))
+    return [message.text for message in found]
+
+
+def test_a_primary_killed_under_load_loses_nothing_that_was_acknowledged(servers: Failover) -> None:
+    store, stop = opened(servers.url), threading.Event()
+    orgs = [f"o{uuid4().hex[:8]}" for _ in range(ORGS)]
+    for org in orgs:
+        run_blocking(store.apply([Put(thread(org))], now=NOW))
+    writers: list[Any] = [Writer(store, org, "w", stop) for org in orgs]  # type: ignore[arg-type]
+    try:
+        for writer in writers:
+            writer.start()
+        for _ in range(FAILOVERS):
+            before = [len(writer.acknowledged) for writer in writers]
+            wait_until(lambda at=before: all(len(w.acknowledged) > n + 5 for w, n in zip(writers, at, strict=True)))
+            servers.fail_over()
+        before = [len(writer.acknowledged) for writer in writers]
+        wait_until(lambda: all(len(w.acknowledged) > n for w, n in zip(writers, before, strict=True)))
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    assert [writer.failure for writer in writers] == [None] * ORGS, "a caller's errors are ours"
+    for org, writer in zip(orgs, writers, strict=True):
+        written = texts(store, org)
+        assert len(set(written)) == len(written), "nothing is there twice"
+        assert set(writer.acknowledged) <= set(written), "nothing acknowledged is lost"
+    print(f"{type(servers).__name__}: {FAILOVERS} failovers,", end=" ")
+    print(f"{sum(len(w.acknowledged) for w in writers)} acknowledged,", end=" ")
+    print(f"troubles {sum((w.troubles for w in writers), type(writers[0].troubles)())}")
+    run_blocking(store.close())
+
+
+def test_a_write_that_no_replica_has_is_not_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "_REPEATS", 1)
+    service = SentinelService(patience_ms=60_000)
+    try:
+        store = opened(service.url + "&recollect_replicas_timeout=0.05")
+        run_blocking(store.apply([Put(thread("o"))], now=NOW))
+        replica = next(node for port, node in service.nodes.items() if port != service.primary())
+        replica.pause()
+        with pytest.raises(UnknownOutcome, match="0 of 1 replicas"):
+            run_blocking(store.apply([one("o", "m1", None)], now=NOW))
+        # Sent again over another connection it writes nothing, and is still not acknowledged: the replica has neither.
+        run_blocking(store.close())
+        other = opened(service.url + "&recollect_replicas_timeout=0.05")
+        for _ in range(2):
+            with pytest.raises(UnknownOutcome, match="0 of 1 replicas"):
+                run_blocking(other.apply([one("o", "m2", "key")], now=NOW))
+        replica.resume()
+        wait_until(lambda: _done(other))
+        assert texts(other, "o") == ["m1", "m2"]
+        run_blocking(other.close())
+    finally:
+        service.stop()
+
+
+def _done(store: RedisStore) -> bool:
+    try:
+        return bool(run_blocking(store.apply([one("o", "m2", "key")], now=NOW))[0].replayed)
+    except UnknownOutcome:
+        return False
+
+
+def test_urls_of_services_say_what_is_missing() -> None:
+    found = parse_url("redis+sentinel://u:p@a:1,b/main/3?recollect_replicas=2&recollect_replicas_timeout=0.5&ssl=1")
+    assert found.service == "main" and found.seeds == (("a", 1), ("b", 26379))
+    assert (found.replicas, found.wait_ms, found.plain) == (2, 500, "redis://u:p@a:1/3?ssl=1")
+    assert parse_url("valkey://h/1").plain == "redis://h/1"
+    for url, said in (
+        ("redis+sentinel://a:1", "name the service"),
+        ("redis://h?recollect_replicas=x", "whole number"),
+        ("redis://h?recollect_waits=1", "unknown option"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            parse_url(url)
