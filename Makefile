@@ -56,6 +56,11 @@ mcp-check: $(VENV)/.test
 test-adapters: .venv-adapters/.ready
 	.venv-adapters/bin/python -m pytest -n $(WORKERS) --dist worksteal tests/adapters -p no:asyncio -W ignore::DeprecationWarning -W ignore::UserWarning
 
+# Random programs on a framework's own store and on ours, 5,000 for each, which must give the same answers.
+soak-adapters: .venv-adapters/.ready
+	RECOLLECT_ADAPTER_RUNS=5000 .venv-adapters/bin/python -m pytest -n $(WORKERS) --dist worksteal tests/adapters -k on_both -p no:asyncio \
+	    -W ignore::DeprecationWarning -W ignore::UserWarning
+
 lint-adapters: .venv-adapters/.ready
 	.venv-adapters/bin/mypy src/recollect/adapters src/recollect/testing/langgraph_saver.py src/recollect/testing/langgraph_store.py
 
