@@ -1,19 +1,13 @@
-"""A LangGraph agent that goes on after its process was killed. The model is scripted, so nothing is sent anywhere.
+"""A LangGraph agent that goes on after its process was killed.
 
 python examples/langgraph_agent.py
 """
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from killed import answer, goes_on_after_a_kill
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 
@@ -31,8 +25,7 @@ class State(TypedDict):
 def model(state: State) -> dict[str, Any]:
     """Stands for a language model: it knows what the conversation says."""
     said = " ".join(str(message.content) for message in state["messages"])
-    name = re.search(r"my name is (\w+)", said, re.IGNORECASE)
-    return {"messages": [("ai", f"Your name is {name[1]}." if name else "I do not know your name.")]}
+    return {"messages": [("ai", answer(said))]}
 
 
 def talk(path: str, text: str) -> str:
@@ -43,17 +36,5 @@ def talk(path: str, text: str) -> str:
         return str(done["messages"][-1].content)
 
 
-def main() -> None:
-    """Say something in a process that is killed, then ask for it in this one."""
-    path = str(Path(tempfile.mkdtemp()) / "agent.db")
-    subprocess.run([sys.executable, __file__, path], check=False)
-    reply = talk(path, "What is my name?")
-    print(reply)
-    assert reply == "Your name is Ada."
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        talk(sys.argv[1], "My name is Ada.")
-        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
-    main()
+    goes_on_after_a_kill(talk)

@@ -1,21 +1,15 @@
-"""An agent of the OpenAI Agents SDK that goes on after its process was killed. The model is scripted.
+"""An agent of the OpenAI Agents SDK that goes on after its process was killed.
 
 python examples/openai_agents_agent.py
 """
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
+from killed import answer, goes_on_after_a_kill
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from recollect.adapters.openai_agents import RecollectSession
@@ -26,9 +20,7 @@ class ScriptedModel(Model):
 
     async def get_response(self, system_instructions: Any, input: Any, *args: Any, **options: Any) -> ModelResponse:
         """Answer with the name that was told."""
-        name = re.search(r"my name is (\w+)", str(input), re.IGNORECASE)
-        text = f"Your name is {name[1]}." if name else "I do not know your name."
-        part = ResponseOutputText(type="output_text", text=text, annotations=[])
+        part = ResponseOutputText(type="output_text", text=answer(str(input)), annotations=[])
         reply = ResponseOutputMessage(id="m", type="message", role="assistant", status="completed", content=[part])
         return ModelResponse(output=[reply], usage=Usage(), response_id=None)
 
@@ -47,18 +39,6 @@ def talk(path: str, text: str) -> str:
         session.close()
 
 
-def main() -> None:
-    """Say something in a process that is killed, then ask for it in this one."""
-    path = str(Path(tempfile.mkdtemp()) / "agent.db")
-    subprocess.run([sys.executable, __file__, path], check=False)
-    reply = talk(path, "What is my name?")
-    print(reply)
-    assert reply == "Your name is Ada."
-
-
 if __name__ == "__main__":
     set_tracing_disabled(True)
-    if len(sys.argv) > 1:
-        talk(sys.argv[1], "My name is Ada.")
-        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
-    main()
+    goes_on_after_a_kill(talk)

@@ -1,32 +1,18 @@
 """A Strands agent that goes on after its process was killed.
 
-The model is scripted, so nothing is sent anywhere.
-
 python examples/strands_agent.py
 """
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
+from killed import answer, goes_on_after_a_kill
 from strands import Agent
 from strands.models import Model
 from strands.session import RepositorySessionManager
 
 from recollect.adapters.strands import RecollectSessionRepository
-
-
-def answer(said: str) -> str:
-    """Stands for a language model: it knows what the conversation says."""
-    name = re.search(r"my name is (\w+)", said, re.IGNORECASE)
-    return f"Your name is {name[1]}." if name else "I do not know your name."
 
 
 class Scripted(Model):
@@ -62,17 +48,5 @@ def talk(path: str, text: str) -> str:
     return reply
 
 
-def main() -> None:
-    """Say something in a process that is killed, then ask for it in this one."""
-    path = str(Path(tempfile.mkdtemp()) / "agent.db")
-    subprocess.run([sys.executable, __file__, path], check=False)
-    reply = talk(path, "What is my name?")
-    print(reply)
-    assert reply == "Your name is Ada."
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        talk(sys.argv[1], "My name is Ada.")
-        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
-    main()
+    goes_on_after_a_kill(talk)

@@ -28,7 +28,7 @@ from .handles import Handles, Source
 try:
     from google.adk.errors._stale_session_error import StaleSessionError
 except ImportError:  # an earlier release, which raised its base class
-    StaleSessionError = ValueError  # type: ignore[misc, assignment]
+    StaleSessionError = ValueError  # type: ignore[misc, assignment]  # one name for either
 
 ROOT = "google-adk"
 APPS = "workflow:google-adk"

@@ -85,7 +85,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
         self._thread = f"{self._space}/{session_id}"
 
     @property
-    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # theirs is an attribute
         """All messages, as they were added."""
         return run_blocking(self._messages(self._handles.stepped))
 
@@ -119,6 +119,10 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
     async def aclear(self) -> None:
         """Remove all messages."""
         await self._handles.awaited.threads.delete(self._thread)
+
+    def close(self) -> None:
+        """Close the memory, where it was opened from a URL."""
+        self._handles.close()
 
 
 def message_of(message: BaseMessage) -> Message:

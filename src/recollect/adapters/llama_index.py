@@ -43,6 +43,10 @@ class RecollectChatStore(AsyncDBChatStore):
         """The id of the thread that holds a key's messages."""
         return f"{self._space}/{key}"
 
+    async def close(self) -> None:
+        """Close the memory, where it was opened from a URL."""
+        await self._handles.aclose()
+
     async def get_messages(
         self,
         key: str,
@@ -103,7 +107,7 @@ class RecollectChatStore(AsyncDBChatStore):
         for left in range(TRIES - 1, -1, -1):
             record = await self._memory.records.get(self._space, _archive_key(key))
             oldest = (await self._rows(key, MessageStatus.ACTIVE))[:n]
-            marked: Any = [*(record.data if record is not None else []), *(row.seq for row in oldest)]  # type: ignore[misc]
+            marked: Any = [*(record.data if record is not None else []), *(row.seq for row in oldest)]  # type: ignore[misc]  # put as a list
             if not oldest:
                 return []
             try:
@@ -130,7 +134,7 @@ class RecollectChatStore(AsyncDBChatStore):
         if status is None:
             return found
         record = await self._memory.records.get(self._space, _archive_key(key))
-        archived: Any = set() if record is None else set(record.data)  # type: ignore[arg-type]
+        archived: Any = set() if record is None else set(record.data)  # type: ignore[arg-type]  # put as a list
         return [row for row in found if (_archived(row) or row.seq in archived) == (status == MessageStatus.ARCHIVED)]
 
     @classmethod

@@ -240,7 +240,8 @@ def message_of(message: ModelMessage) -> Message:
             blocks.append({"type": "text", "text": _said(part.content)})
     role = "assistant" if isinstance(message, ModelResponse) else "user"
     if all(isinstance(part, SystemPromptPart) for part in message.parts) and message.parts:
-        return Message(role="system", content="\n".join(_said(part.content) for part in message.parts))  # type: ignore[union-attr]
+        prompts = [part for part in message.parts if isinstance(part, SystemPromptPart)]
+        return Message(role="system", content="\n".join(_said(part.content) for part in prompts))
     if all(block["type"] == "text" for block in blocks):
         return Message(role=role, content="\n".join(block["text"] for block in blocks))
     return Message(role=role, content=blocks, shape="anthropic")

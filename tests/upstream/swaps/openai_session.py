@@ -6,7 +6,6 @@ from typing import Any
 
 import agents
 import agents.memory
-from agents.memory import SessionSettings
 from counted import open_memory
 
 from recollect import Memory
@@ -26,8 +25,6 @@ class SQLiteSession(RecollectSession):
         messages_table: str = "agent_messages",
         session_settings: Any = None,
     ) -> None:
-        if isinstance(session_settings, dict):
-            session_settings = SessionSettings(**session_settings)
         memory = _paths.get(str(db_path))
         if memory is None or memory._core.shared.closed or str(db_path) == ":memory:":
             memory = _paths[str(db_path)] = open_memory()

@@ -97,7 +97,7 @@ class Checkpoints:
         """Keep a checkpoint and the new values of its channels, in one commit."""
         thread, ns, parent = place_of(config)
         bare = checkpoint.copy()
-        held: dict[str, Any] = bare.pop("channel_values")  # type: ignore[misc]
+        held: dict[str, Any] = bare.pop("channel_values")  # type: ignore[misc]  # it is stored by itself
         about = get_checkpoint_metadata(config, metadata)
         run = about.get("run_id")
         row = CheckpointRow(
@@ -267,7 +267,7 @@ class Checkpoints:
         between = await self.memory.records.scan(self.space, prefix, after=ends[0], before=ends[1])
         outer = await self.memory.records.get_many(self.space, ends)
         found = [record for record in [*outer, *between] if record is not None]
-        return {record.key[-1]: values.decode(record.data) for record in found}  # type: ignore[arg-type]
+        return {record.key[-1]: values.decode(record.data) for record in found}  # type: ignore[arg-type]  # bytes
 
     async def rows_of(
         self, thread: str | None, ns: str | None, *, before: str | None = None

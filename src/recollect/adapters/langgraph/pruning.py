@@ -11,6 +11,7 @@ again, so nothing goes that a new checkpoint has come to need.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -51,7 +52,7 @@ class Pruning:
         for run in map(str, runs):
             marks = await self._records.scan(self._space, rows.run_key(run, "")[:-1])
             for mark in marks:
-                await self._remove(str(mark.data), lambda all, run=run: {(r.ns, r.id) for r in all if r.run == run})  # type: ignore[misc]
+                await self._remove(str(mark.data), partial(_of_run, run))
                 await self._records.delete(self._space, mark.key)
 
     async def keep_latest(self, thread: str) -> None:
@@ -160,6 +161,11 @@ def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tup
             waiting &= set(above.deltas)
             parent = above.parent
     return needed
+
+
+def _of_run(run: str, all: Sequence[CheckpointRow]) -> set[tuple[str, str]]:
+    """The checkpoints that a run made."""
+    return {(row.ns, row.id) for row in all if row.run == run}
 
 
 def _parts(thread: str) -> tuple[RecordKey, RecordKey]:

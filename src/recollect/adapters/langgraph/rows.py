@@ -80,7 +80,8 @@ def checkpoint_row(record: OpaqueRecord) -> CheckpointRow:
 
 def pending(records: Sequence[OpaqueRecord], serde: SerializerProtocol) -> list[PendingWrite]:
     """Writes in the order in which a step applies them."""
-    rows = sorted((_write(record.data) for record in records), key=lambda row: row.order)  # type: ignore[arg-type]
+    written = (_write(record.data) for record in records)  # type: ignore[arg-type]  # it was put as bytes
+    rows = sorted(written, key=lambda row: row.order)
     return [(row.task, row.channel, serde.loads_typed(row.value)) for row in rows]
 
 
