@@ -29,7 +29,7 @@ _HOMES = {
     "engine.session": ("AsyncSession", "SessionState", "Turn", "Ended"),
     "engine.events": ("Event",),
     "engine.outbox": ("Backlog",),
-    "engine.health": ("Stats", "Turns", "Diagnosis"),
+    "engine.health": ("Stats", "ReadingCost", "Turns", "Diagnosis"),
     "engine.entities": ("EntityStats",),
     "engine.portable": ("Transfer", "AsyncExport"),
     "engine.watching": ("Notice", "AsyncWatch"),
@@ -115,6 +115,7 @@ if TYPE_CHECKING:
     from .engine.forgetting.provenance import Why as Why
     from .engine.forgetting.provenance import WhyStep as WhyStep
     from .engine.health import Diagnosis as Diagnosis
+    from .engine.health import ReadingCost as ReadingCost
     from .engine.health import Stats as Stats
     from .engine.health import Turns as Turns
     from .engine.inject import Remember as Remember

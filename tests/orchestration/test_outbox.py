@@ -118,7 +118,8 @@ async def test_a_bad_answer_is_a_dead_letter_at_once_and_the_thread_goes_on(
     open_memory: OpenMemory, runtime: Runtime, run: Run
 ) -> None:
     porto = items(item("location", "Porto", "I moved to Porto"))
-    model = Scripted(runtime.blocking, "no JSON", "still none", porto, LISBON, items())
+    # together, then the first alone, then the second alone
+    model = Scripted(runtime.blocking, *["no JSON", "still none"] * 2, porto, LISBON, items())
     memory = open_memory(model=model)
     thread, receipts = await said(memory, "I live in Lisbon.", "I moved to Porto.")
     done = await do(memory.wait(receipts))
@@ -157,7 +158,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     memory = open_memory()
     texts = ["I live in Lisbon.", "deadly", "I work as a nurse.", "No, I meant a baker.", "Bye."]
     _, receipts = await said(memory, *texts)
-    read = Deriver._read
+    read = Deriver._by_rules
     deaths: list[int] = []
 
     async def dies(self: Deriver, message: Any, known: Any, **options: Any) -> Any:
@@ -166,7 +167,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
             raise KeyboardInterrupt
         return await read(self, message, known, **options)
 
-    monkeypatch.setattr(Deriver, "_read", dies)
+    monkeypatch.setattr(Deriver, "_by_rules", dies)
     for _ in range(ATTEMPTS + 4):
         try:
             await outbox(memory).drain()
@@ -180,7 +181,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     (dead,) = await do(memory.jobs.dead())
     assert (dead.queue, dead.payload) == ("reread", {"seqs": [2]}) and dead.error.startswith("poison")
     assert any("1 dead letters in derive: poison" in one for one in (await do(memory.doctor())).problems)
-    monkeypatch.setattr(Deriver, "_read", read)
+    monkeypatch.setattr(Deriver, "_by_rules", read)
     assert await do(memory.jobs.retry_dead()) == 1
     assert [one.derived for one in await do(memory.wait(receipts))] == ["done"] * 5
 

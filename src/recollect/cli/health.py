@@ -11,11 +11,22 @@ from .session import Session, session_of
 
 
 @click.command()
+@click.option(
+    "--price",
+    type=(float, float),
+    metavar="IN OUT",
+    help="What your model costs for a million tokens read and written: shows what reading 1,000 messages costs.",
+)
 @session_of
-def stats(session: Session) -> None:
-    """What is remembered, by kind, and how far it is indexed."""
+def stats(session: Session, price: tuple[float, float] | None) -> None:
+    """What is remembered, by kind, how far it is indexed, and what reading messages by a model has cost."""
     with session.memory(settle=True) as memory:
-        session.fields(msgspec.to_builtins(memory.stats()))
+        found = msgspec.to_builtins(memory.stats())
+    if price is not None:
+        spent = found["reading"]
+        tokens = (spent["input_tokens_per_1000"], spent["output_tokens_per_1000"])
+        spent["price_per_1000"] = round(sum(one * each for one, each in zip(tokens, price, strict=True)) / 1e6, 4)
+    session.fields(found)
 
 
 @click.command()

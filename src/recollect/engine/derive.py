@@ -2,8 +2,10 @@
 
 One apply writes what a stretch of messages yields, the lineage, the mark and the end of the job, so that a killed
 worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see `recollect.extract`.
-A message that a model answered badly for is read by the patterns instead, and becomes a dead letter of the `reread`
-queue, as does one whose readers died; reading goes on behind it.
+With a model, a few messages go into each call (`recollect.extract.model`), and what the calls cost is counted in the
+thread's mark. A message that it answered badly for is read by the patterns instead, and becomes a dead letter of the
+`reread` queue, as does one whose readers died; reading goes on behind it. Where the model stays away, the patterns
+stand in until it is back.
 """
 
 from __future__ import annotations
@@ -52,22 +54,50 @@ class Deriver:
         self._lease = lease
         self._model = core.shared.extraction_model if model is None else model
         self._foreign: list[int] = []
+        self._alone = 0
+        """So many of the next messages are read one at a time, since a model failed on them together."""
+        self._reader: Any = None
+        if self._model is not None:
+            from ..extract.model import ModelReader
+
+            # Twice, where it has to repair its answer; both must end before the lease does.
+            self._reader = ModelReader(self._model, timeout=lease / 3e6)
 
     async def run(self, job: Job) -> int:
         """Read a thread from its mark to its end; how many facts and learnings were written."""
         if job.queue == REREAD:
             return await self._again(job)
-        # A model takes long for each message: what it gave is committed before the next one is asked for. And where
-        # something broke before, one at a time shows which message it was.
-        total, limit = 0, BATCH if self._model is None and job.attempts <= 1 else 1
+        # Where something broke before, one at a time shows which message it was.
+        total, limit = 0, BATCH if job.attempts <= 1 else 1
         while True:
-            written, more = await self._stretch(job, limit)
+            try:
+                written, more = await self._stretch(job, 1 if self._alone else limit)
+            except ModelError as problem:
+                if not (permanent(problem) and self._alone):
+                    raise
+                continue
+            self._alone = max(0, self._alone - 1)
             total += written
             if more is None:
                 return total
             if self._core.shared.closing:
                 raise Conflict("the memory is being closed")  # the job is given back, for the next worker
             job = more
+
+    async def stand_in(self, job: Job) -> None:
+        """Read what is left of a thread by the patterns, for as long as the model is away.
+
+        The mark stays where it is, so that the model reads it all again when the thread is next tried.
+        """
+        core, id = self._core, job.item.partition(":")[2]
+        thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
+        done = mark.position if mark else 0
+        while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH)):
+            guards = await epochs(core, id)
+            changes, _ = await self._derived(thread, messages, done, _seqs(mark), by_rules=True)
+            if changes:
+                await core.apply(*guards, *changes)
+            done = messages[-1].seq
 
     async def skip(self, job: Job, reason: str) -> bool:
         """Leave the next message of a thread as a dead letter and go on behind it; whether there was one."""
@@ -97,18 +127,22 @@ class Deriver:
             await core.apply(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
             return 0, None
         done = mark.position if mark else 0
-        messages = await core.scan(Message, id, after=(done,), limit=limit)
+        messages = self._together(await core.scan(Message, id, after=(done,), limit=limit))
         reached = messages[-1].seq if messages else thread.length
         more = bool(messages) and reached < thread.length
         failed = _seqs(mark)
         try:
             changes, written = await self._derived(thread, messages, done, failed)
         except ModelError as problem:
+            own = [message for message in messages if _is_own_text(message)]
+            if permanent(problem) and len(own) > 1:
+                self._alone = len(messages)
+                raise
             if not permanent(problem):
                 raise
             stand_in, written = await self._derived(thread, messages, done, failed, by_rules=True)
-            changes = [*await self._unread(job, messages, why(problem)), *stand_in]
-            failed = [*failed, *(message.seq for message in messages)]
+            changes = [*await self._unread(job, own, why(problem)), *stand_in]
+            failed = [*failed, *(message.seq for message in own)]
         changes = [Expect(Job, job.row_key, job.version), *guards, *changes]
         changes += self._marked(job.item, mark, reached if more else thread.length, failed)
         if more:
@@ -165,12 +199,31 @@ class Deriver:
 
     def _marked(self, item: str, mark: Mark | None, position: int, failed: Sequence[int]) -> list[Change]:
         core = self._core
-        unread = sorted({*((mark.detail or {}).get("unread", ()) if mark else ()), *self._foreign})[-UNREAD:]
-        detail = {name: seqs for name, seqs in (("failed", list(failed)), ("unread", unread)) if seqs} or None
+        before: dict[str, Any] = (mark.detail or {}) if mark else {}
+        unread = sorted({*before.get("unread", ()), *self._foreign})[-UNREAD:]
+        told = {"failed": list(failed), "unread": unread, "cost": self._cost(before.get("cost"))}
+        detail = {name: value for name, value in told.items() if value} or None
         made = Mark(
             org=core.org, name="derive", item=item, position=position, detail=detail, updated_at=core.at()
         )  # fmt: skip
         return [Expect(Mark, made.row_key, mark.version if mark else 0), Put(made)]
+
+    def _cost(self, before: Any) -> Any:
+        """What the model's calls for a thread have cost with those since the last commit."""
+        if self._reader is None:
+            return before
+        spent, self._reader.cost = self._reader.cost, type(self._reader.cost)()
+        return msgspec.to_builtins(spent + type(spent)(**(before or {}))) if spent.calls else before
+
+    def _together(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The first messages whose own texts go into one call of the model; without one, all of them."""
+        own = [place for place, message in enumerate(messages) if _is_own_text(message)]
+        if self._reader is None or not own:
+            return messages
+        from ..extract.model import together
+
+        count = together([messages[place].text for place in own])
+        return messages[: own[count]] if count < len(own) else messages
 
     def _longer(self, job: Job) -> Job:
         """The job after some progress: leased anew, and its failures so far forgiven."""
@@ -187,10 +240,9 @@ class Deriver:
         known = await self._said_before(thread, messages, done, failed)
         facts: list[tuple[Any, Message]] = []
         learnings: list[tuple[Any, Message]] = []
-        for message in messages:
-            for item in await self._read(message, known, by_rules=by_rules):
+        for message, items in await self._readings(messages, known, by_rules=by_rules):
+            for item in items:
                 (facts if item.kind == "fact" else learnings).append((item, message))
-                known.append(item)
         changes = await self._facts(ns, facts)
         written = sum(isinstance(change, Put) and isinstance(change.record, Fact) for change in changes)
         user = ns.removeprefix("user:") if ns.startswith("user:") else None
@@ -209,32 +261,47 @@ class Deriver:
             return []
         before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
         known: list[Any] = []
-        for message in [one for one in reversed(before) if one.seq not in failed]:
-            known += await self._read(message, known)
+        await self._readings([one for one in reversed(before) if one.seq not in failed], known)
         return known
 
-    async def _read(self, message: Message, known: Sequence[Any], *, by_rules: bool = False) -> list[Any]:
-        if not _is_own_text(message):
-            return []
-        forgotten = await self._core.get(Tombstone, "source", fingerprint(message.id))
-        if forgotten is not None:
-            return []
+    async def _readings(
+        self, messages: Sequence[Message], known: list[Any], *, by_rules: bool = False
+    ) -> list[tuple[Message, list[Any]]]:
+        """What each of some messages says; what they say is added to what is known."""
+        own = [message for message in messages if _is_own_text(message)]
+        own = [one for one in own if await self._core.get(Tombstone, "source", fingerprint(one.id)) is None]
+        if self._reader is not None and not by_rules:
+            from ..extract.model import Said
+
+            said = [
+                Said(
+                    text=one.text,
+                    role=one.role,
+                    trust=one.trust_level,
+                    at=one.created_at or self._core.at(),
+                    speaker=one.name,
+                )
+                for one in own
+            ]
+            return list(zip(own, await self._reader.read(said), strict=True))
+        out = []
+        for message in own:
+            out.append((message, await self._by_rules(message, known)))
+            known += out[-1][1]
+        return out
+
+    async def _by_rules(self, message: Message, known: Sequence[Any]) -> list[Any]:
+        from ..extract import extract
+        from ..extract.extractor import unread
+
+        if unread(message.text):
+            self._foreign.append(message.seq)
         asked: dict[str, Any] = {
             "role": message.role,
             "trust": message.trust_level,
             "at": message.created_at,
             "speaker": message.name,
         }
-        if self._model is not None and not by_rules:
-            from ..extract.model import extract_by_model
-
-            # Twice, where it has to repair its answer; both must end before the lease does.
-            return list(await extract_by_model(self._model, message.text, timeout=self._lease / 3e6, **asked))
-        from ..extract import extract
-        from ..extract.extractor import unread
-
-        if unread(message.text):
-            self._foreign.append(message.seq)
         return await self._core.runtime.call(lambda: extract(message.text, previous=known, **asked))
 
     async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:
@@ -404,14 +471,14 @@ def _same(old: Any, new: Any) -> bool:
 
 
 def _joined(old: Fact | None, new: Fact) -> Fact:
-    """The same value again makes it surer; another one takes its place."""
+    """The same value in another message makes it surer; another value takes its place."""
     if old is None or not _same(old.value, new.value):
         return new
     sources = tuple(dict.fromkeys([*old.sources, *new.sources]))[-SOURCES:]
     surer = max(old.confidence, new.confidence)
-    return msgspec.structs.replace(
-        new, confidence=round(surer + SURER * (1 - surer), 4), sources=sources, expires_at=old.expires_at
-    )
+    if not set(new.sources) <= set(old.sources):  # the same message read again says nothing new
+        surer = round(surer + SURER * (1 - surer), 4)
+    return msgspec.structs.replace(new, confidence=surer, sources=sources, expires_at=old.expires_at)
 
 
 def subject_of(thread: Thread) -> str:

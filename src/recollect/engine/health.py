@@ -28,6 +28,19 @@ class Turns(msgspec.Struct, frozen=True):
     """Those that `should_persist` kept out of them."""
 
 
+class ReadingCost(msgspec.Struct, frozen=True):
+    """What reading messages by a model has cost, as far as their threads are still there."""
+
+    calls: int
+    messages: int
+    """Messages that users wrote and that went into those calls."""
+    input_tokens: int
+    output_tokens: int
+    input_tokens_per_1000: int
+    """Tokens read for 1,000 messages; zero before the first call, and where the provider did not count."""
+    output_tokens_per_1000: int
+
+
 class Stats(msgspec.Struct, frozen=True):
     """What is remembered, by kind, and how far it is indexed."""
 
@@ -41,6 +54,7 @@ class Stats(msgspec.Struct, frozen=True):
     documents: int
     tasks: int
     turns: Turns
+    reading: ReadingCost
     indexed: int
     """Entries that recall can find."""
     waiting: dict[str, int]
@@ -87,6 +101,7 @@ class Health:
             documents=counts["documents"],
             tasks=counts["tasks"],
             turns=await self._turns(),
+            reading=await self._reading({f"thread:{thread.id}" for thread in held["threads"]}),
             indexed=sum(mark.detail.get("entries", 0) for mark in scopes if mark.detail),
             waiting={one.queue: one.waiting for one in queues},
             dead_letters=sum(one.dead for one in queues),
@@ -103,6 +118,15 @@ class Health:
                 for key in (PERSISTED, PASSED)
             )
         )
+
+    async def _reading(self, items: set[str]) -> ReadingCost:
+        """What a model's calls cost, summed over the marks of the threads that this handle may see."""
+        marks = [mark for mark in await self._core.scan(Mark, "derive") if mark.item in items]
+        costs = [mark.detail["cost"] for mark in marks if mark.detail and "cost" in mark.detail]
+        names = ("calls", "messages", "input_tokens", "output_tokens")
+        calls, messages, read, written = (sum(cost[name] for cost in costs) for name in names)
+        per_1000 = 1000 / messages if messages else 0
+        return ReadingCost(calls, messages, read, written, round(read * per_1000), round(written * per_1000))
 
     async def _visible(self, kind: type[Record]) -> list[Any]:
         """The rows of a kind with a namespace that this handle may see."""

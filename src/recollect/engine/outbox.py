@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from ..backoff import pause, spread
-from ..errors import Conflict, CorruptRecord, RecollectError, StoreError
+from ..errors import Conflict, CorruptRecord, ModelError, RecollectError, StoreError
 from ..ids import new_id
 from ..ports import to_datetime, to_micros
 from ..records import Job, Mark
@@ -141,6 +141,8 @@ class Outbox:
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
         reason = _reason(problem)
         if job.queue != "index" and (permanent(problem) or job.attempts >= ATTEMPTS):
+            if isinstance(problem, ModelError) and not permanent(problem):
+                await self._stand_in(core, job)
             # What is no error of ours comes from the message, and would come again with each append.
             await self._give_up(core, job, reason, skip=not isinstance(problem, RecollectError))
             return "dead"
@@ -148,6 +150,13 @@ class Outbox:
         delay = pause(2 * job.attempts - 1, first=FIRST_DELAY, longest=LONGEST_DELAY)
         await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, ATTEMPTS - 1))
         return "failed"
+
+    async def _stand_in(self, core: Core, job: Job) -> None:
+        """The patterns read what the model could not be asked for; an append in between reads it all again."""
+        try:
+            await Deriver(core, self._model, self._lease).stand_in(job)
+        except Conflict:
+            return
 
     async def _give_up(self, core: Core, job: Job, reason: str, *, skip: bool) -> None:
         """Give up the message that a derivation stands before, or else the whole job."""
@@ -195,7 +204,7 @@ async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
         return []
     mark = await core.get(Mark, "derive", job.item)
     made = mark or Mark(org=core.org, name="derive", item=job.item, updated_at=core.at())
-    detail = {name: value for name, value in (made.detail or {}).items() if name == "failed"}
+    detail = {name: value for name, value in (made.detail or {}).items() if name not in ("stuck", "again")}
     if job.queue != REREAD:
         detail |= {"stuck": True} if given_up else {}
     elif not given_up:

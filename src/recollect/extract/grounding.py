@@ -13,60 +13,53 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from ..dates import number, parse_dates
+from ..languages import stop_words, words
 from .keys import slug
+from .phrases import any_of
+from .tokens import UNSPACED
 
 Ground = Literal["said", "inferred", "none"]
 LONG = 4
 """From so many words on a value may be phrased anew, as long as most of it was said."""
 SHARE = 0.6
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
-_STOP = frozenset(
-    "a an and are as at be been by do does for from had has have i i'd i'm i've in is it its me my of on or our so "
-    "that the their them they this to user user's users was we with you your s his her he she not no please".split()
-)
 _OF_A_NAME = re.compile(r"'?s|y|n|ns")
-_OF_A_WORD = re.compile(r"'?s|es|ies|ied|y|ly|e|d|ed|[b-z]?ing|[b-z]?ers?|ors?|ists?|an|ian|ish|ese|ql")
+_OF_A_WORD = re.compile(r"'?s|es|ies|ied|y|ly|e|d|ed|[b-z]?ing|[b-z]?ers?|ors?|ists?|an|ian|ish|ese|ql|n|en|in|r|m|a|o")
 _DATE = re.compile(r"(?:\d{4}(?:-\d{2}(?:-\d{2})?)?|--\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2})?Z?)?(?:/[\dT:-]+)?")
 _DIGITS = re.compile(r"\d[\d.,' \u00a0]*\d|\d")
-_SCALED = re.compile(r"(\d+(?:[.,]\d+)?)\s*(k|m|thousand|million|grand)\b", re.I)
-_SCALES = {"k": 1e3, "thousand": 1e3, "grand": 1e3, "m": 1e6, "million": 1e6}
+_SCALED = re.compile(r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]+)")
 _WAYS: tuple[Literal["past", "future"], ...] = ("past", "future")
-_CUES = {
-    ("marital_status", "married"): r"wife|husband|spouse|wedding|wed\b|anniversary",
-    ("marital_status", "engaged"): r"fianc[eé]|proposed|said yes",
-    ("marital_status", "divorced"): r"\bex\b|ex-(?:wife|husband)|divorc",
-    ("marital_status", "widowed"): r"widow|late (?:wife|husband)",
-    ("marital_status", "single"): r"unmarried|not married|no partner",
-    ("diet", "vegan"): r"plant[- ]based|animal products|no dairy",
-    ("diet", "vegetarian"): r"meat|veggie",
-    ("diet", "pescatarian"): r"meat|fish",
-    ("diet", "halal"): r"pork|muslim",
-    ("diet", "kosher"): r"pork|jewish",
-    ("diet", "gluten-free"): r"gluten|celiac|coeliac",
-}
 
 
-def ground(kind: str, key: str, value: Any, evidence: str, at: datetime) -> Ground:
+def ground(kind: str, key: str, value: Any, evidence: str, at: datetime, lang: str = "en") -> Ground:
     """How a value follows from its evidence: in its own words, by inference, or not at all."""
     if isinstance(value, bool):
         # What is true or false of the user is named by the key.
-        return "said" if _is_said(key.partition(".")[2].rpartition(".")[2].replace("_", " "), evidence) else "none"
+        named = key.partition(".")[2].rpartition(".")[2].replace("_", " ")
+        return "said" if _is_said(named, evidence, lang) else "none"
     if isinstance(value, int | float):
-        return _number(key, float(value), evidence, at)
+        return _number(key, float(value), evidence, at, lang)
     if _DATE.fullmatch(value) and kind == "fact":
-        return "said" if _is_dated(value, evidence, at) else "none"
-    if _is_said(value, evidence) or _same_digits(value, evidence):
+        return "said" if _is_dated(value, evidence, at, lang) else "none"
+    if _is_said(value, evidence, lang) or _same_digits(value, evidence):
         return "said"
-    cue = _CUES.get((key, value.casefold()))
-    return "inferred" if cue and re.search(cue, evidence, re.I) else "none"
+    return "inferred" if _is_shown(value.casefold(), evidence, lang) else "none"
 
 
-def _is_said(value: str, evidence: str) -> bool:
+def _is_shown(value: str, evidence: str, lang: str) -> bool:
+    """Whether the evidence has a word that shows the category: "wife" for married."""
+    cues = tuple(words(lang).table("cues").get(value, ()))
+    edges = ("", "") if lang in UNSPACED else (r"(?<!\w)", r"(?!\w)")
+    return bool(cues) and re.search(rf"{edges[0]}(?:{any_of(cues)}){edges[1]}", evidence, re.I) is not None
+
+
+def _is_said(value: str, evidence: str, lang: str) -> bool:
     """Whether the words of a value are in its evidence: all of a short one, most of a long one, and every name."""
     said = _words(evidence)
     if _folded(value) and (_folded(value) in _folded(evidence) or slug(value) in said):
         return True
-    asked = [word for word in _WORD.findall(value) if _folded(word) not in _STOP]
+    empty = stop_words(lang) | words(lang).set("of_the_user")
+    asked = [word for word in _WORD.findall(value) if word.casefold().replace("’", "'") not in empty]
     missing = [word for word in asked if not _has(said, word)]
     if not asked or not missing:
         return bool(asked)
@@ -108,8 +101,8 @@ def _same_digits(value: str, evidence: str) -> bool:
     return len(digits) >= 5 and not re.search(r"[^\W\d_]", value) and digits.lstrip("0") in re.sub(r"\D", "", evidence)
 
 
-def _number(key: str, value: float, evidence: str, at: datetime) -> Ground:
-    said = _numbers(evidence)
+def _number(key: str, value: float, evidence: str, at: datetime, lang: str) -> Ground:
+    said = _numbers(evidence, lang)
     if any(abs(value - one) < 1e-9 for one in said):
         return "said"
     if key == "age" and any(1900 < year <= at.year and at.year - year - value in (0, 1) for year in said):
@@ -117,18 +110,22 @@ def _number(key: str, value: float, evidence: str, at: datetime) -> Ground:
     return "none"
 
 
-def _numbers(text: str) -> set[float]:
-    """Every number a text names, in digits however grouped, in thousands, or in English words."""
+def _numbers(text: str, lang: str) -> set[float]:
+    """Every number a text names, in digits however grouped, in thousands, or in words."""
     out: set[float] = set()
     for match in _DIGITS.finditer(text):
         parts = [match.group(), *re.split(r"[.,' \u00a0]+", match.group())]
         for part in parts:
             bare = re.sub(r"[' \u00a0]", "", part)
             out |= {float(form) for form in _readings(bare)}
-    out |= {float(n.replace(",", ".")) * _SCALES[scale.lower()] for n, scale in _SCALED.findall(text)}
-    words = re.findall(r"[a-z-]+", text.casefold())
-    spans = (" ".join(words[i : i + n]) for i in range(len(words)) for n in (1, 2, 3))
-    return out | {float(found) for span in spans if (found := number(span)) is not None}
+    scales = {"k": 1e3, "m": 1e6, **words("en").table("scales"), **words(lang).table("scales")}
+    for digits, scale in _SCALED.findall(text):
+        out |= {float(digits.replace(",", ".")) * size for word, size in scales.items() if scale.lower() == word}
+    if lang in UNSPACED:
+        return out | {float(size) for word, size in words(lang).table("numbers").items() if word in text}
+    found = re.findall(r"[^\W\d_-]+(?:-[^\W\d_]+)*", text.casefold())
+    spans = (" ".join(found[i : i + n]) for i in range(len(found)) for n in (1, 2, 3))
+    return out | {float(value) for span in spans if (value := number(span, lang)) is not None}
 
 
 def _readings(digits: str) -> list[str]:
@@ -137,17 +134,17 @@ def _readings(digits: str) -> list[str]:
     return [form for form in forms if re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?", form)]
 
 
-def _is_dated(value: str, evidence: str, at: datetime) -> bool:
+def _is_dated(value: str, evidence: str, at: datetime, lang: str) -> bool:
     """Whether the evidence names the date, by the calendar or by its digits."""
     if value in evidence:
         return True
     for prefer in _WAYS:
-        for found in parse_dates(evidence, at, prefer=prefer):
+        for found in parse_dates(evidence, at, prefer=prefer, lang=lang):
             first = found.start.date().isoformat()
             if value.startswith("--"):
                 if first.endswith(value[1:]):
                     return True
             elif value == first or found.iso.startswith(value.removesuffix("Z")):
                 return True
-    parts, said = re.findall(r"\d+", value)[:3], _numbers(evidence)
+    parts, said = re.findall(r"\d+", value)[:3], _numbers(evidence, lang)
     return len(parts) > 1 and all(float(part) in said for part in parts)

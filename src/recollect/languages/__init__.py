@@ -5,6 +5,7 @@ Nothing here imports the rest of the package, so extraction, recall and context 
 read when they are first asked for. docs/extraction.md says how to add a pattern or a language.
 """
 
+from .files import prompt
 from .recognise import language_name, language_of
 from .rules import Rules, rules
 from .stop import STOP_WORDS, stop_words
@@ -19,6 +20,7 @@ __all__ = [
     "language_name",
     "language_of",
     "languages",
+    "prompt",
     "rules",
     "stop_words",
     "topic_of",

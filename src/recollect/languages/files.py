@@ -10,7 +10,7 @@ from typing import Any
 ROOM = Path(__file__).parent
 _FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "ru")
 """Where a text fits two languages, the one that stands first is taken; all others follow by their code."""
-_NOT_TOPICS = ("words", "stop", "reading")
+_NOT_TOPICS = ("words", "stop", "reading", "prompt")
 
 
 @cache
@@ -30,3 +30,8 @@ def read(code: str, name: str) -> dict[str, Any]:
 def topic_files(code: str) -> list[str]:
     """The names of the files that hold topics."""
     return sorted(path.stem for path in (ROOM / code).glob("*.toml") if path.stem not in _NOT_TOPICS)
+
+
+def prompt(code: str | None) -> dict[str, Any]:
+    """What a model is told when it reads messages in a language; in English where the language has no prompt."""
+    return (read(code, "prompt") if code else {}) or read("en", "prompt")

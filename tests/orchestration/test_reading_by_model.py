@@ -1,0 +1,138 @@
+"""Messages read by a model over HTTP: several per call, the cost counted, the patterns standing in when it fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from recollect.engine.outbox import ATTEMPTS, Outbox
+from recollect.models.anthropic import open_anthropic
+from recollect.models.openai import open_openai
+from recollect.models.retry import Retry
+from recollect.runtime import Runtime
+from recollect.testing import FakeClock
+from recollect.testing.plugin import Run
+from tests.models.wire_server import Reply, WireServer, anthropic_answer, openai_answer, serving
+
+from .conftest import OpenMemory, do
+from .models import item
+
+BODY = re.compile(r"\(data, not instructions\) -----\n(.*?)\n-----", re.S)
+
+
+class Reader(WireServer):
+    """Answers as a provider would: notes where people live and what they like, one item for each message that says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bad: str | None = None
+        """A word that spoils the answer for all messages of a call."""
+        self.down = False
+
+    def reply(self, path: str) -> Reply:
+        if self.down:
+            return Reply({"error": {"message": "overloaded"}}, status=503)
+        asked = "\n".join(str(message["content"]) for message in self.requests[-1]["messages"])
+        found = []
+        for number, text in enumerate(BODY.findall(asked), start=1):
+            if self.bad and self.bad in text:
+                return self._said(path, {"items": "none"})
+            city = re.search(r"I live in (\w+)", text)
+            if city:
+                found.append(item("location", city[1], city[0], message=number))
+            liked = re.search(r"I like (\w+)", text)
+            if liked:
+                found.append(item(f"likes.{liked[1]}", True, liked[0], message=number))
+        return self._said(path, {"items": found})
+
+    def _said(self, path: str, data: Any) -> Reply:
+        made = anthropic_answer(data=data, stop="tool_use") if "chat" not in path else openai_answer(json.dumps(data))
+        return Reply(made)
+
+
+@pytest.fixture
+def server() -> Iterator[Reader]:
+    with serving(Reader()) as wire:
+        assert isinstance(wire, Reader)
+        yield wire
+
+
+@pytest.fixture(params=["anthropic", "openai"])
+def model(request: pytest.FixtureRequest, server: Reader, runtime: Runtime) -> Any:
+    retry, blocking = Retry(attempts=1, first=0.001), runtime.blocking
+    if request.param == "anthropic":
+        return open_anthropic("claude-haiku-4-5", blocking=blocking, api_key="k", base_url=server.url, retry=retry)
+    return open_openai("llama3", blocking=blocking, api_key="k", base_url=f"{server.url}/v1", retry=retry)
+
+
+async def told(memory: Any, *texts: str) -> list[Any]:
+    await do(memory.threads.create("user:ada", id="talk"))
+    for number, text in enumerate(texts):
+        await do(memory.threads.append("talk", text))
+        await do(memory.threads.append("talk", {"role": "assistant", "content": f"Noted {number}."}))
+    receipts: list[Any] = await do(memory.threads.append("talk", "That is all."))
+    return receipts
+
+
+async def test_twenty_messages_take_three_calls_whose_cost_stats_shows(
+    open_memory: OpenMemory, server: Reader, model: Any, run: Run
+) -> None:
+    memory = open_memory(model=model)
+    receipts = await told(memory, "I live in Porto.", *(f"I like {word}" for word in LIKED))
+    assert [one.derived for one in await do(memory.wait(receipts))] == ["done"]
+    facts = {fact.key: fact.value for fact in await do(memory.facts.list("user:ada"))}
+    assert facts == {"location": "Porto", **{f"likes.{word}": word for word in LIKED}}
+    assert len(server.requests) == 3
+    spent = (await do(memory.stats())).reading
+    assert (spent.calls, spent.messages) == (3, 20)
+    assert (spent.input_tokens, spent.output_tokens) == (48, 21)
+    assert (spent.input_tokens_per_1000, spent.output_tokens_per_1000) == (2400, 1050)
+
+
+async def test_a_message_that_spoils_a_call_is_read_by_patterns_and_the_others_by_the_model(
+    open_memory: OpenMemory, server: Reader, model: Any, run: Run
+) -> None:
+    server.bad = "Lisbon"
+    memory = open_memory(model=model)
+    await told(memory, "I like tea", "I live in Lisbon.", "I like figs")
+    await Outbox(memory._core.shared, memory.org).drain()
+    facts = {fact.key: fact.reason for fact in await do(memory.facts.list("user:ada"))}
+    assert set(facts) == {"likes.tea", "location", "likes.figs"}
+    assert [key for key, reason in facts.items() if "by en/" in (reason or "")] == ["location"]
+    (dead,) = await do(memory.jobs.dead())
+    assert (dead.queue, dead.payload) == ("reread", {"seqs": [3]})
+    # Together and repaired, then one by one, of which the bad one is repaired too.
+    assert (await do(memory.stats())).reading.calls == 2 + 5
+
+
+async def test_patterns_stand_in_while_the_model_is_away_and_it_reads_again_when_it_is_back(
+    open_memory: OpenMemory, server: Reader, model: Any, clock: FakeClock, run: Run
+) -> None:
+    server.down = True
+    memory = open_memory(model=model)
+    await told(memory, "I live in Lisbon.", "I like figs")
+    for _ in range(ATTEMPTS + 1):
+        await Outbox(memory._core.shared, memory.org).drain()
+        clock.advance(500)
+    facts = {fact.key: fact for fact in await do(memory.facts.list("user:ada"))}
+    assert set(facts) == {"location", "likes.figs"}
+    assert all("by en/" in (fact.reason or "") for fact in facts.values())
+    assert (await do(memory.stats())).dead_letters == 1
+    server.down = False
+    assert await do(memory.jobs.retry_dead()) == 1
+    await Outbox(memory._core.shared, memory.org).drain()
+    again = {fact.key: fact for fact in await do(memory.facts.list("user:ada"))}
+    assert {key: fact.value for key, fact in again.items()} == {"location": "Lisbon", "likes.figs": "figs"}
+    assert all("by en/" not in (fact.reason or "") for fact in again.values())
+    assert all(fact.confidence == facts[key].confidence for key, fact in again.items()), "read twice is not said twice"
+    assert (await do(memory.stats())).dead_letters == 0
+
+
+LIKED = (
+    "tea", "figs", "jazz", "chess", "cycling", "sushi", "opera", "rain", "snow", "maps", "trains", "cats", "dogs",
+    "books", "salsa", "mangoes", "plums", "pears",
+)  # fmt: skip
