@@ -13,12 +13,12 @@ import msgspec
 from ..dates import number, parse_dates
 from ..errors import UsageError
 from ..languages import language_of, languages
+from . import plain
 from .amounts import amount
 from .drafts import Draft, drafts
 from .extracted import Extracted, LearningType
 from .keys import slug
 from .phrases import phrases
-from .plain import statements
 from .reading import MAX_CLAUSES, Clause, english, is_unsure, sentences
 from .standing import habit, learning_key, standing_instruction
 from .subject import plainly
@@ -63,10 +63,15 @@ def _clauses(text: str) -> Iterator[tuple[Clause, str]]:
     for own, sentence, span in sentences(text):
         spoken = language_of(own) or spoken
         if spoken in languages() and count < MAX_CLAUSES:
-            found = english(own, sentence, span, before) if spoken == "en" else statements(own, span, spoken, before)[0]
+            found = statements(own, sentence, span, spoken, before)[0]
             yield from ((clause, spoken) for clause in found[: MAX_CLAUSES - count])
             count += len(found)
         before = own
+
+
+def statements(own: str, sentence: str, span: tuple[int, int], lang: str, before: str = "") -> tuple[list[Clause], str]:
+    """The clauses of a sentence in which its writer states something, and why there are none where that is so."""
+    return english(own, sentence, span, before) if lang == "en" else plain.statements(own, span, lang, before)
 
 
 def unread(text: str) -> bool:
@@ -146,9 +151,14 @@ _JESTED = (
 """What jokes are made of: "I have a PhD in procrastination, lol"."""
 
 
+def is_jest(sentence: str) -> bool:
+    """Whether a sentence laughs at itself."""
+    return bool(_JEST.search(sentence))
+
+
 def _told_apart(drafts: Sequence[Draft], clause: Clause) -> Iterator[Draft]:
     """Without the vague reading of what another rule names better, and without jokes."""
-    jest = bool(_JEST.search(clause.sentence))
+    jest = is_jest(clause.sentence)
     named = any(isinstance(draft.value, str | list) and draft.key.startswith(("relation.", "pet.")) for draft in drafts)
     better = any(not draft.key.startswith(_VAGUE) and draft.sense == "say" for draft in drafts)
     chosen = {slug(str(draft.value)) for draft in drafts if draft.key.startswith("uses.") and draft.value is not True}

@@ -6,6 +6,7 @@ DFA). That tells which patterns can match; only for those is it then worked out 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import msgspec
@@ -51,6 +52,7 @@ class Matcher:
         self._after, self._skip = after, skip | {BREAK}
         self._states: list[State] = []
         self._accept: dict[int, int] = {}
+        self._begins: list[int] = []
         starts = [self._add(pattern, number) for number, pattern in enumerate(self.patterns)]
         self._known = self._skip.union(*(state.table for state in self._states))
         self._sets: dict[tuple[int, ...], _Set] = {}
@@ -59,6 +61,7 @@ class Matcher:
     def _add(self, pattern: Pattern, number: int) -> int:
         """The states of a pattern beside those of the others; where it begins."""
         base = len(self._states)
+        self._begins.append(base)
         for at, state in enumerate(pattern.states):
             out = tuple(base + way for way in state.out)
             table = {word: tuple(base + way for way in ways) for word, ways in state.table.items()}
@@ -115,6 +118,20 @@ class Matcher:
             if here.accepts:
                 found |= here.accepts
         return found
+
+    def nearest(self, tokens: Sequence[Token]) -> tuple[list[Pattern], int]:
+        """The patterns that go furthest into a clause word by word, and how many tokens that is."""
+        here = self._start
+        for at, token in enumerate(tokens):
+            after = self._step(here, token.word if token.word in self._known else "")
+            if not after.key:
+                return [self._of(state) for state in here.key if self._states[state].kind == "words"], at
+            here = after
+        return [self._of(state) for state in here.key if self._states[state].kind == "words"], len(tokens)
+
+    def _of(self, state: int) -> Pattern:
+        """The pattern that a state belongs to."""
+        return self.patterns[bisect_right(self._begins, state) - 1]
 
     def matches(self, tokens: Sequence[Token]) -> list[Match]:
         """The patterns that fit a clause, in the order of their files."""

@@ -60,18 +60,6 @@ _SENTENCE = re.compile(
 _ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.$")  # 3. Mai
 
 
-def clauses(text: str) -> list[Clause]:
-    """The statements of a message, in order."""
-    out: list[Clause] = []
-    before = ""
-    for own, sentence, span in sentences(text):
-        out += english(own, sentence, span, before)
-        before = own
-        if len(out) >= MAX_CLAUSES:
-            break
-    return out[:MAX_CLAUSES]
-
-
 def sentences(text: str) -> list[tuple[str, str, tuple[int, int]]]:
     """The sentences of a message in the writer's own words, as they stand, and where."""
     text = text[:MAX_TEXT]
@@ -134,7 +122,8 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return out
 
 
-def english(own: str, sentence: str, span: tuple[int, int], before: str) -> list[Clause]:
+def english(own: str, sentence: str, span: tuple[int, int], before: str) -> tuple[list[Clause], str]:
+    """The clauses of an English sentence, and why there are none where that is so."""
     whole = normalise(own)
     bare, correction, remember = opening(whole)
     asked = _RULES.asked_for_good.match(bare)
@@ -142,11 +131,24 @@ def english(own: str, sentence: str, span: tuple[int, int], before: str) -> list
         bare = bare[asked.end() :].rstrip(" ?")
     if correction:
         bare = _RULES.the_own.sub(r"my \1", bare)
-    if _is_question(bare) or _RULES.supposed.match(bare) or _RULES.reported.match(bare) or _RULES.musing.search(bare):
-        return []
+    why = _silence(bare)
+    if why:
+        return [], why
     meant = correction and bool(_RULES.meant.search(whole[: len(whole) - len(bare)]))
     frame = Clause("", sentence, span, correction, before=before, remember=remember, meant=meant)
-    return [clause for start in restore(bare) for clause in _statements(start, frame)]
+    found = [clause for start in restore(bare) for clause in _statements(start, frame)]
+    return found, "" if found else "a question, a supposition or somebody else's words"
+
+
+def _silence(bare: str) -> str:
+    """What a sentence is, if it states nothing of its writer."""
+    if _is_question(bare):
+        return "a question"
+    if _RULES.supposed.match(bare):
+        return "a supposition, an order or a game"
+    if _RULES.reported.match(bare):
+        return "what somebody else says or thinks"
+    return "a musing" if _RULES.musing.search(bare) else ""
 
 
 def _statements(text: str, frame: Clause) -> list[Clause]:

@@ -43,3 +43,32 @@ def test_a_pattern_that_fits_without_giving_a_fact_says_what_was_missing() -> No
 def test_other_speakers_are_not_read() -> None:
     (step,) = explain("I live in Porto.", AT, role="tool", trust="tool")
     assert step.why == "only a user's own words are read"
+
+
+@pytest.mark.parametrize(
+    ("text", "near", "why"),
+    [
+        ("Do I live in Porto?", "location = 'Porto'", "a question"),
+        ("If I live in Porto, I surf.", "location = 'Porto'", "a supposition"),
+        ("Maybe I live in Porto.", "location = 'Porto'", "a guess"),
+        ("She says I live in Porto.", "location = 'Porto'", "somebody else says"),
+        ("My sister lives in Porto.", "location = 'Porto'", "said of somebody else: My sister"),
+        ('The man wrote "I live in Porto" on a wall.', "location = 'Porto'", "quoted"),
+        ("> I live in Porto\nThanks.", "location = 'Porto'", "quoted"),
+        ("I'm allergic to mondays, lol", "allergy.mondays = True", "a joke"),
+        ("Wohne ich in Berlin?", "location = 'Berlin'", "a question"),
+    ],
+)
+def test_what_almost_matched_says_what_it_would_have_given_and_what_spoke_against_it(
+    text: str, near: str, why: str
+) -> None:
+    steps = explain(text, AT)
+    assert not any(step.found for step in steps)
+    (close,) = [step for step in steps if step.near]
+    assert (close.near, why in close.why) == (near, True), close
+    assert "#" in close.rule
+
+
+def test_where_no_pattern_fits_the_one_that_went_furthest_is_named() -> None:
+    (step,) = explain("Ich wohne.", AT)
+    assert step.rule.startswith("de/places#location") and "does up to" in step.why
