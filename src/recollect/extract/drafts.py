@@ -34,6 +34,8 @@ class Draft(msgspec.Struct, frozen=True):
     kind: str = "fact"
     """Or the kind of learning that the clause is."""
     valid_at: datetime | None = None
+    wished: bool = False
+    """It is itself a wish ("I want to run a marathon"), so that a wish does not speak against it."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -165,7 +167,7 @@ def _made(
     if sense == "retract":
         value, keys = _ended(topic, slots, value, keys)
     for key in keys:
-        yield Draft(key, value, topic.sure, match.pattern.id, sense, valid_at=since)
+        yield Draft(key, value, topic.sure, match.pattern.id, sense, valid_at=since, wished=topic.wish)
 
 
 def _ended(topic: Topic, slots: dict[str, list[Reading]], value: Any, keys: list[str]) -> tuple[Any, list[str]]:

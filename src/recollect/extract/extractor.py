@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..dates import number, parse_dates
 from ..errors import UsageError
@@ -19,7 +20,7 @@ from .drafts import Draft, drafts
 from .extracted import Extracted, LearningType
 from .keys import slug
 from .phrases import phrases
-from .reading import MAX_CLAUSES, Clause, english, is_unsure, sentences
+from .reading import MAX_CLAUSES, Clause, english, is_unsure, sentences, until_hedged
 from .standing import habit, learning_key, standing_instruction
 from .subject import plainly
 
@@ -100,8 +101,11 @@ def _read(clause: Clause, at: datetime, known: Sequence[Extracted], lang: str = 
         yield _as_learning("preference", asked, clause, 0.8)
         return
     if is_unsure(clause.text):
+        clause = replace(clause, text=until_hedged(clause.text))
+    unsure = is_unsure(clause.text)
+    found = [draft for draft in _drafts(clause, at) if draft.wished or not unsure]
+    if unsure and not found:
         return
-    found = _drafts(clause, at)
     if not found and clause.scrap:
         return
     if not found and (habit(clause.text) or habit(plainly(clause.text))):

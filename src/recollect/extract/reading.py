@@ -52,7 +52,7 @@ _TAGGED = re.compile(
     r"<([a-zA-Z][\w:-]{0,40})\b[^<>]{0,200}>.*?(?:</\1\s*>|\Z)|<[^<>\n]{1,200}>|\[/?[A-Z_]{3,}\]", re.S
 )
 _QUOTES = re.compile(
-    r"\"([^\"\n]{0,600})\"|“([^”\n]{0,600})”|«([^»\n]{0,600})»|„([^“”\n]{0,600})[“”]|「([^」\n]{0,600})」|『([^』\n]{0,600})』|(?<![\w])['‘]([^'’\n]{4,600})['’](?!\w)"
+    r"\"([^\"\n]{0,600})\"|“([^”\n]{0,600})”|«([^»\n]{0,600})»|„([^“”\n]{0,600})[“”]|「([^」\n]{0,600})」|『([^』\n]{0,600})』|(?<![\w])['‘]((?:[^'’\n]|(?<=\w)['’](?=\w)){4,600})['’](?!\w)"
 )
 _SENTENCE = re.compile(
     r"[^.!?。！？\n]*(?:[.!?](?!\s|$|[\"')\]])[^.!?。！？\n]*)*(?:[.!?]+[\"')\]]*|[。！？]+[」』”]*|\n|$)"
@@ -124,14 +124,14 @@ def _sentences(text: str) -> list[tuple[int, int]]:
 
 def english(own: str, sentence: str, span: tuple[int, int], before: str) -> tuple[list[Clause], str]:
     """The clauses of an English sentence, and why there are none where that is so."""
-    whole = normalise(own)
+    whole = _RULES.agreed.sub("", normalise(own))
     bare, correction, remember = opening(whole)
     asked = _RULES.asked_for_good.match(bare)
     if asked:
         bare = bare[asked.end() :].rstrip(" ?")
     if correction:
         bare = _RULES.the_own.sub(r"my \1", bare)
-    why = _silence(bare)
+    why = "irony" if _RULES.sarcasm.match(whole) else _silence(bare)
     if why:
         return [], why
     meant = correction and bool(_RULES.meant.search(whole[: len(whole) - len(bare)]))
@@ -155,6 +155,8 @@ def _statements(text: str, frame: Clause) -> list[Clause]:
     out: list[Clause | None] = []
     before = ""
     for piece, repaired in _pieces(text):
+        if _RULES.was_asked.match(piece):
+            continue
         if _RULES.reported.match(piece) or _RULES.supposed.match(piece):
             break
         before = with_owner(unset(piece), before)
@@ -272,3 +274,9 @@ _DOING = ("living", "based", "working", "studying", "using", "learning", "marrie
 def is_unsure(clause: str) -> bool:
     """A wish, a guess or something no longer so."""
     return bool(_RULES.unsure.search(clause))
+
+
+def until_hedged(clause: str) -> str:
+    """A statement without the wish or guess in a clause of its own behind it; all of it where there is none."""
+    head = _RULES.hedged_later.sub("", clause)
+    return head if _RULES.own_start.match(head) else clause

@@ -38,6 +38,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """Which way a date without a year goes."""
     since: bool = False
     """Whether a date beside it says since when it holds."""
+    wish: bool = False
+    """Whether it is a wish itself, so that "I want to" does not speak against it."""
     tell: str = "{thing}: {value}"
     tell_not: str = ""
     """How false is told."""
@@ -94,8 +96,8 @@ def topics(lang: str = "en") -> tuple[Topic, ...]:
 
 
 _SHARED = (
-    "key", "about", "lane", "importance", "single", "kind", "value", "suffix", "sure", "prefer", "since", "tell",
-    "tell_not", "ask",
+    "key", "about", "lane", "importance", "single", "kind", "value", "suffix", "sure", "prefer", "since", "wish",
+    "tell", "tell_not", "ask",
 )  # fmt: skip
 
 

@@ -42,7 +42,8 @@ def is_tool(name: str, ph: Phrases) -> bool:
     if not parts or len(parts) > 3 or parts[0].lower().strip("s,.") in ph.lists.set("time_words"):
         return False
     known = ph.lists.set("tools")
-    capital = len(name) > 2 and all(is_capital(word) for word in parts) and not parts[0].isdigit()
+    spoken = name.lower() in ph.lists.table("languages")
+    capital = len(name) > 2 and not spoken and all(is_capital(word) for word in parts) and not parts[0].isdigit()
     return slug(name) in known or name.lower() in known or capital
 
 

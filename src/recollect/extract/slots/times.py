@@ -107,7 +107,7 @@ def read_appointment(text: str, around: Around, ph: Phrases) -> list[Reading]:
     if len(more) > 1:
         return [reading for part in more for reading in read_appointment(part, around, ph)]
     cut = _before_date(text, around)
-    if cut is None:
+    if cut is None or holds(text, ph, "recurrent"):
         return []
     said = re.sub(r"\s+(?:with|at|in) .*$", "", cut[0]) if ph.lang == "en" else cut[0]
     what = ph.bare(said)
@@ -176,6 +176,12 @@ def read_aim(text: str, around: Around, ph: Phrases) -> list[Reading]:
 def read_serious(text: str, around: Around, ph: Phrases) -> list[Reading]:
     """An aim, not the task at hand."""
     return read_aim(text, around, ph) if starts(text, ph, "aims") else []
+
+
+def read_ambition(text: str, around: Around, ph: Phrases) -> list[Reading]:
+    """An aim in life, not a task."""
+    text = re.sub(r"^finally ", "", text)
+    return read_aim(text, around, ph) if starts(text, ph, "ambitions") else []
 
 
 def read_exam(text: str, around: Around, ph: Phrases) -> list[Reading]:
