@@ -172,6 +172,9 @@ user's message)."""
 
 def as_message(given: Given) -> Message:
     """A checked Message from any accepted shape; text alone is a user's message."""
+    if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
+        # The common case, with nothing left to check.
+        return Message(role=given["role"], content=given["content"])
     if isinstance(given, Message):
         _check(given)
         if isinstance(given.created_at, str):
@@ -180,9 +183,6 @@ def as_message(given: Given) -> Message:
         return given if given.tokens is None or given.thread else msgspec.structs.replace(given, tokens=None)
     if isinstance(given, str):
         return Message(role="user", content=given)
-    if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
-        # The common case, with nothing left to check.
-        return Message(role=given["role"], content=given["content"])
     if not isinstance(given, Mapping):
         raise InvalidValue(f"a message is a dict, a Message or text, not {type(given).__name__}")
     fields = item_fields(given) if "role" not in given and is_item(given) else _fields(given)

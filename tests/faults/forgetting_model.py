@@ -4,7 +4,7 @@ Actors are engine coroutines over a store that gives way at every call, so a sch
 next: each seed is one interleaving, the same on every run. Everything of one user, ids included, holds a canary.
 Afterwards no row of the org may hold it, and what belongs to another user must still be there.
 
-    python -m tests.faults.forgetting_model --runs 100000 [--url URL]
+    python -m tests.faults.forgetting_model --runs 100000 [--on postgres]
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from __future__ import annotations
 import argparse
 import sys
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -36,9 +39,11 @@ from recollect.extract.extracted import Extracted
 from recollect.kinds import RECORDS
 from recollect.messages import Message
 from recollect.records import Chunk, Document, Fact, Job, Summary, Thread
-from recollect.runtime import BlockingRuntime
+from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.scope import Scope
 from recollect.stores.base import Put, Scan
+from recollect.stores.memory import MemoryStore
+from recollect.stores.opening import open_store
 from recollect.testing import FakeClock
 
 CANARY = "zqxada"
@@ -390,30 +395,58 @@ def check(store: Any, seed: int) -> list[str]:
 
 def main() -> int:
     """Many interleavings on one store."""
-    from recollect.runtime import run_blocking
-    from recollect.stores.memory import MemoryStore
-    from recollect.stores.opening import open_store
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--url", default=None, help="a store; RAM where none is given")
-    parser.add_argument("--hot", default=None, help="a hot store before it")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--on", choices=PLACES, default="memory", help="the store; servers are started for it")
     given = parser.parse_args()
     bad = 0
-    store: Any = None
-    if given.url is not None:
-        store = open_store(given.url, given.hot, BlockingRuntime(), "normal")
-        run_blocking(store.open())
-    for seed in range(given.first, given.first + given.runs):
-        left = check(store if store is not None else MemoryStore(), seed)
-        if left:
-            bad += 1
-            print(f"seed {seed}: {left[:3]}", flush=True)
-        if (seed + 1) % 5000 == 0:
-            print(f"{seed + 1 - given.first} interleavings, {bad} left something", flush=True)
-    print(f"{given.runs} interleavings, {bad} left something")
+    with opened(given.on) as next_store:
+        for done, seed in enumerate(range(given.first, given.first + given.runs), 1):
+            left = check(next_store(), seed)
+            if left:
+                bad += 1
+                print(f"seed {seed}: {left[:3]}", flush=True)
+            if done % 5000 == 0:
+                print(f"{done} interleavings on {given.on}, {bad} left something", flush=True)
+    print(f"{given.runs} interleavings on {given.on} from seed {given.first}, {bad} left something", flush=True)
     return 1 if bad else 0
+
+
+PLACES = ("memory", "sqlite", "postgres", "redis", "redis-cluster", "redis-before-sqlite", "redis-before-postgres")
+
+
+@contextmanager
+def opened(place: str) -> Iterator[Callable[[], Any]]:
+    """What gives the store for the next interleaving: a new one in RAM, else one store for all."""
+    if place == "memory":
+        yield MemoryStore
+        return
+    with ExitStack() as stack:
+        durable = place.rpartition("redis-before-")[2]
+        url = _started(durable, stack)
+        hot = _started("redis", stack) if durable != place else None
+        store: Any = open_store(url, hot, BlockingRuntime(), "normal")
+        run_blocking(store.open())
+        stack.callback(lambda: run_blocking(store.close()))
+        yield lambda: store
+
+
+def _started(name: str, stack: ExitStack) -> str:
+    """The address of a file or server of its own, which ends with the stack."""
+    from tests.servers.postgres import start_postgres
+    from tests.servers.redis import start_redis, start_redis_cluster
+
+    if name == "sqlite":
+        return str(Path(stack.enter_context(TemporaryDirectory())) / "model.db")
+    start: Callable[[], Any] = {
+        "postgres": start_postgres,
+        "redis": lambda: start_redis(aof="everysec"),
+        "redis-cluster": lambda: start_redis_cluster(aof="everysec"),
+    }[name]
+    server = start()
+    stack.callback(server.stop)
+    return str(server.url)
 
 
 if __name__ == "__main__":

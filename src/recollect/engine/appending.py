@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -32,34 +32,38 @@ JOB_AGE = timedelta(seconds=1)
 _replace = msgspec.structs.replace
 
 
-class Keyed(NamedTuple):
+class Keyed(msgspec.Struct, frozen=True):
     """Messages as they were given, and their keys: none, one for all, or one each."""
 
-    messages: tuple[Given, ...]
+    messages: Sequence[Given]
     key: str | None = None
     keys: tuple[str | None, ...] | None = None
 
 
 def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
     """The messages of a call with their keys: those of the call, or those that messages in dicts carry as `key`."""
-    own = [_own_key(one) for one in given]
-    if any(one is not None for one in own):
+    if key is None and not any(map(_has_key, given)):
+        return Keyed(given)
+    own = [one.get("key") if isinstance(one, Mapping) else None for one in given]
+    if own.count(None) < len(own):
         if key is not None:
             raise UsageError("messages have a key each already; leave out key= or theirs")
         given, key = [_without_key(one) for one in given], own
-    if key is None or isinstance(key, str):
-        return Keyed(tuple(given), None if key is None else check_name(key, "idempotency key"))
+    if key is None:
+        return Keyed(given)
+    if isinstance(key, str):
+        return Keyed(given, check_name(key, "idempotency key"))
     if len(key) != len(given):
         raise UsageError(f"{len(key)} keys for {len(given)} messages; give one key each, None for those without")
     keys = tuple(None if one is None else check_name(one, "idempotency key") for one in key)
     named = [one for one in keys if one is not None]
     if len(named) != len(set(named)):
         raise UsageError("one idempotency key twice; the second message would be taken for the first")
-    return Keyed(tuple(given), keys=keys)
+    return Keyed(given, keys=keys)
 
 
-def _own_key(given: Given) -> Any:
-    return given.get("key") if isinstance(given, Mapping) else None
+def _has_key(given: Given) -> bool:
+    return "key" in given if type(given) is dict else isinstance(given, Mapping) and "key" in given
 
 
 def _without_key(given: Given) -> Given:
@@ -76,13 +80,12 @@ class Appending:
         """Commit messages; NotFound where there is no such thread in this namespace."""
         core, at = self._core, self._core.at()
         stamped = [self.stamped(id, one, at) for one in given.messages]
-        appends = self.changes(id, ns, stamped, given, at)
-        if any(message.metadata and carried(message, at) for message in stamped):
-            appends, done = await core.retry(lambda: self._append_derived(id, ns, appends, at, expect))
+        appends: Sequence[Append] = self.changes(id, ns, stamped, given, at)
+        done: Sequence[Appended]
+        if expect is None and not any(message.pinned or message.metadata for message in stamped):
+            done = await core.apply(*appends, *self.jobs(id, ns, at))
         else:
-            done = await self._commit(id, appends, self.jobs(id, ns, at), expect)
-        if not all(one.replayed for one in done):
-            core.shared.wrote()
+            appends, done = await self._append_special(id, ns, appends, at, expect)
         return await self.receipts(id, appends, done)
 
     def stamped(self, thread: str, given: Given, at: datetime) -> Message:
@@ -111,28 +114,35 @@ class Appending:
         It carries when it was made, from which `doctor` takes how far indexing lags behind.
         One job only: what else follows from a message (deriving, folding, archiving) is asked for by the indexer.
         """
-        known = self._core.shared.jobs
-        made_at, found = known.get((self._core.org, id, ns), (at, ()))
-        if not found or not timedelta() <= at - made_at < JOB_AGE:
+        known, key = self._core.shared.jobs, (self._core.org, id, ns)
+        found = known.get(key)
+        if found is None or not found[0] <= at < found[1]:
             if len(known) >= KNOWN_THREADS:
                 known.clear()
-            found = (Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True),)
-            known[(self._core.org, id, ns)] = at, found
-        return found
+            job = Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True)
+            found = known[key] = at, at + JOB_AGE, (job,)
+        return found[2]
 
     async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
-        """What became of each message, in their order; in a batch their numbers are given at the commit."""
+        """What became of each message, in their order; in a batch their numbers are given at the commit.
+
+        `done` may have the results of other changes after those of the appends. Wakes the worker where one was new.
+        """
         derived: Literal["none", "pending"] = "pending" if self._core.shared.derives else "none"
         durable = self._core.batch is None
         out: list[MessageReceipt] = []
-        for change, one in zip(appends, done, strict=True):
+        new = False
+        for change, one in zip(appends, done, strict=False):
             if one.replayed:
                 out += await self._replay(id, change, one)
                 continue
+            new = True
             out += [
                 MessageReceipt(_replace(message, seq=seq * durable, expires_at=one.expires_at), durable, False, derived)
                 for seq, message in enumerate(change.messages, one.first)
             ]
+        if new:
+            self._core.shared.wrote()
         return out
 
     async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
@@ -149,11 +159,22 @@ class Appending:
             for indexed, derived in [state(seq)]
         ]
 
+    async def _append_special(
+        self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None
+    ) -> tuple[Sequence[Append], Sequence[Appended]]:
+        """Messages of which some are pinned or carry something, or that depend on the thread's length."""
+        if any(message.metadata and carried(message, at) for change in appends for message in change.messages):
+            done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(
+                lambda: self._append_derived(id, ns, appends, at, expect)
+            )
+            return done
+        return appends, await self._commit(id, appends, self.jobs(id, ns, at), expect)
+
     async def _commit(
         self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
     ) -> Sequence[Appended]:
         if expect is None and not any(message.pinned for change in appends for message in change.messages):
-            return (await self._core.apply(*appends, *others))[: len(appends)]
+            return await self._core.apply(*appends, *others)
         done: Sequence[Appended] = await self._core.retry(lambda: self._expecting(id, appends, others, expect))
         return done
 

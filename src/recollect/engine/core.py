@@ -42,8 +42,8 @@ class Shared:
         """Whether facts and learnings are taken from what users say."""
         self.threads: dict[tuple[str, str], str] = {}
         """Namespaces of threads seen: they never change."""
-        self.jobs: dict[tuple[str, str, str], tuple[datetime, tuple[Change, ...]]] = {}
-        """The outbox rows that appends to threads ensure, and when they were made."""
+        self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, tuple[Change, ...]]] = {}
+        """The outbox rows that appends to threads ensure: when each was made, until when it is used, and the row."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append: wakes the in-process worker where there is one."""
         self.record_bytes: dict[str, tuple[int, int]] = {}

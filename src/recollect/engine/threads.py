@@ -39,6 +39,7 @@ class Threads:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._appending = Appending(core)
 
     async def create(
         self,
@@ -169,7 +170,7 @@ class Threads:
         else:
             known, ns = check_name(id, "thread id"), core.scope.writable(create)
         try:
-            return await Appending(core).append(id, ns, given, expect)
+            return await self._appending.append(id, ns, given, expect)
         except NotFound:
             core.shared.threads.pop(place, None)
             if known is None:
@@ -177,7 +178,7 @@ class Threads:
         # There is no such thread, or one that this process knew was made again in another namespace.
         if create is not None:
             await self.create(create, id=id)
-        return await Appending(core).append(id, await self._namespace(id, write=True), given, expect)
+        return await self._appending.append(id, await self._namespace(id, write=True), given, expect)
 
     async def messages(
         self,
@@ -303,7 +304,7 @@ class Threads:
             >>> [message.text for message in memory.threads.recent("talk")]
             ['A summary of it all.']
         """
-        given, at, adding = keyed(messages), self._core.at(), Appending(self._core)
+        given, at, adding = keyed(messages), self._core.at(), self._appending
         stamped = [adding.stamped(id, one, at) for one in given.messages]
 
         async def attempt() -> builtins.list[MessageReceipt]:
@@ -315,7 +316,6 @@ class Threads:
             return await adding.receipts(id, appends, done)
 
         receipts: builtins.list[MessageReceipt] = await self._core.retry(attempt)
-        self._core.shared.wrote()
         return receipts
 
     async def redact(self, message: str | Message) -> Message:

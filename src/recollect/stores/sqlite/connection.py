@@ -97,8 +97,10 @@ class Connections:
         self.path = path
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
-        self._file: tuple[int, int] | None = None
-        """The file that is open, by device and number: another one may come to lie under its path."""
+        self._bytes = os.fsencode(self._real)
+        """The path as the system takes it: it is looked at with every write."""
+        self._file: tuple[int, ...] | None = None
+        """The file that is open, by inode and device: another one may come to lie under its path."""
         self._stale = ""
         self._shm = 0
         self._forget()
@@ -157,11 +159,11 @@ class Connections:
     def _check_file(self) -> None:
         """Refuse to say "written" where the file that is open is no longer the one under its path."""
         try:
-            found = os.stat(self._real)
-        except OSError:
-            found = None
-        if found is None or (found.st_dev, found.st_ino) != self._file:
-            raise StoreUnavailable(_MOVED, path=self._real)
+            if os.stat(self._bytes)[1:3] == self._file:
+                return
+        except OSError as cause:
+            raise StoreUnavailable(_MOVED, path=self._real) from cause
+        raise StoreUnavailable(_MOVED, path=self._real)
 
     def open(self) -> None:
         """Check, create and migrate under a lock."""
@@ -191,8 +193,7 @@ class Connections:
             connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE)
             self._all.append(connection)
         if self._file is None:
-            found = os.stat(self._real)
-            self._file = (found.st_dev, found.st_ino)
+            self._file = os.stat(self._bytes)[1:3]
         _open_here[self._real] = _open_here.get(self._real, 0) + 1
         connection.set_busy_handler(_patience())
         connection.execute(

@@ -54,7 +54,8 @@ SCHEMA = f"""
 CREATE TEMP TRIGGER append_message INSTEAD OF INSERT ON appended BEGIN
   UPDATE main.threads
     SET length = new.seq, tokens = tokens + coalesce(new.tokens, 0), updated_at = new.grown_at, version = version + 1
-    WHERE org = new.org AND id = new.thread AND length = new.seq - 1 AND ns = new.ns AND expires_at IS NULL AND EXISTS (
+    WHERE org = new.org AND id = new.thread AND length = new.seq - 1 AND +ns = new.ns AND expires_at IS NULL
+    AND EXISTS (
       SELECT 1 FROM main.jobs WHERE org = new.org AND queue = new.queue AND ns = new.ns AND item = new.item
     );
   INSERT INTO main.messages ({_listed(_messages)}) VALUES ({_guarded(_messages)});
@@ -63,11 +64,14 @@ END;
 CREATE TEMP TRIGGER save_step INSTEAD OF INSERT ON stepped BEGIN
   UPDATE main.tasks SET {", ".join(f"{name} = new.task_{name}" for name in _tasks if name not in _TASK_FIXED)}
     WHERE org = new.task_org AND task_id = new.task_task_id AND version = new.task_version - 1
-    AND ns = new.task_ns AND expires_at IS NULL AND new.task_expires_at IS NULL;
+    AND +ns = new.task_ns AND expires_at IS NULL AND new.task_expires_at IS NULL;
   INSERT INTO main.checkpoint_steps ({_listed(_steps)}) VALUES ({_guarded(_steps)});
 END;
 """
-"""For the connection that writes; nothing of it is in the file."""
+"""For the connection that writes; nothing of it is in the file.
+
+`+ns` keeps SQLite from going through the index over `ns`, which is one more tree to walk than the primary key.
+"""
 
 _APPEND = f"INSERT INTO temp.appended VALUES ({', '.join('?' * (len(_messages) + 4))})"
 _SAVE = f"INSERT INTO temp.stepped VALUES ({', '.join('?' * len(_STEPPED))})"
@@ -110,7 +114,7 @@ class FastAppend:
         if type(job) is not Job or job.org != change.org or change.ns not in (None, job.ns):
             return None
         seq = length + 1
-        cells: list[Any] = list(_MESSAGE.encode(change.messages[0]))
+        cells: list[Any] = [*_MESSAGE.encode(change.messages[0])]
         cells[_ORG], cells[_THREAD] = key
         cells[_SEQ], cells[_EXPIRES] = seq, None
         cells += (_MESSAGE.sum(cells), to_micros(change.at), job.queue, job.ns, job.item)
