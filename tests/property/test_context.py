@@ -25,6 +25,7 @@ from recollect.context import (
     plan_fold,
     write_fold,
 )
+from recollect.context.assemble import OMITTED, STARTS
 from recollect.context.measure import measure_anthropic, measure_openai
 from recollect.context.summaries import summary_tokens
 from recollect.context.units import Grouper, Unit, group, said
@@ -245,6 +246,7 @@ def check(thread: list[Any], budget: TokenBudget, policy: Any, counter: Any, **o
         context = compress(thread, budget=budget, policy=policy, counter=counter, **options)
     except BudgetError as error:
         assert error.sections
+        assert _cannot_fit(thread, budget, counter, options)
         return
     messages, request = context.messages(), context.anthropic()
     assert context.tokens <= budget.request_tokens
@@ -264,6 +266,32 @@ def check(thread: list[Any], budget: TokenBudget, policy: Any, counter: Any, **o
     assert dump(again.anthropic()) == dump(request)
     assert sum(report.tokens for report in context.manifest.sections) == context.tokens
     assert context.explain() == again.explain()
+
+
+def _cannot_fit(thread: list[Any], budget: TokenBudget, counter: Any, options: dict[str, Any]) -> bool:
+    """Whether what no policy may leave out is more than the budget or than history may take of it."""
+    least, pinned = _least(thread, counter, options)
+    return least > budget.request_tokens or (budget.history is not None and pinned > budget.history)
+
+
+def _least(thread: list[Any], counter: Any, options: dict[str, Any]) -> tuple[int, int]:
+    """Tokens of what no policy may leave out, and of what is pinned among it.
+
+    Instructions, tools, notes, the newest unit and what is pinned are made into a request with all the room there is.
+    Where it does not begin with a user's message, a note stands first, a longer one where something was left out.
+    """
+    read = [as_message(item) for item in thread]
+    lead = next((place for place, one in enumerate(read) if one.role not in ("system", "developer")), len(read))
+    units, _ = group(read[lead:], counter)
+    kept = [unit for unit in units if unit.pinned or unit is units[-1]]
+    needed = [*read[:lead], *(message for unit in kept for message in unit.messages)]
+    fixed = {name: value for name, value in options.items() if name != "memory"}
+    made = compress(needed, budget=10_000_000, counter=counter, **fixed)
+    assert recount.openai_tokens(made.openai(), counter.count) <= made.tokens
+    assert recount.anthropic_tokens(made.anthropic(), counter.count) <= made.tokens
+    begun = repr(made.anthropic()["messages"][:1])
+    longer = counter.count(OMITTED) - counter.count(STARTS) if STARTS in begun else 0
+    return made.tokens + longer, sum(unit.tokens for unit in kept[:-1])
 
 
 def dump(value: Any) -> str:  # surrogates cannot be written as JSON
@@ -296,6 +324,25 @@ def test_every_request_fits_and_is_valid_or_says_what_does_not_fit(
         }
         budget = TokenBudget(total, memory=total // 3, history=total // 2 + 1, output_reserve=total // 5)
     check(thread_of(kinds), budget, POLICIES[policy], COUNTERS[counter], **options)
+
+
+@settings(max_examples=EXAMPLES // 4, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@given(
+    kinds=st.lists(
+        st.sampled_from(["pinned", "pinned", "pinned exchange", "assistant", "pair"]), min_size=6, max_size=30
+    ),
+    over=st.integers(-3, 120),
+    policy=st.sampled_from(sorted(POLICIES)),
+    memory=st.booleans(),
+)
+def test_a_request_is_refused_only_where_what_is_pinned_and_fixed_exceeds_the_budget(
+    kinds: list[str], over: int, policy: str, memory: bool
+) -> None:
+    """Budgets around the smallest that will do: a summary must not take the room of what is pinned."""
+    thread, counter = [*thread_of(kinds), user("And now?")], COUNTERS["o200k_base"]
+    options: dict[str, Any] = {"memory": ["Ada likes tea."]} if memory else {}
+    least, _ = _least(thread, counter, options)
+    check(thread, TokenBudget(least + over), POLICIES[policy], counter, **options)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -6,14 +6,14 @@ from recollect.context import SlidingWindow, Summarize, compress
 
 
 def test_a_summary_gives_way_to_what_is_pinned() -> None:
-    pinned = [{"role": "user", "content": f"PINNED-{i} " + "word " * 20, "pinned": True} for i in range(7)]
-    loose = [{"role": "assistant", "content": f"answer {i} " + "talk " * 30} for i in range(7)]
+    pinned = [{"role": "user", "content": f"PINNED-{i} " + "word " * 60, "pinned": True} for i in range(7)]
+    loose = [{"role": "assistant", "content": f"answer {i} " + "talk " * 90} for i in range(7)]
     thread = [message for pair in zip(pinned, loose, strict=True) for message in pair] + [
         {"role": "user", "content": "And now?"}
     ]
     smallest = next(
         budget
-        for budget in range(150, 900)
+        for budget in range(400, 900)
         if not _fails(lambda b=budget: compress(thread, budget=b, policy=SlidingWindow()))
     )
     made = compress(thread, budget=smallest, policy=Summarize())
