@@ -78,6 +78,48 @@ def test_a_child_forked_while_the_parent_writes_can_write(url: str, org: str) ->
         assert said == {f"from child {number}" for number in range(CHILDREN)}
 
 
+@pytest.mark.parametrize("url", SERVERS, indirect=True)
+def test_a_child_forked_while_the_parent_awaits_writes_can_write(url: str, org: str) -> None:
+    """The awaited twin: each child has a loop of its own, and the parent's loop was at work when it was forked."""
+
+    def write_in_child(memory: AsyncMemory, number: int) -> None:
+        # The loop of the parent is running in this thread of the copy, so the child's own runs in another one.
+        work = threading.Thread(target=lambda: asyncio.run(_said(memory, number)))
+        work.start()
+        work.join()
+
+    async def main() -> list[int]:
+        async with AsyncMemory(url, org=org, **OPTIONS) as memory:
+            await memory.threads.create("global", id="talk")
+            stop = asyncio.Event()
+
+            async def write(number: int) -> None:
+                count = 0
+                while not stop.is_set():
+                    count += 1
+                    await memory.facts.set("global", f"k{number}", count)
+                    await memory.facts.get("global", f"k{number}")
+
+            writers = [asyncio.ensure_future(write(number)) for number in range(2)]
+            codes = []
+            for number in range(CHILDREN):
+                child = _in_child(lambda number=number: write_in_child(memory, number))  # type: ignore[misc]
+                _, status = await asyncio.to_thread(os.waitpid, child, 0)
+                codes.append(os.waitstatus_to_exitcode(status))
+            stop.set()
+            await asyncio.gather(*writers)
+            return codes
+
+    assert asyncio.run(main()) == [0] * CHILDREN
+    with Memory(url, org=org, worker=False, **OPTIONS) as memory:
+        said = {message.text for message in memory.threads.messages("talk")}
+    assert said == {f"from child {number}" for number in range(CHILDREN)}
+
+
+async def _said(memory: AsyncMemory, number: int) -> None:
+    await memory.threads.append("talk", f"from child {number}")
+
+
 def test_what_a_child_wrote_is_there_after_its_parent_closed(tmp_path: Path) -> None:
     path, ready, go = (tmp_path / name for name in ("memory.db", "ready", "go"))
     memory = Memory(path, worker=False, **OPTIONS)

@@ -33,6 +33,12 @@ with contextlib.suppress(ImportError):  # slower without, and all the same on th
     from hiredis import pack_command as _pack_command
 
 _BROKEN = (RedisConnectionError, RedisTimeoutError, OSError)
+_abandoned: list[Any] = []
+"""Async connections that came over a fork: never used and never closed.
+
+Parent and child share the epoll instance of the parent's loop: closing a connection in the child would take its socket
+out of it, and the parent would wait for its reply in vain.
+"""
 
 
 class NotSent(Exception):
@@ -188,6 +194,7 @@ class AsyncChannel:
         self._free: list[_Lane] = []
         self._turn = 0
         self._home: object = None
+        self._pid = 0
         self.round_trips = 0
         self.connections_made = 0
 
@@ -253,7 +260,7 @@ class AsyncChannel:
         home = self._runtime.home()
         if home != self._home:
             self._forget()
-            self._home = home
+            self._home, self._pid = home, os.getpid()
         if self._free:
             lane = self._free.pop()
         elif len(self._lanes) < self._size:
@@ -287,6 +294,10 @@ class AsyncChannel:
 
     def _forget(self) -> None:
         if not self._lanes:
+            return
+        if self._pid != os.getpid():
+            _abandoned.append(self._lanes)
+            self._lanes, self._free = [], []
             return
         # Connections of a loop that has ended cannot be closed on it any more: their sockets go with the objects.
         with warnings.catch_warnings():
