@@ -199,20 +199,6 @@ def test_a_file_that_is_gone_is_noticed_before_a_write_is_acknowledged(tmp_path:
                 memory.facts.set("global", "k", 1)
 
 
-def test_a_check_that_fails_once_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from recollect.stores.sqlite import health
-
-    look, seen = health._look, [["malformed inverted index for FTS5 table main.entries_text"]]
-
-    def once(cursor: Any, check: str) -> Any:
-        _, *rest = look(cursor, check)
-        return (seen.pop() if seen else ["ok"], *rest)
-
-    monkeypatch.setattr(health, "_look", once)
-    with Memory(tmp_path / "memory.db", worker=False, **OPTIONS) as memory:
-        assert memory.doctor().problems == []
-
-
 def test_a_forked_reader_is_not_stopped_by_readers_of_its_parent(tmp_path: Path) -> None:
     from recollect.runtime import BlockingRuntime
 

@@ -44,6 +44,23 @@ async def test_a_job_is_committed_with_its_evidence(memory: Any, run: Run) -> No
     assert [job.item for job in await memory._core.scan(Job, "index")] == [f"thread:{thread.id}"]
 
 
+async def test_indexing_lags_since_the_append_that_waits_for_it(memory: Any, run: Run, clock: FakeClock) -> None:
+    """A process that appends for days: the row it ensures is of now, not of its first append."""
+    thread, _ = await said(memory, "one", "two")
+    await do(memory.threads.append(thread.id, "three"))
+    for _ in range(2):
+        await outbox(memory).drain()
+        clock.advance(5 * 3600)
+        await do(memory.threads.append(thread.id, "hours later"))
+        await do(memory.threads.append(thread.id, "and once more"))
+        assert [job.created_at for job in await memory._core.scan(Job, "index")] == [clock()]
+        assert [queue.lag_seconds for queue in await do(memory.jobs.backlog())] == [0, 0]
+        assert not [problem for problem in (await do(memory.doctor())).problems if "lags" in problem]
+        clock.advance(0.25)
+    clock.advance(7200)
+    assert [problem for problem in (await do(memory.doctor())).problems if "lags 7200 s behind" in problem]
+
+
 async def test_a_refused_append_leaves_no_job(memory: Any, run: Run) -> None:
     thread, _ = await said(memory, "one")
     await outbox(memory).drain()

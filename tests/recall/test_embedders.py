@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from recollect import Memory
 
 from .conftest import Failing, WordHashes
 from .test_promises import ADA, found, thread
@@ -38,6 +41,39 @@ async def test_another_embedder_is_detected_and_reembeds(open_memory: Any) -> No
     await new.process("vectors")
     assert await by_vector(new, "caravan desert")
     assert not any("vectors of" in problem for problem in (await new.doctor()).problems)
+
+
+def test_doctor_finds_no_damage_while_two_embedders_embed_anew(url: Any, org: str) -> None:
+    """Two programs with different embedders on one store: each makes the other's vectors anew, again and again."""
+    options: dict[str, Any] = {"org": org, "counter": "estimate", "worker": False, "extract": None}
+    with (
+        Memory(url, embedder=WordHashes("one"), **options) as one,
+        Memory(url, embedder=WordHashes("two", 16), **options) as two,
+        Memory(url, embedder=None, **options) as looking,
+    ):
+        one.threads.create(ADA, id="talk")
+        one.threads.append("talk", *(f"The caravan number {i} crossed the desert" for i in range(40)))
+        one.jobs.drain()
+        before = set(looking.doctor(deep=True).problems)
+        with ThreadPoolExecutor(2) as pool:
+            anew = [pool.submit(_embed_anew, memory) for memory in (one, two)]
+            looks = 0
+            found: set[str] = set()
+            while looks < 5 or not all(work.done() for work in anew):
+                found |= set(looking.doctor(deep=True).problems)
+                looks += 1
+            for work in anew:
+                work.result()
+        found |= set(looking.doctor(deep=True).problems)
+        assert {problem for problem in found - before if "vectors of" not in problem} == set()
+        assert len(looking.recall("caravan desert", namespaces=ADA, top_k=10)) == 10
+
+
+def _embed_anew(memory: Memory) -> None:
+    for number in range(12):
+        memory.facts.set(ADA, f"palms {number}", f"An oasis of {number} palms")
+        memory.process("vectors")
+        memory.recall("caravan", namespaces=ADA)
 
 
 async def test_without_an_embedder_nothing_is_embedded(open_memory: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from recollect.recall.entry import Candidate, ScopeStats, entry, is_assistant
 from recollect.recall.query import analyse
 from recollect.recall.rank import Scored, rank
-from recollect.recall.select import distinct, fill, merge_chunks
+from recollect.recall.select import chosen, distinct, fill, merge_chunks
 
 DAY = 86_400_000_000
 NOW = 20_000 * DAY
@@ -145,6 +145,12 @@ def test_near_duplicates_give_way_to_the_first_of_them() -> None:
     kept, repeats = distinct(ranked)
     assert ([s.entry.id for s in kept], [s.entry.id for s in repeats]) == (["a", "c"], ["b"])
     assert [s.entry.id for s in distinct(ranked, 1)[0]] == ["a"]
+
+
+def test_repeats_that_are_needed_stand_where_their_score_puts_them() -> None:
+    ranked = scored(("a", "I live by the sea", 0.9), ("b", "I live by the sea", 0.8), ("c", "I sold the boat", 0.7))
+    assert [s.entry.id for s in chosen(ranked, 3, 3)] == ["a", "b", "c"]
+    assert [s.entry.id for s in chosen(ranked, 2, 3)] == ["a", "c"]
 
 
 def test_the_same_words_of_two_people_are_two_memories() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,6 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
     """Facts and problems; `deep` reads every page, and checks every row that has a checksum."""
     check = "integrity_check" if deep else "quick_check"
     health, version, synchronous, journal = connections.read(lambda cursor: _look(cursor, check))
-    if health != ["ok"]:
-        # Real damage stays. A text index that others write to while it is checked may look damaged once.
-        health = connections.read(lambda cursor: _look(cursor, check))[0]
     path = connections.files()[0]
     wal = Path(f"{path}-wal")
     problems = [] if health == ["ok"] else [f"{check}: {line}" for line in health[:5]]
@@ -80,7 +78,16 @@ def _count_damaged(cursor: apsw.Cursor, kind: type[Record], decode: Callable[[Ro
 
 def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
     connection = cursor.connection
-    health = [str(row[0]) for row in cursor.execute(f"PRAGMA {check}")]
+    cursor.execute("BEGIN")
+    try:
+        # FTS5 remembers per connection which segments its index has. A query looks whether that is still so, a check
+        # does not, and takes a segment that another connection has merged away for damage. So a query comes first, in
+        # the same snapshot; what is really damaged, the check will say.
+        with suppress(apsw.CorruptError):
+            cursor.execute("SELECT rowid FROM entries_text WHERE entries_text MATCH 'any' LIMIT 1").fetchall()
+        health = [str(row[0]) for row in cursor.execute(f"PRAGMA {check}")]
+    finally:
+        cursor.execute("COMMIT")
     synchronous = {1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(connection.pragma("synchronous"), "OFF")
     return health, schema_version(connection), synchronous, str(connection.pragma("journal_mode"))
 
