@@ -131,7 +131,7 @@ class Builder:
     found = analyzed(tmp_path, {"prompt/builder.py": source}).assembly
     assert found.order == ["system_prompt", "examples", "retrieved_memory", "history", "current_input", "reminder"]
     assert found.determined
-    assert found.locations[0].symbol == "Builder.messages"
+    assert [p.symbol for p in found.locations[:2]] == ["Builder.send", "Builder.messages"]
 
 
 def test_slots_are_seen_where_the_model_is_called(tmp_path: Path) -> None:

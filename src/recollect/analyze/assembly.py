@@ -1,4 +1,8 @@
-"""Context assembly: which slots go into the model's context, in which order, by which method."""
+"""Context assembly: which slots go into the model's context, in which order, by which method.
+
+The order is that of a backward slice from the main model call (`slices.py`). Slots that are seen near model calls and
+do not lie on the slice are put where convention has them; without a slice the order is not determined.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import dataclass, field
 
 from recollect.analyze import words
 from recollect.analyze.records import Evidence, Function
+from recollect.analyze.slices import Slice, main_slice
 from recollect.analyze.slots import ORDER
 from recollect.analyze.world import World
 
@@ -43,13 +48,17 @@ def assembly(world: World) -> Assembly:
         for hint in function.slots:
             seen.setdefault(hint.value, []).append((function, hint))
     slots = {slot: places for slot, places in seen.items() if _believed(slot, places)}
-    best = _builder(around, slots)
-    result = Assembly(order=_ordered(best, slots), determined=best is not None)
+    found = main_slice(world, around)
+    result = Assembly(order=_ordered(found, slots), determined=found is not None)
     result.methods = _methods(world, around)
     for slot, places in sorted(slots.items()):
         ranked = sorted(places, key=lambda p: (-_weight(p[0]), p[0].path, p[1].line))[:3]
         result.slots[slot] = [Place(f.path, e.line, f.symbol, slot, e.why) for f, e in ranked]
-    result.locations = _locations(world, best, around)
+    for step in found.steps if found is not None else ():
+        # Where the slice saw it put in comes before where it was only seen.
+        shown = Place(step.path, step.line, step.symbol, step.slot, step.why)
+        result.slots[step.slot] = [shown, *result.slots.get(step.slot, [])][:3]
+    result.locations = _locations(found, around)
     return result
 
 
@@ -107,22 +116,19 @@ def _weight(function: Function) -> int:
     return 3 * shown + len(function.slots) + 2 * bool(function.model_calls) + ("gives_messages" in function.marks)
 
 
-def _builder(around: list[Function], slots: dict[str, list[tuple[Function, Evidence]]]) -> Function | None:
-    """The function that shows most slots of the order."""
-    candidates = [f for f in around if len([e for e in f.slots if e.value in slots]) >= 3]
-    return max(candidates, key=lambda f: (_weight(f), -len(f.path), f.key), default=None)
-
-
-def _ordered(best: Function | None, slots: dict[str, list[tuple[Function, Evidence]]]) -> list[str]:
+def _ordered(found: Slice | None, slots: dict[str, list[tuple[Function, Evidence]]]) -> list[str]:
+    """The order of the slice; slots that are filled elsewhere stand where convention puts them."""
     present = [slot for slot in ORDER if slot in slots]
-    if best is None:
+    if found is None:
         return present
-    shown = [e.value for e in sorted(best.slots, key=lambda e: e.line) if e.value in slots]
-    # What the builder shows keeps the builder's order; the rest stays where convention puts it.
-    queue = [slot for slot in shown if slot not in ("history", "tools")]
-    fixed = [slot for slot in present if slot in queue]
-    replaced = dict(zip(fixed, sorted(queue, key=lambda s: (ORDER.index(s) // 3, shown.index(s))), strict=True))
-    return [replaced.get(slot, slot) for slot in present]
+    order = found.order
+    for slot in present:
+        if slot not in order:
+            later = (
+                at for at, other in enumerate(order) if ORDER.index(other) > ORDER.index(slot) and other != "tools"
+            )
+            order.insert(next(later, len(order)), slot)
+    return order
 
 
 def _methods(world: World, around: list[Function]) -> list[str]:
@@ -138,12 +144,15 @@ def _methods(world: World, around: list[Function]) -> list[str]:
     return found or ["not determined"]
 
 
-def _locations(world: World, best: Function | None, around: list[Function]) -> list[Place]:
+def _locations(found: Slice | None, around: list[Function]) -> list[Place]:
+    """Where the main call is, where each slot of its slice is put in, and the other calls of a model."""
     places: list[Place] = []
-    if best is not None:
-        places.append(Place(best.path, best.line, best.symbol, "order", f"shows {len(best.slots)} slots"))
+    if found is not None:
+        main = found.function
+        places.append(Place(main.path, found.line, main.symbol, "main_call", f"{len(found.order)} slots reach it"))
+        places += [Place(s.path, s.line, s.symbol, s.slot, s.why) for s in found.steps]
     for function in sorted(around, key=lambda f: (-_weight(f), f.path, f.line)):
-        if function.model_calls and len(places) < 8:
+        if function.model_calls and len(places) < 12:
             call = function.model_calls[0]
             places.append(Place(function.path, call.line, function.symbol, "model_call", call.callee))
     return places

@@ -6,19 +6,23 @@ from html import escape
 
 from recollect.analyze.analysis import Analysis
 
-_WIDTH = 960
-_BOX_HEIGHT = 46
+# Drawn for the width of a phone: on a larger screen it stands beside nothing and stays as it is.
+_WIDTH = 360
+_BOX_HEIGHT = 40
+_ROW = _BOX_HEIGHT + 22
 _GAP = 26
-_PER_ROW = 6
-_TIERS = {"working": 0, "session": 1, "persistent": 2}
+_PER_ROW = 2
+_TIER_HEIGHT = 76
+_INSET = {"working": 0, "session": 10, "persistent": 20}
+_LETTERS = 46  # that fit a line of a tier
 
 
 def drawing(analysis: Analysis) -> str:
     """A self-contained SVG of what goes into the context and where memory lives."""
     rows = _rows(analysis.assembly.order)
     top = 34
-    tiers_at = top + len(rows) * (_BOX_HEIGHT + 30) + 16
-    height = tiers_at + 20 + max(1, len(analysis.tiers)) * 62
+    tiers_at = top + len(rows) * _ROW + 16
+    height = tiers_at + 20 + max(1, len(analysis.tiers)) * (_TIER_HEIGHT + 10)
     parts = [
         f'<svg viewBox="-2 0 {_WIDTH + 4} {height}" role="img" aria-label="Assembly order and memory tiers of '
         f'{escape(analysis.name)}" xmlns="http://www.w3.org/2000/svg">',
@@ -40,7 +44,7 @@ def _order(rows: list[list[str]], top: int) -> str:
     width = (_WIDTH - _GAP * (_PER_ROW - 1)) / _PER_ROW
     parts: list[str] = []
     for y, row in enumerate(rows):
-        line = top + y * (_BOX_HEIGHT + 30)
+        line = top + y * _ROW
         for x, slot in enumerate(row):
             left = x * (width + _GAP)
             middle = line + _BOX_HEIGHT / 2
@@ -58,7 +62,7 @@ def _order(rows: list[list[str]], top: int) -> str:
         if y + 1 < len(rows):
             below = line + _BOX_HEIGHT
             parts.append(
-                f'<path d="M{_WIDTH - width / 2:.0f} {below + 3} v12 H{width / 2:.0f} v12" class="arrow" '
+                f'<path d="M{_WIDTH - width / 2:.0f} {below + 2} v8 H{width / 2:.0f} v9" class="arrow" '
                 'marker-end="url(#tip)"/>'
             )
     return "".join(parts)
@@ -67,17 +71,17 @@ def _order(rows: list[list[str]], top: int) -> str:
 def _tiers(analysis: Analysis, top: int) -> str:
     parts: list[str] = []
     for at, tier in enumerate(analysis.tiers):
-        inset = _TIERS.get(tier.tier, 2) * 28
-        y = top + at * 62
-        storage = ", ".join(tier.storage)
-        shown = _short(storage, 66)
+        inset = _INSET.get(tier.tier, 20)
+        y = top + at * (_TIER_HEIGHT + 10)
+        lines = [", ".join(tier.storage), ", ".join(tier.retrieval), tier.capacity]
+        said = "".join(
+            f'<text x="{inset + 14}" y="{y + 36 + 15 * number}" class="small">{escape(_short(line, _LETTERS))}</text>'
+            for number, line in enumerate(line for line in lines if line)
+        )
         parts.append(
-            f'<rect x="{inset}" y="{y}" width="{_WIDTH - 2 * inset}" height="52" rx="8" '
+            f'<rect x="{inset}" y="{y}" width="{_WIDTH - 2 * inset}" height="{_TIER_HEIGHT}" rx="8" '
             f'class="tier tier-{escape(tier.tier)}"/>'
-            f'<text x="{inset + 16}" y="{y + 22}" class="strong">{escape(tier.tier)}</text>'
-            f'<text x="{inset + 16}" y="{y + 41}" class="small">{escape(shown)}</text>'
-            f'<text x="{_WIDTH - inset - 16}" y="{y + 22}" class="end">{escape(", ".join(tier.retrieval))}</text>'
-            f'<text x="{_WIDTH - inset - 16}" y="{y + 41}" class="end small">{escape(_short(tier.capacity, 70))}</text>'
+            f'<text x="{inset + 14}" y="{y + 20}" class="strong">{escape(tier.tier)}</text>{said}'
         )
     return "".join(parts) or f'<text x="0" y="{top + 20}" class="small">not determined</text>'
 

@@ -34,7 +34,8 @@ padding:10px 14px;overflow-x:auto;margin:6px 0}pre b{color:var(--accent);font-we
 .tag{display:inline-block;border:1px solid var(--line);border-radius:99px;
 padding:1px 10px;font-size:12.5px;white-space:nowrap;color:var(--soft)}.on{color:var(--ok);border-color:currentColor}
 .bad{color:var(--bad)}.facts{display:grid;grid-template-columns:max-content 1fr;gap:6px 20px;margin:0}
-.facts dt{color:var(--soft)}.facts dd{margin:0;overflow-wrap:anywhere}svg{width:100%;height:auto;margin:12px 0 0}
+.facts dt{color:var(--soft)}.facts dd{margin:0;overflow-wrap:anywhere}
+svg{width:100%;max-width:520px;height:auto;margin:12px 0 0}
 svg text{fill:var(--ink);font:14px system-ui,sans-serif}svg .label{fill:var(--soft);font-size:13px}
 svg .in{text-anchor:middle;font-size:13.5px}svg .end{text-anchor:end}svg .small{fill:var(--soft);font-size:12.5px}
 svg .strong{font-weight:600}.slot{fill:var(--tint);stroke:var(--accent);stroke-width:1.5}
@@ -127,7 +128,7 @@ def _assembly(analysis: Analysis, evidence: _Evidence) -> str:
     if not found.order:
         return "<p>Not determined: no function that builds a model's context was found.</p>"
     order = " → ".join(escape(s) for s in found.order)
-    sure = "" if found.determined else ' <span class="tag">order by convention</span>'
+    sure = "" if found.determined else ' <span class="tag">not determined: the usual order</span>'
     rows = [[escape(slot), _places(found.slots.get(slot, [])[:2], evidence)] for slot in found.order]
     methods = escape(", ".join(found.methods))
     facts = f'<dl class="facts"><dt>Order</dt><dd>{order}{sure}</dd><dt>Method</dt><dd>{methods}</dd></dl>'

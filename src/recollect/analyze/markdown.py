@@ -53,7 +53,7 @@ def _assembly(analysis: Analysis) -> list[str]:
     found = analysis.assembly
     if not found.order:
         return ["Not determined: no function that builds a model's context was found."]
-    sure = "" if found.determined else " (order by convention: no single place in the code shows it)"
+    sure = "" if found.determined else " (order not determined by the code: the usual one)"
     rows = [
         f"- **Order**: {' → '.join(found.order)}{sure}",
         f"- **Method**: {', '.join(found.methods)}",

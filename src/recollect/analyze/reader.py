@@ -10,6 +10,7 @@ from recollect.analyze.effects import Reader, is_vector_call
 from recollect.analyze.flow import Scope
 from recollect.analyze.guards import Guards
 from recollect.analyze.origins import Origins, keywords_of
+from recollect.analyze.parts import Sequences
 from recollect.analyze.records import Call, Class, Effect, File, Function
 from recollect.analyze.syntax import Head, Node, Unit, dotted, last_name, spelled, walk, walk_all
 
@@ -160,6 +161,8 @@ def _function(
     )
     record.fates = {p.name: scope.fate(p.name) for p in head.params}
     record.slots = slots.hints(scope, symbol, {c.line for c in record.model_calls})
+    parts = Sequences(scope, {c.line for c in (*record.model_calls, *record.asked)})
+    record.sent, record.given, record.filled, record.handed = parts.sent, parts.given, parts.filled, parts.handed
     _marks(record, scope, marks)
     if reader.shortens_text():
         marks.add("shortens_text")

@@ -54,6 +54,21 @@ class Evidence:
     why: str
 
 
+@dataclass(slots=True, frozen=True)
+class Part:
+    """One part of a list of messages: a slot that the code shows, or where to look further.
+
+    `kind` is slot, param, call or field, and `name` which one; `says` is what its own name suggests, or the evidence of
+    a slot; `inner` are the parts that go into a call.
+    """
+
+    kind: str
+    name: str
+    line: int
+    says: str = ""
+    inner: tuple[Part, ...] = ()
+
+
 @dataclass(slots=True)
 class Function:
     """Everything the rules need to know about one function."""
@@ -79,6 +94,11 @@ class Function:
     returned: frozenset[str] = frozenset()  # what is given back was made from, see `origins.py`
     fates: dict[str, str] = field(default_factory=dict)  # where each parameter ends
     shown: frozenset[str] = frozenset()  # message lists of the object that are given on to someone
+    # What goes to a model (by line), comes back, goes into fields and into calls (by line and argument): `parts.py`.
+    sent: dict[int, tuple[Part, ...]] = field(default_factory=dict)
+    given: tuple[Part, ...] = ()
+    filled: dict[str, tuple[Part, ...]] = field(default_factory=dict)
+    handed: dict[int, dict[str, tuple[Part, ...]]] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

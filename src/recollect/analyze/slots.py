@@ -26,6 +26,7 @@ _KEYS: dict[str, str] = {
     "tool_schemas": "tools", "function_declarations": "tools",
 }  # fmt: skip
 _ROLES = {"system": "system_prompt", "developer": "system_prompt", "tool": "scratchpad", "function": "scratchpad"}
+_SPOKEN = {**_ROLES, "user": "current_input", "human": "current_input"}
 _RESULT = re.compile(
     r"tool_?(result|response|output|message|call_?output)|function_?(response|result|call_?output|execution)|observation"
     r"|scratchpad|ToolMessage|action_?output",
@@ -66,6 +67,38 @@ _PIECES: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"cur", "current", "input", "query", "user", "task", "new"}), "current_input"),
     (frozenset({"done", "history", "messages", "chat", "conversation", "past", "previous", "msgs"}), "history"),
 )
+
+# Names that tell by themselves; the rest is told by the words of `_PIECES`.
+_NAMES = (
+    (_REMINDER, "reminder"), (_EXAMPLES, "examples"), (_FILES, "context_files"), (_MAPPED, "retrieved_memory"),
+    (_SUMMARY, "summary"), (_RESULT, "scratchpad"), (_INPUT, "current_input"),
+)  # fmt: skip
+# Words that make a name speak of something else: settings, counts, callbacks.
+_VAGUE = bag(
+    "id ids count tokens limit max min size model client config settings callback type index name names manager choice "
+    "parallel"
+)
+
+
+def role_slot(role: str) -> str:
+    """The slot of a message with a role, or nothing."""
+    return _SPOKEN.get(role, "")
+
+
+def keyed_slot(key: str) -> str:
+    """The slot that an argument of this name fills, or nothing."""
+    return _KEYS.get(key.lower(), "")
+
+
+def slot_of(name: str) -> str:
+    """The slot that a thing of this name holds, or nothing."""
+    for pattern, slot in _NAMES:
+        if pattern.search(name):
+            return slot
+    found = set(words.words(name))
+    if found & _VAGUE:
+        return ""
+    return next((slot for telling, slot in _PIECES if found & telling - {"tool", "context", "file"}), "")
 
 
 def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
