@@ -57,7 +57,8 @@ def assembly(world: World) -> Assembly:
     for step in found.steps if found is not None else ():
         # Where the slice saw it put in comes before where it was only seen.
         shown = Place(step.path, step.line, step.symbol, step.slot, step.why)
-        result.slots[step.slot] = [shown, *result.slots.get(step.slot, [])][:3]
+        others = [p for p in result.slots.get(step.slot, []) if (p.path, p.line) != (step.path, step.line)]
+        result.slots[step.slot] = [shown, *others][:3]
     result.locations = _locations(found, around)
     return result
 
