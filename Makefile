@@ -61,6 +61,12 @@ soak-adapters: .venv-adapters/.ready
 	RECOLLECT_ADAPTER_RUNS=5000 .venv-adapters/bin/python -m pytest -n $(WORKERS) --dist worksteal tests/adapters -k on_both -p no:asyncio \
 	    -W ignore::DeprecationWarning -W ignore::UserWarning
 
+# CrewAI is 0.9 GB, so its example has an environment of its own.
+test-crewai:
+	[ -x .venv-crewai/bin/python ] || $(PYTHON) -m venv .venv-crewai
+	.venv-crewai/bin/python -m pip -qq --disable-pip-version-check install -e . 'crewai>=1.15.30'
+	.venv-crewai/bin/python examples/crewai_agent.py
+
 lint-adapters: .venv-adapters/.ready
 	.venv-adapters/bin/mypy src/recollect/adapters src/recollect/testing/langgraph_saver.py src/recollect/testing/langgraph_store.py
 
@@ -100,7 +106,7 @@ release:
 	PYTHON=$(PYTHON) scripts/release
 
 clean:
-	rm -rf site $(VENV) .venv-peers .venv-adapters .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf site $(VENV) .venv-peers .venv-adapters .venv-crewai .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)

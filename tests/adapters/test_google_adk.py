@@ -63,7 +63,9 @@ async def run(service: Any, program: list[Any]) -> list[Any]:
                 continue
             one = last.get((g[0], g[1])) if name == "again" else event(number, g[2], partial=g[3])
             if one is not None:
-                last[g[0], g[1]] = one
+                # ADK's own service keeps a redelivered event twice where it had temporary state: see the test below.
+                if not any(key.startswith("temp:") for key in one.actions.state_delta):
+                    last[g[0], g[1]] = one
                 answers.append(
                     await answer(lambda s=session, o=one: service.append_event(s, o.model_copy(deep=True)), lambda _: 1)
                 )
@@ -91,6 +93,17 @@ def test_programs_give_the_same_on_both_services(program: list[Any]) -> None:
     theirs = asyncio.run(run(InMemorySessionService(), program))
     with ram() as memory:
         assert asyncio.run(run(RecollectSessionService(memory), program)) == theirs
+
+
+async def test_an_event_with_temporary_state_is_kept_once_when_it_is_delivered_again(memory: Memory) -> None:
+    service = RecollectSessionService(memory)
+    await service.create_session(app_name="app", user_id="ada", session_id="s")
+    for _ in range(2):
+        session = await service.get_session(app_name="app", user_id="ada", session_id="s")
+        assert session is not None
+        await service.append_event(session, event(1, {"k": 1, "temp:t": 2}))
+    final = await service.get_session(app_name="app", user_id="ada", session_id="s")
+    assert final is not None and len(final.events) == 1 and final.state == {"k": 1}
 
 
 async def test_one_of_eight_racers_wins(memory: Memory) -> None:

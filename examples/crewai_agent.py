@@ -1,0 +1,179 @@
+"""CrewAI's memory over Recollect: a storage backend, and an agent's memory that goes on after its process was killed.
+
+CrewAI is large, so it is no extra of this package: `pip install recollect crewai`, then run this file, or do both with
+`make test-crewai`. Copy `RecollectStorage` into your project and pass it on:
+`Crew(..., memory=crewai.Memory(storage=RecollectStorage("agent.db")))`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from killed import answer, goes_on_after_a_kill
+
+os.environ["CREWAI_DISABLE_TELEMETRY"] = os.environ["OTEL_SDK_DISABLED"] = "true"
+from crewai.memory.types import MemoryRecord, ScopeInfo
+from crewai.memory.unified_memory import Memory as CrewMemory
+
+from recollect import Memory
+
+SPACE, ROOT = "workflow:crewai", "crewai"
+
+
+class RecollectStorage:
+    """CrewAI's `StorageBackend`: a memory of theirs is a record of ours, its vector beside its fields."""
+
+    def __init__(self, url: str) -> None:
+        self._memory = Memory(url, embedder=None, extract=None, worker=False)
+
+    def close(self) -> None:
+        """Close the memory."""
+        self._memory.close()
+
+    def save(self, records: list[MemoryRecord]) -> None:
+        """Keep records, all or none."""
+        with self._memory.batch() as batch:
+            for record in records:
+                data = {**record.model_dump(mode="json"), "embedding": record.embedding}
+                batch.records.put(SPACE, (ROOT, record.id), data)
+
+    def update(self, record: MemoryRecord) -> None:
+        """Replace the record with the same id."""
+        self.save([record])
+
+    def get_record(self, record_id: str) -> MemoryRecord | None:
+        """One record."""
+        found = self._memory.records.get(SPACE, (ROOT, record_id))
+        return None if found is None else MemoryRecord(**_data(found))
+
+    def search(
+        self,
+        query_embedding: list[float],
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        min_score: float = 0.0,
+    ) -> list[tuple[MemoryRecord, float]]:
+        """The records nearest to a vector, by cosine."""
+        asked = np.asarray(query_embedding)
+        ranked = []
+        for record in self._passing(scope_prefix, categories, metadata_filter):
+            if record.embedding:
+                norms = np.linalg.norm(asked) * np.linalg.norm(record.embedding)
+                ranked.append((record, float(asked @ np.asarray(record.embedding) / norms) if norms else 0.0))
+        ranked.sort(key=lambda one: -one[1])
+        return [one for one in ranked if one[1] >= min_score][:limit]
+
+    def delete(
+        self,
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        record_ids: list[str] | None = None,
+        older_than: datetime | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+    ) -> int:
+        """Delete what passes all that is asked; how many went."""
+        going = [
+            record.id
+            for record in self._passing(scope_prefix, categories, metadata_filter)
+            if (record_ids is None or record.id in record_ids)
+            and (older_than is None or record.created_at < older_than)
+        ]
+        with self._memory.batch() as batch:
+            for id in going:
+                batch.records.delete(SPACE, (ROOT, id))
+        return len(going)
+
+    def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
+        """Records of a scope and below it, newest first."""
+        found = sorted(self._passing(scope_prefix), key=lambda record: record.created_at, reverse=True)
+        return found[offset : offset + limit]
+
+    def get_scope_info(self, scope: str) -> ScopeInfo:
+        """What a scope holds."""
+        found = list(self._passing(scope))
+        times = sorted(record.created_at for record in found)
+        categories = sorted({one for record in found for one in record.categories})
+        return ScopeInfo(
+            path=scope, record_count=len(found), categories=categories,
+            oldest_record=times[0] if times else None, newest_record=times[-1] if times else None,
+            child_scopes=self.list_scopes(scope),
+        )  # fmt: skip
+
+    def list_scopes(self, parent: str = "/") -> list[str]:
+        """The scopes right below one."""
+        base = parent.rstrip("/")
+        below = {record.scope[len(base) + 1 :].split("/")[0] for record in self._passing(parent)}
+        return sorted(f"{base}/{name}" for name in below if name)
+
+    def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
+        """How often each category occurs."""
+        return dict(Counter(one for record in self._passing(scope_prefix) for one in record.categories))
+
+    def count(self, scope_prefix: str | None = None) -> int:
+        """How many records there are."""
+        return sum(1 for _ in self._passing(scope_prefix))
+
+    def reset(self, scope_prefix: str | None = None) -> None:
+        """Delete all of a scope."""
+        self.delete(scope_prefix)
+
+    async def asave(self, records: list[MemoryRecord]) -> None:
+        """Keep records."""
+        await asyncio.to_thread(self.save, records)
+
+    async def asearch(
+        self, query_embedding: list[float], *args: Any, **options: Any
+    ) -> list[tuple[MemoryRecord, float]]:
+        """The records nearest to a vector."""
+        return await asyncio.to_thread(self.search, query_embedding, *args, **options)
+
+    async def adelete(self, *args: Any, **options: Any) -> int:
+        """Delete what passes all that is asked."""
+        return await asyncio.to_thread(self.delete, *args, **options)
+
+    def _passing(
+        self,
+        scope: str | None = None,
+        categories: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Iterator[MemoryRecord]:
+        base = (scope or "/").rstrip("/")
+        for found in self._memory.records.scan(SPACE, (ROOT,)):
+            record = MemoryRecord(**_data(found))
+            inside = not base or record.scope == base or record.scope.startswith(f"{base}/")
+            tagged = not categories or set(categories) & set(record.categories)
+            if inside and tagged and all(record.metadata.get(key) == value for key, value in (metadata or {}).items()):
+                yield record
+
+
+def _data(found: Any) -> dict[str, Any]:
+    return dict(found.data)
+
+
+def letters(texts: list[str]) -> list[list[float]]:
+    """Stands for an embedder: how often each letter occurs."""
+    return [[float(text.lower().count(chr(letter))) for letter in range(97, 123)] for text in texts]
+
+
+def talk(path: str, text: str) -> str:
+    """One turn: what is remembered is found by its vector, what was said is remembered."""
+    # No model is asked where scope, categories and importance are given, and only equal vectors count as the same.
+    memory = CrewMemory(storage=RecollectStorage(path), embedder=letters, consolidation_threshold=1.0)
+    known = [match.record.content for match in memory.recall(text, scope="/ada", depth="shallow")]
+    if text not in known:
+        memory.remember(text, scope="/ada", categories=["said"], importance=0.5, metadata={"by": "ada"})
+    reply = answer(" ".join([*known, text]))
+    memory.close()
+    return reply
+
+
+if __name__ == "__main__":
+    goes_on_after_a_kill(talk)
