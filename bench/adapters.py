@@ -1,7 +1,7 @@
 """Adapters beside the frameworks' own stores, in one run: `make bench-adapters`, in the adapters' environment.
 
-How large a file is after a number of LangGraph steps of 1 KB each, and how long an OpenAI session takes to add two
-items and to give back the last twenty.
+How large a file is after a number of LangGraph steps of 1 KB each, how long a checkpoint takes beside the bare driver,
+and how long an OpenAI session takes to add two items and to give back the last twenty.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import operator
 import os
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -68,41 +69,102 @@ def sizes() -> None:
         print(f"langgraph, {steps} steps of 1 KB: SqliteSaver {megabytes(path):.2f} MB")
 
 
-async def median(work: Callable[[], Awaitable[Any]]) -> float:
-    """Microseconds of one call."""
-    taken = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        await work()
-        taken.append(time.perf_counter() - start)
-    return sorted(taken)[len(taken) // 2] * 1e6
+async def in_turns(works: Mapping[str, Callable[[], Awaitable[Any]]], rounds: int = ROUNDS) -> dict[str, float]:
+    """Microseconds of each call, the median of many, taken in turns so that a busy machine slows all alike."""
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            start = time.perf_counter()
+            await work()
+            taken[name].append(time.perf_counter() - start)
+    return {name: sorted(times)[len(times) // 2] * 1e6 for name, times in taken.items()}
 
 
 async def sessions() -> None:
-    """Both sessions, each call awaited."""
+    """Both sessions, each call awaited. The SDK's syncs every commit (synchronous=FULL), as ours does by default."""
     from agents import SQLiteSession
 
     from recollect.adapters.openai_agents import RecollectSession
 
     items: Any = [{"role": "user", "content": "x" * 200}, {"role": "assistant", "content": "y" * 200}]
     folder = Path(tempfile.mkdtemp())
-    memory = Memory(folder / "ours.db", embedder=None, extract=None, worker=False)
-    for name, session in (
-        ("RecollectSession", RecollectSession("s", memory)),
-        ("SQLiteSession", SQLiteSession("s", folder / "theirs.db")),
-    ):
-        held: Any = session
+    memories = {
+        name: Memory(folder / f"{name}.db", embedder=None, extract=None, worker=False, durability=name)
+        for name in ("full", "normal")
+    }
+    held: dict[str, Any] = {
+        **{f"RecollectSession, {name}": RecollectSession("s", memory) for name, memory in memories.items()},
+        "SQLiteSession": SQLiteSession("s", folder / "theirs.db"),
+    }
+    added = await in_turns({name: partial(session.add_items, items) for name, session in held.items()})
+    last = await in_turns({name: partial(session.get_items, limit=20) for name, session in held.items()})
+    for name in held:
+        print(f"openai-agents, {name}: add 2 {added[name]:.0f} µs, last 20 {last[name]:.0f} µs")
+    for memory in memories.values():
+        memory.close()
 
-        async def add(held: Any = held) -> None:
-            await held.add_items(items)
 
-        async def last(held: Any = held) -> None:
-            await held.get_items(limit=20)
+class Steps:
+    """Checkpoints of a list that grows by 1 KB with each, put by our saver."""
 
-        print(f"openai-agents, {name}: add 2 {await median(add):.0f} µs, last 20 {await median(last):.0f} µs")
-    memory.close()
+    def __init__(self, memory: Memory, thread: str) -> None:
+        from recollect.adapters.langgraph import RecollectSaver
+        from recollect.testing.langgraph_saver import config_for
+
+        self._saver, self._last = RecollectSaver(memory), config_for(thread)
+        self._version: Any = None
+        self._items: list[str] = []
+
+    async def put(self) -> None:
+        """One step more."""
+        from recollect.testing.langgraph_saver import checkpoint_with
+
+        self._version = self._saver.get_next_version(self._version, None)
+        self._items = [*self._items, os.urandom(512).hex()]
+        checkpoint = checkpoint_with({"items": self._items}, {"items": self._version})
+        about: Any = {"source": "loop", "step": len(self._items), "parents": {}}
+        self._last = self._saver.put(self._last, checkpoint, about, {"items": self._version})
+
+
+async def put_sizes(memory: Memory, steps: int) -> Iterator[tuple[int, int]]:
+    """The bytes of the checkpoint and of the value that each step writes, in order."""
+    tried = Steps(memory, "sizes")
+    for _ in range(steps):
+        await tried.put()
+    rows = memory.records.scan("workflow:langgraph", ("langgraph",))
+    by_part = [[len(row.data or b"") for row in rows if row.key[1] == part] for part in ("checkpoint", "value")]
+    return iter(list(zip(*by_part, strict=True)))
+
+
+async def puts() -> None:
+    """A put beside the same bytes inserted by the bare driver in one transaction, in turns."""
+    import apsw
+
+    for durability, steps in (("full", 40), ("full", ROUNDS), ("normal", 40), ("normal", ROUNDS)):
+        folder = Path(tempfile.mkdtemp())
+        memory = Memory(folder / "ours.db", embedder=None, extract=None, worker=False, durability=durability)
+        floor = apsw.Connection(str(folder / "floor.db"))
+        floor.execute(f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {durability.upper()}").fetchall()
+        floor.execute("CREATE TABLE records (key BLOB PRIMARY KEY, data BLOB) WITHOUT ROWID")
+        sizes = await put_sizes(memory, steps)
+
+        async def bare(floor: Any = floor, sizes: Iterator[tuple[int, int]] = sizes) -> None:
+            checkpoint, value = next(sizes)
+            with floor:
+                for part, size in (("head", 0), ("checkpoint", checkpoint), ("value", value)):
+                    key = f"langgraph/{part}/t//{'' if part == 'head' else os.urandom(16).hex()}".encode()
+                    floor.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (key, os.urandom(size)))
+
+        found = await in_turns({"ours": Steps(memory, "t").put, "floor": bare}, steps)
+        print(
+            f"langgraph, a put, {steps} steps of 1 KB, durability={durability}: {found['ours']:.0f} µs, "
+            f"floor {found['floor']:.0f} µs, {found['ours'] / found['floor']:.2f} ×"
+        )
+        memory.close()
+        floor.close()
 
 
 if __name__ == "__main__":
     sizes()
+    asyncio.run(puts())
     asyncio.run(sessions())

@@ -1,7 +1,8 @@
 """The hot read: pages of plain messages.
 
-Most messages have text and nothing else, and reading 17 columns to learn that ten of them are empty costs more than the
-message. So one flag stands for the ten; a page with a message that has more is read whole.
+Most messages have text and nothing else, or with it the original that an adapter keeps (`raw`); reading 17 columns
+to learn that nine of them are empty costs more than the message. So one flag stands for the nine; a page with a message
+that has more is read whole.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ...messages import Message
 from ...ports import FLOAT_EXACT
 from ..codec import codec, pack
 
-_PLAIN = ("seq", "role", "content", "tokens", "created_at", "crc")
+_PLAIN = ("seq", "role", "content", "tokens", "created_at", "raw", "crc")
 _REST = [name for name in codec(Message).names if name not in (*_PLAIN, "org", "thread", "pinned")]
 _BASE = codec(Message).sum_base
-# (org, thread, seq, role, content, tokens, created_at) as a whole row, all other cells empty.
+# (org, thread, seq, role, content, tokens, created_at, raw) as a whole row, all other cells empty.
 _whole: Callable[..., Any] = eval(
-    "lambda org, thread, seq, role, content, tokens, created_at: "
+    "lambda org, thread, seq, role, content, tokens, created_at, raw: "
     f"({', '.join('0' if n == 'pinned' else 'None' if n in _REST else n for n in codec(Message).names)},)"
 )
 _load = msgspec.json.Decoder().decode
@@ -38,17 +39,18 @@ def _plain_columns(sql: str) -> str:
 
 
 def plain_messages(cursor: apsw.Cursor, sql: str, values: Sequence[Any]) -> list[Message] | None:
-    """The messages of a page, or None where one of them has more than text, or looks damaged: read those whole."""
+    """The messages of a page, or None where one has more than text and original, or looks damaged: read those whole."""
     org, thread = values[0], values[1]
     out: list[Message] = []
     when, add = datetime.fromtimestamp, out.append
-    for seq, role, content, tokens, created, crc, rest in cursor.execute(_plain_columns(sql), values):
+    for seq, role, content, tokens, created, raw, crc, rest in cursor.execute(_plain_columns(sql), values):
         if rest is not None or created is None or not 0 <= created < FLOAT_EXACT:
             return None
-        if _BASE | crc32(pack(_whole(org, thread, seq, role, content, tokens, created))) != crc:
+        if _BASE | crc32(pack(_whole(org, thread, seq, role, content, tokens, created, raw))) != crc:
             return None
         # Text without an escape is between its quotes as it is.
         text = content[1:-1] if content[0] == '"' and "\\" not in content else _load(content)
         at = when(created / 1e6, UTC)
-        add(Message(org=org, thread=thread, seq=seq, role=role, content=text, tokens=tokens, created_at=at))
+        given = None if raw is None else _load(raw)
+        add(Message(org=org, thread=thread, seq=seq, role=role, content=text, tokens=tokens, created_at=at, raw=given))
     return out
