@@ -1,6 +1,6 @@
 """Primaries killed under load, behind Sentinels and in a Cluster: `recollect_replicas=1` keeps what it acknowledged.
 
-`RECOLLECT_SOAK=1` runs 25 failovers of each kind.
+`RECOLLECT_SOAK=1` runs 25 failovers of each kind, `RECOLLECT_FAILOVERS=N` so many.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from recollect.testing.samples import NOW, thread
 from tests.postgres.test_faults import Writer, one, wait_until
 from tests.servers.redis import ClusterOfPairs, Failover, SentinelService
 
-FAILOVERS = 25 if os.environ.get("RECOLLECT_SOAK") else 1
+FAILOVERS = int(os.environ.get("RECOLLECT_FAILOVERS") or (25 if os.environ.get("RECOLLECT_SOAK") else 1))
 ORGS = 3
 
 

@@ -60,15 +60,15 @@ class Session:
         self.runtime = runtime
         self.assume(None, None)
 
-    def assume(self, app: str | None, worker: str | None, *, guarded: bool = False, split: bool = False) -> None:
+    def assume(self, app: str | None, worker: str | None, *, guarded: bool = False) -> None:
         """From now on act as these roles: the first for rows, the second across orgs."""
         limits = {
             "statement_timeout": f"{self.options.statement_timeout * 1000:.0f}",
             "lock_timeout": f"{self.options.lock_timeout * 1000:.0f}",
             # Every statement has its index. Planning anew for each limit would cost more than the rows, and a plan made
-            # while a table was small would go on reading all of it. Where tables are split, though, a plan for any org
-            # locks every partition before it leaves out all but one: planned for its org, it never sees the others.
-            "plan_cache_mode": "force_custom_plan" if split else "force_generic_plan",
+            # while a table was small would go on reading all of it. Partitions of other orgs are left out when such a
+            # plan is started.
+            "plan_cache_mode": "force_generic_plan",
             "enable_seqscan": "off",
         }
         common = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())

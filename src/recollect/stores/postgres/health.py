@@ -16,7 +16,7 @@ from .wire import Step, cell
 
 _SETTINGS = (
     "server_version", "synchronous_commit", "fsync", "full_page_writes", "data_checksums", "max_connections",
-    "wal_recycle", "default_transaction_isolation",
+    "wal_recycle", "default_transaction_isolation", "max_locks_per_transaction",
 )  # fmt: skip
 _TABLES = b"""
 SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity, c.relkind = 'p', part.rows, part.bytes
@@ -34,6 +34,9 @@ _SEARCHER = b"""
 SELECT r.rolsuper OR r.rolbypassrls FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
 WHERE p.pronamespace = 'recollect'::regnamespace AND p.proname = 'search_terms'
 """
+_PARTS = b"SELECT count(*) FROM pg_inherits WHERE inhparent = 'recollect.threads'::regclass"
+_LOCKED_TABLES = 4
+"""Tables of which a plan for any org locks every partition, in one transaction of ordinary use."""
 _USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _PAGE = 1000
 
@@ -42,7 +45,8 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     """The server, its settings, the schema, the fence, sizes and problems."""
     server = await look(session)
     wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
-    steps = [Step(f"SELECT {wanted}".encode(), ()), Step(_TABLES, ()), Step(_SEARCHER, ()), Step(_USED, ())]
+    asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED, _PARTS)
+    steps = [Step(sql, ()) for sql in asked]
     replies = await session.run(steps, repeatable=True)
     settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows()[0], strict=True))
     tables = replies[1].rows()
@@ -63,7 +67,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
         "rows": {name: rows for name, _, _, rows, _ in tables},
         "bytes": {name: size for name, _, _, _, size in tables},
         "partitioned": [name for name, _, parted, _, _ in tables if parted],
-        "notes": _notes(server, bool(searcher and searcher[0][0])),
+        "notes": _notes(server, bool(searcher and searcher[0][0]), replies[4].rows()[0][0], settings),
         "problems": _problems(session, settings, tables, server),
     }
     if deep:
@@ -73,8 +77,11 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     return found
 
 
-def _notes(server: Any, indexed: bool) -> list[str]:
+def _notes(server: Any, indexed: bool, parts: int, settings: dict[str, str]) -> list[str]:
     notes = []
+    wanted = _LOCKED_TABLES * parts
+    if int(settings["max_locks_per_transaction"]) < wanted:
+        notes.append(f"with {parts} partitions set max_locks_per_transaction to {wanted}: many writers need the locks")
     if not server.vectors:
         notes.append("pgvector 0.7 or newer is not there; the owner runs `recollect migrate` once it is")
     if not indexed:

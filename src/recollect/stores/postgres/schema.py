@@ -46,7 +46,6 @@ FROM pg_roles r,
   (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS m(how)
 WHERE r.rolname = current_user
 """
-_SPLIT = b"SELECT relkind = 'p' FROM pg_class WHERE oid = 'recollect.messages'::regclass"
 _VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM recollect.migrations"
 
 
@@ -105,7 +104,7 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
         server = await look(session)
     if not server.vectors and server.owner and not server.standby and await _vectors(session, server):
         server = await look(session)
-    session.assume(*roles(server), guarded=server.schema >= GUARDED, split=await scalar(session, _SPLIT))
+    session.assume(*roles(server), guarded=server.schema >= GUARDED)
     return server
 
 

@@ -16,13 +16,14 @@ from .wire import Step, array_cell, cell
 EXACT = 5_000
 """Up to so many entries of a namespace, every vector is compared."""
 SHARE = 20
-"""And also where it has less than one in so many of all entries: the index would mostly find those of others."""
+"""And also where it has less than one in so many of all entries (of its partition, where tables are split): the index
+would mostly find those of others."""
 INDEXED = (256, 384, 512, 768, 1024, 1536)
 """Numbers of dimensions that have an index; see migrations/vectors.sql."""
 _SIZE_SECONDS = 30.0
 _OWN = ", ".join(f'e."{column.name}"' for column in codec(Entry).columns)
 _SIZE = (
-    b"SELECT count(*), (SELECT reltuples::bigint FROM pg_class WHERE oid = 'recollect.entries'::regclass) "
+    b"SELECT count(*), (SELECT reltuples::bigint FROM pg_class WHERE oid = recollect.entries_of($1)) "
     b"FROM (SELECT FROM recollect.entries WHERE org = $1 AND ns = $2 LIMIT $3) AS counted"
 )
 _COUNTS = b"SELECT * FROM recollect.count_terms($1, $2::text[])"
