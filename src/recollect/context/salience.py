@@ -4,38 +4,21 @@ from __future__ import annotations
 
 import re
 
+from ..languages import rules
+
 _NUMBER = re.compile(r"\d")
 _IDENTIFIER = re.compile(r"\w[_/@.:]+\w|[A-Z]{2,}-?\d|`")
-_NOT_NAMES = {"I", "I'm", "I'll", "I've", "I'd", "OK", "Ok"}
+_RULES = rules("en", "salience", "talk")
+_NOT_NAMES = _RULES.words("not_names")
 # Whole words and pieces of text, since a set and `in` are ten times faster here than one regular expression.
-_DECISIONS = (
-    "decide decided decides decision decisions agree agreed agreement chose chosen choose choosing approve approved "
-    "approval settled conclude concluded conclusion final finally finalised finalized must mustn't never always "
-    "deadline due cancel cancelled canceled cancels switched"
-)
-_DECISION_WORDS = frozenset(_DECISIONS.split())
-_DECISION_PHRASES = (
-    "go with", "going with", "let's use", "we'll use", "we will use", "we'll go", "we will go", "we'll keep",
-    "we will keep", "we'll ship", "we will ship", "plan is", "from now on", "switch to", "moved to", "move to",
-    "changed to", "change to", "instead of", "no longer",
-)  # fmt: skip
-_PERSONAL = (
-    "my our i'm remember important prefer prefers preferred preference allergic allergy favourite favorite birthday "
-    "password budget named called"
-)
-_PERSONAL_WORDS = frozenset(_PERSONAL.split())
-_PERSONAL_PHRASES = (
-    "i am ", "i live", "i work", "i like", "i love", "i hate", "i need", "i want", "i have", "i use", "i moved",
-    "i bought", "i was born", "call me", "name is",
-)  # fmt: skip
-_ERROR_WORDS = frozenset(("error", "exception", "failed", "failure", "denied", "refused", "timeout"))
-_ERROR_PHRASES = ("timed out", "not found")
+_DECISION_WORDS = _RULES.words("decision_words")
+_DECISION_PHRASES = _RULES.wordings("decision_phrases")
+_PERSONAL_WORDS = _RULES.words("personal_words")
+_PERSONAL_PHRASES = _RULES.wordings("personal_phrases")
+_ERROR_WORDS = _RULES.words("error_words")
+_ERROR_PHRASES = _RULES.wordings("error_phrases")
 _WORDS = re.compile(r"[\w']+")
-_TALK = re.compile(
-    r"^(thanks?|thank you|ok(?:ay)?|sure|great|got it|sounds good|hi|hello|hey|yes|no|right|perfect|cool|nice|"
-    r"of course|you're welcome|happy to help|let me know|i see|interesting|hm+|makes sense|i'll look into)\b",
-    re.I,
-)
+_TALK = _RULES.talk
 
 
 def salience(text: str, speaker: str, terms: list[str]) -> float:

@@ -7,23 +7,15 @@ import re
 from collections import Counter as Tally
 from collections.abc import Sequence
 
+from ..languages import rules
 from .units import Unit
 
 _WORD = re.compile(r"\w{2,}")
 # Words too common to say what a turn is about.
-_COMMON_WORDS = (
-    "the and for that this with you your are was were will would have has had not but from they them then than there "
-    "what when where which who why how can could should about into over our out its it's is it in of to on at be by "
-    "an as or if so we he she do did does me my no yes ok just like also been more some any all one two get got let "
-    "please thanks thank sure now here"
-)
-COMMON = frozenset(_COMMON_WORDS.split())
-_DECISION = re.compile(
-    r"\b(?:decided?|agreed?|decision|we'll|we will|chose|go(?:ing)? with|let's use|final|approved?|must|never|always"
-    r"|from now on|deadline|remember|important|prefer|instead of)\b",
-    re.I,
-)
-_ERROR = re.compile(r"\b(error|exception|traceback|failed|failure|denied|timeout|not found)\b", re.I)
+_RULES = rules("en", "similar", "talk")
+COMMON = _RULES.words("common")
+_DECISION = _RULES.decision
+_ERROR = _RULES.error
 
 
 def words(text: str) -> list[str]:

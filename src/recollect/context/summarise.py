@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from ..languages import rules
 from ..messages import Message, text_of
 from .fence import clean
 from .salience import salience
@@ -28,22 +29,16 @@ _BORDER = re.compile(
     r"(?<=[.!?。！？])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9À-ÖØ-Þ\u0400-\u04ff\u3040-\u9fff-])|\n+|(?<=[。！？])"
 )
 _NUMBER = re.compile(r"\d")
-_STATEMENT = re.compile(
-    r"^(?P<subject>[^?!]{2,80}?)\s+"
-    r"(?:is|are|was|were|will be|has been|=|:|moved to|changed to|became|starts|ends|costs)"
-    r"\s(?!not sure)(?P<said>.+)$",
-    re.I | re.S,
-)
-_LEADING = re.compile(
-    r"^(?:actually|correction|update|now|so|well|and|but|sorry|no|wait|oh|also|btw|by the way)[,:]?\s+", re.I
-)
+_RULES = rules("en", "summarise", "talk")
+_STATEMENT = _RULES.statement
+_LEADING = _RULES.leading
 _LINE = re.compile(r"^- (?:(?P<tag>Pinned|Open question): )?(?:(?P<speaker>[^:\n]{1,40}): )?(?P<text>.*)$")
 # Names nobody may speak under: they would read as a role, or as one of the summary's own marks.
 _RESERVED = {"system", "developer", "assistant", "tool", "pinned", "open question", "earlier"}
 _NOTHING = re.compile(r"\(\d+ earlier messages held no text to keep\)$")
 _DIGITS = re.compile(r"\d+")
-_RELATIONS = {"called", "named", "in", "at", "on", "from", "for", "by", "to", "not", "with", "about", "of"}
-_ARTICLES = {"the", "a", "an", "my", "our", "your", "his", "her", "their", "its", "this", "that", "new", "current"}
+_RELATIONS = _RULES.words("relations")
+_ARTICLES = _RULES.words("articles")
 
 
 class Sentence(msgspec.Struct):

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import InvalidValue, NotFound
+from ..languages import rules
 from ..records import Entry, Job, Learning, Link, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import check_name, check_text
@@ -35,26 +36,8 @@ WEAKEN = 0.7
 CORRECT = 0.5
 SAME_THING = 0.5
 # Said of almost anything: sharing one of these says nothing about sharing a subject.
-_GENERIC = frozenset(
-    {
-        *(
-            "like",
-            "love",
-            "prefer",
-            "want",
-            "need",
-            "use",
-            "hate",
-            "call",
-            "alway",
-            "never",
-            "user",
-            "pleas",
-            "instead",
-        ),
-        *("rather", "actual", "mean", "say", "said", "wrong"),
-    }
-)
+_RULES = rules("en", "learnings", "talk")
+_GENERIC = _RULES.words("generic")
 
 
 class Learnings:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..kinds import fact_text
+from ..languages import rules
 from ..records import Fact, Learning
 from ..values import Json
 from .core import Core
@@ -31,7 +31,8 @@ MANY_FACTS = 1_000
 MOST_FACTS = 24
 BELIEVED = ("user", "system", "processor", "assistant")
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
-_BOUND = re.compile(r"\b(?:when(?:ever)?|if|for|in|on|about) (?:i|you|we|my|the|every|any|all)\b", re.IGNORECASE)
+_RULES = rules("en", "profile", "talk")
+_BOUND = _RULES.bound
 """A wish about one subject comes in with its subject; it is said unasked only behind those about everything."""
 
 

@@ -97,9 +97,10 @@ def mask(text: str) -> str:
 
 def _unquote(match: re.Match[str]) -> str:
     """A quoted word or two is a name, a few are a title after "my role is"; the rest is somebody's sentence."""
-    inner = next(group for group in match.groups() if group is not None)
-    short = 4 if _RULES.titled.search(match.string, max(0, match.start() - 60), match.start()) else 2
-    if len(inner.split()) <= short and not inner.lower().startswith(("i ", "i'm", "my ", "call me")):
+    inner = match[match.lastindex or 0]
+    size = len(inner.split())
+    titled = 2 < size <= 4 and _RULES.titled.search(match.string, max(0, match.start() - 60), match.start())
+    if (size <= 2 or titled) and not inner.lower().startswith(("i ", "i'm", "my ", "call me")):
         return f" {inner} "
     return "\n" * len(match[0])
 

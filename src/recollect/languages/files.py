@@ -10,7 +10,7 @@ from typing import Any
 ROOM = Path(__file__).parent
 _FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "ru")
 """Where a text fits two languages, the one that stands first is taken; all others follow by their code."""
-_NOT_TOPICS = ("words", "stop", "reading", "prompt")
+_NOT_TOPICS = ("words", "stop", "reading", "prompt", "talk")
 
 
 @cache

@@ -1,4 +1,8 @@
-"""The regular expressions of a language that tell statements from all else: what `reading.toml` holds."""
+"""Regular expressions and word lists of a language by name: `reading.toml` for extraction, `talk.toml` for the rest.
+
+`reading.toml` tells statements from all else; `talk.toml` says how people ask, decide, react and revise, which recall
+and the context go by.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,13 @@ _NEVER = re.compile(r"(?!)")
 
 
 class Rules:
-    """The expressions of one part of `reading.toml` by name; one that a language lacks never matches."""
+    """The expressions of one part of a file by name; one that a language lacks never matches."""
 
-    def __init__(self, lang: str, part: str) -> None:
-        self._table: dict[str, Any] = read(lang, "reading").get(part, {})
+    def __init__(self, lang: str, part: str, file: str) -> None:
+        self._table: dict[str, Any] = read(lang, file).get(part, {})
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
-        pieces = self._table.get(name)
-        lines = re.M if name.endswith("_lines") else 0
-        found = re.compile("".join(pieces), re.I | lines) if pieces else _NEVER
+        found = _compiled(name, self._table.get(name))
         setattr(self, name, found)
         return found
 
@@ -28,13 +30,31 @@ class Rules:
         """Expressions, each with what is put in its place or before it."""
         return tuple((re.compile("".join(found["find"]), re.I), found["put"]) for found in self._table.get(name, ()))
 
+    def each(self, name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """The expressions of a table in its order, each with its name."""
+        return tuple((key, _compiled(key, pieces)) for key, pieces in self._table.get(name, {}).items())
+
+    def wordings(self, name: str) -> tuple[str, ...]:
+        """A list of words or wordings, in its order."""
+        found = self._table.get(name, ())
+        return tuple(found.split()) if isinstance(found, str) else tuple(found)
+
+    def words(self, name: str) -> frozenset[str]:
+        """A list of words, to look them up in."""
+        return frozenset(self.wordings(name))
+
     def table(self, name: str) -> dict[str, str]:
         """A table of words."""
         found: dict[str, str] = self._table.get(name, {})
         return found
 
 
+def _compiled(name: str, pieces: list[str] | None) -> re.Pattern[str]:
+    lines = re.M if name.endswith("_lines") else 0
+    return re.compile("".join(pieces), re.I | lines) if pieces else _NEVER
+
+
 @cache
-def rules(lang: str, part: str) -> Rules:
-    """The expressions of one part of a language's `reading.toml`."""
-    return Rules(lang, part)
+def rules(lang: str, part: str, file: str = "reading") -> Rules:
+    """The expressions and lists of one part of a file of a language."""
+    return Rules(lang, part, file)

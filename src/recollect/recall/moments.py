@@ -6,19 +6,19 @@ words. A bare weekday is the last one only where the question is of the past too
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 
 from recollect.dates import DateRange, parse_dates
-from recollect.languages import language_of
+from recollect.languages import language_of, rules
 from recollect.ports import EPOCH, to_datetime, to_micros
 
 Interval = tuple[int, int]
 Span = tuple[int, int]
 
-_PAST = re.compile(r"\b(?:did|was|were|had|has|have|said|told|went|when|happened|'d|been)\b", re.IGNORECASE)
-_SAID = re.compile(r"\b(?:last|past|previous|ago|yesterday|since|week)\b|\d", re.IGNORECASE)
-_WEEKS = re.compile(r"\bweeks?\b", re.IGNORECASE)
+_RULES = rules("en", "moments", "talk")
+_PAST = _RULES.past
+_SAID = _RULES.said
+_WEEKS = _RULES.weeks
 _DAY = timedelta(days=1)
 
 

@@ -9,81 +9,22 @@ from itertools import pairwise
 
 import msgspec
 
-from recollect.languages import STOP_WORDS
+from recollect.languages import STOP_WORDS, rules
 from recollect.recall.analyze import normalise, query_terms, tokens, words
 from recollect.recall.entry import ASSISTANT_NAMES
 from recollect.recall.moments import Interval, find_dates
 
 _FLAGS = re.IGNORECASE
-_FORMS = (
-    (
-        "order",
-        re.compile(
-            r"\b(?:in (?:what|which) order|the (?:order|sequence) (?:in which|of)|chronological|timeline of|"
-            r"in order\b|(?:which|what) (?:\w+ )?(?:came|happened|did i \w+) first)",
-            _FLAGS,
-        ),
-    ),
-    (
-        "summary",
-        re.compile(
-            r"\b(?:summary|summari[sz]e|overview|recap|sum up|bring me up to (?:date|speed)|"
-            r"how (?:has|have|did) .{3,80} (?:progressed?|evolved?|developed?|changed?|unfold(?:ed)?)|"
-            r"everything (?:we|i|you))\b",
-            _FLAGS,
-        ),
-    ),
-    (
-        "count",
-        re.compile(r"\bhow (?:many|much|often)\b|\b(?:in total|altogether|total (?:number|amount|cost))\b", _FLAGS),
-    ),
-    (
-        "list",
-        re.compile(
-            r"^\W*(?:which|what (?:are|were|kinds?|types?|sorts?|different|all)|list|name)\b|"
-            r"\b(?:list|all) (?:the|of|my)\b|"
-            r"^\W*(?:which|what) [a-z]+(?:s|ies)\b",
-            _FLAGS,
-        ),
-    ),
-)
+_RULES = rules("en", "query", "talk")
+_FORMS = _RULES.each("forms")
 """Forms of question whose answer is gathered from several places."""
-_PAST = re.compile(
-    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|original(?:ly)?|in the past|back then|at first|before (?:i|we|that)|"
-    r"earlier|(?:did|was|were|had) (?:i|we|my)|history|until when|changed?)\b",
-    _FLAGS,
-)
-_GREETS = re.compile(
-    r"\W*(?:hi|hello|hey|ok(?:ay)?|alright|all right|great|thanks|thank you|perfect|sure|good|yes|no)\b", _FLAGS
-)
+_PAST = _RULES.past
+_GREETS = _RULES.greets
 _SENTENCES = re.compile(r"[^.!?？。！]+[.!?？。！]*")
-_ASKING = re.compile(
-    r"\W*(?:what|when|where|which|who|whose|whom|why|how|is|are|was|were|do|does|did|have|has|had|can|could|should|would|will|am)\b",
-    _FLAGS,
-)
+_ASKING = _RULES.asking
 BARE_WORDS = 60
-_KINDS = (
-    ("when", re.compile(r"^\W*when\b|\bwhat (?:date|day|month|year|time)\b|\bhow long (?:ago|since)\b", _FLAGS)),
-    ("count", re.compile(r"\bhow (?:many|much|old|long|often|far|tall)\b", _FLAGS)),
-    (
-        "name",
-        re.compile(
-            r"^\W*(?:who|where|which)\b|\bname of\b|\bcalled\b|"
-            r"\bwhat (?:city|country|place|state|name|book|movie|film|game|song|band|brand|company)\b",
-            _FLAGS,
-        ),
-    ),
-    (
-        "request",
-        re.compile(r"\b(?:recommend|suggest|advise|any (?:tips|ideas|advice)|help me|can you|could you)\b", _FLAGS),
-    ),
-)
-_ASKS_ASSISTANT = re.compile(
-    r"\byou (?:had |have |'ve )?(?:said|told|suggest|recommend|mention|gave|provid|list|explain|describ|wrote)|"
-    r"\byour (?:suggestion|recommendation|advice|list|answer|explanation)|\bremind me (?:what|of|how|who|which|where)|"
-    r"\b(?:previous|earlier|last) (?:conversation|chat|discussion)\b",
-    _FLAGS,
-)
+_KINDS = _RULES.each("kinds")
+_ASKS_ASSISTANT = _RULES.asks_assistant
 MAX_TERMS = 48
 MAX_CHARS = 4_000
 """How much of a question is read: what is longer is a pasted text, whose question stands at one of its ends."""

@@ -12,28 +12,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-_FLAGS = re.IGNORECASE
-_SIGNS = re.compile(
-    r"\b(?:no longer|not \w+(?: \w+){0,2} any ?more|any ?more\b|used to|"
-    r"(?:we|i|they|he|she)(?:'ve| have| has)? (?:just )?"
-    r"(?:moved|left|quit|sold|switched|stopped|dropped|gave up|given up|cancelled|canceled|changed|broke up|"
-    r"split up)|"
-    r"(?:has|have|was|were|is|are|got) (?:been )?(?:changed|replaced|moved|cancelled|canceled|postponed|renamed)|"
-    r"had to put \w+ down|passed away|died|new (?:address|number|password|job|phone|email|boss|plan|date)|"
-    r"(?:got|had|told) (?:that|it|you) (?:wrong|nonsense)|i was wrong|my mistake|i meant|scratch that|no,? wait|"
-    r"correction|actually|instead of|(?:it's|its|it is|is|are) (?:now|only)|from (?:this|next) (?:week|month|year|on)|"
-    r"as of (?:now|this|today|next)|for good now|back (?:home|in)|update:|small update|bad news|turns out)\b",
-    _FLAGS,
-)
-_STRONG = re.compile(
-    r"\b(?:no longer|any ?more|instead of|used to|as of (?:now|this|today|next)|"
-    r"(?:has|have|was|were|is|are|got) (?:been )?(?:changed|replaced|moved|cancelled|canceled|postponed|renamed))\b",
-    _FLAGS,
-)
+from recollect.languages import rules
+
+_RULES = rules("en", "revision", "talk")
+_SIGNS = _RULES.signs
+_STRONG = _RULES.strong
 _ASKS = re.compile(r"[?？؟]\W*$")
-_PLAIN = frozenset(
-    "thing time day week month year new old good bad want need get go make take know think say tell".split()
-)
+_PLAIN = _RULES.words("plain")
 COMMON = 0.2
 """A word that more than this share of the statements have tells nothing."""
 ALONE = 0.16

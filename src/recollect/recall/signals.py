@@ -9,48 +9,23 @@ from __future__ import annotations
 import math
 import re
 
+from recollect.languages import rules
 from recollect.recall.analyze import words
 from recollect.recall.revision import sign_of_change
 
 NAMES = ("words", "asks", "times", "reacts", "first", "second", "names", "standing", "numbers", "orders", "revises")
 """What each byte of a signal string says; `words` is logarithmic, the rest are shares of 255."""
 
-_FLAGS = re.IGNORECASE
-_TIMES = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|recently|just|since|years?|months?|weeks?|\d{4}|"
-    r"(?:last|next|this) (?:\w+ )?(?:night|morning|week|weekend|month|year|summer|winter|spring|fall|autumn)|"
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|"
-    r"november|december)\b",
-    _FLAGS,
-)
-_REACTS = re.compile(
-    r"\W*(?:(?:hey|hi|hello)\b[^.!?]*[.!?]\s*)?(?:wow|thanks?|that's|thats|that is|sounds?|congrat\w*|cool|awesome|"
-    r"great|nice|amazing|glad|yeah|yep|yes|sure|absolutely|definitely|totally|agreed|aw+|oh|sorry|no problem|"
-    r"no worries|you're|good luck|i'm glad|so glad|love)\b",
-    _FLAGS,
-)
-_STANDING = re.compile(
-    r"\b(?:always|never|from now on|going forward|in (?:the )?future|i(?:'d| would)? (?:really )?prefer|"
-    r"please (?:always|make sure|remember|don't|do not|avoid|keep)|make sure (?:to|you)|don't ever|"
-    r"remember (?:that|to)|(?:my|our) favou?rite|i (?:really |absolutely )?(?:love|hate|dislike|can't stand)|"
-    r"i'm (?:allergic|vegan|vegetarian)|i (?:usually|don't eat|only (?:use|buy|eat|drink|consider|wear|take))|"
-    r"for anything (?:about|to do with)|call me|speak to me)\b",
-    _FLAGS,
-)
-_ORDERS = re.compile(
-    r"(?:^|[.!?\n] *)(?:please |and |also )?(?:always|never|from now on|going forward|in (?:the )?future|"
-    r"don't ever|do not ever|whenever i|every time i|remember to|make sure (?:to|you) always)\b",
-    _FLAGS,
-)
+_RULES = rules("en", "signals", "talk")
+_TIMES = _RULES.times
+_REACTS = _RULES.reacts
+_STANDING = _RULES.standing
+_ORDERS = _RULES.orders
 _NAMES = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]+")
-_NUMBERS = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|once|twice|yesterday|last|ago|today|tomorrow|next|week|month|"
-    r"year|weekend)\b",
-    _FLAGS,
-)
+_NUMBERS = _RULES.numbers
 _ASKS = re.compile(r"[?？؟]\W*(?:\[[^\]]*\]\s*)?$")
-_FIRST = frozenset("i i'm i've i'll i'd my me mine we we're we've our".split())
-_SECOND = frozenset("you you're you've you'll your".split())
+_FIRST = _RULES.words("first")
+_SECOND = _RULES.words("second")
 _HEAD = 1200
 """Only the head is read: a long text is evidence by its length already, and signs thin out."""
 
