@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: run serve quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
+.PHONY: run serve api-check quick test lint check unsteady soak bench bench-peers docs docs-serve docs-version release clean
 
 run: $(VENV)/.run
 	$(BIN)/recollect demo
@@ -51,6 +51,12 @@ soak: $(VENV)/.test
 mcp-check: $(VENV)/.test
 	$(BIN)/python -m tests.mcp_server.conform
 	$(BIN)/python -m tests.mcp_server.compare_graph 1000
+
+# The HTTP API against programs that read its document: Redocly's linter, then schemathesis on a real server, every operation.
+api-check: $(VENV)/.test
+	$(PIP) install --group api
+	$(BIN)/python -m tests.server.lint
+	$(BIN)/python -m tests.server.fuzz
 
 # The adapters with their frameworks, in an environment of their own.
 test-adapters: .venv-adapters/.ready

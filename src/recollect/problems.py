@@ -54,6 +54,15 @@ def name_of(kind: type[RecollectError]) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).strip("-")
 
 
+def error_tree() -> dict[str, dict[str, Any]]:
+    """Every error that a problem may stand for: the name of its type, its base and its status, bases first."""
+    made = {
+        kind.__name__: {"type": f"{_PREFIX}{name_of(kind)}", "base": kind.__mro__[1].__name__, "status": status}
+        for kind, status in _STATUS.items()
+    }
+    return dict(sorted(made.items(), key=lambda item: item[1]["base"] != "RecollectError"))
+
+
 def status_of(error: RecollectError) -> int:
     """The HTTP status that stands for an error."""
     return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)

@@ -14,12 +14,13 @@ class Telemetry:
 
     def __init__(self) -> None:
         try:
-            from opentelemetry import metrics, trace
+            from opentelemetry import metrics, propagate, trace
         except ModuleNotFoundError as cause:
             raise Unsupported('OpenTelemetry is not installed; run: pip install "recollect[otel]"') from cause
         meter = metrics.get_meter("recollect")
         self._tracer = trace.get_tracer("recollect")
-        self._error = trace.StatusCode.ERROR
+        self._error, self._server = trace.StatusCode.ERROR, trace.SpanKind.SERVER
+        self._extract, self._inject = propagate.extract, propagate.inject
         self._events = meter.create_counter("recollect.events", unit="1", description="What happened, by name")
         self._sizes = meter.create_histogram("recollect.size", unit="1", description="Sizes told with events")
 
@@ -41,3 +42,38 @@ class Telemetry:
             except Exception as problem:
                 span.set_status(self._error, type(problem).__name__)
                 raise
+
+    @contextmanager
+    def request(self, headers: Mapping[str, str]) -> Iterator[RequestSpan]:
+        """A span around a request that came in, as a child of the caller's where `traceparent` names one."""
+        with self._tracer.start_as_current_span(
+            "recollect.request", self._extract(headers), self._server, record_exception=False,
+            set_status_on_exception=False,
+        ) as span:  # fmt: skip
+            yield RequestSpan(span, self._error)
+
+    def headers(self) -> dict[str, str]:
+        """What tells a server of the span that asks it."""
+        made: dict[str, str] = {}
+        self._inject(made)
+        return made
+
+
+class RequestSpan:
+    """A span around one request, named once it is known what was asked for."""
+
+    def __init__(self, span: Any = None, error: Any = None) -> None:
+        self._span = span
+        self._error = error
+
+    def done(self, operation: str, status: int) -> None:
+        """Name the span, and say how the request ended."""
+        if self._span is not None:
+            self._span.update_name(f"recollect.{operation}")
+            self._span.set_attribute("http.response.status_code", status)
+            if status >= 500:
+                self._span.set_status(self._error, str(status))
+
+
+NO_REQUEST_SPAN = RequestSpan()
+"""Stands where nothing is traced."""

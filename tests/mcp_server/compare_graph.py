@@ -25,7 +25,7 @@ RECORDED = Path(__file__).parent / "server_memory.json"
 
 def theirs(folder: str) -> StdioServerParameters:
     """Their server, over a file of its own."""
-    program = str(installed() / "server-memory" / "dist" / "index.js")
+    program = str(installed() / "@modelcontextprotocol" / "server-memory" / "dist" / "index.js")
     env = {**environment(), "MEMORY_FILE_PATH": str(Path(folder) / "memory.jsonl")}
     return StdioServerParameters(command=node(), args=[program], env=env)
 

@@ -46,14 +46,15 @@ def conformance(url: str, scenarios: dict[str, Sequence[str]]) -> list[str]:
 
 
 def _suite(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [node(), str(installed() / "conformance" / "dist" / "index.js"), *arguments]
+    command = [node(), str(installed() / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"), *arguments]
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
 
 
 def inspector(*target: str) -> None:
     """List the tools and call one, as the Inspector's command line does."""
-    package = json.loads((installed() / "inspector" / "package.json").read_text("utf-8"))["bin"]
-    program = str(installed() / "inspector" / (package if isinstance(package, str) else next(iter(package.values()))))
+    home = installed() / "@modelcontextprotocol" / "inspector"
+    package = json.loads((home / "package.json").read_text("utf-8"))["bin"]
+    program = str(home / (package if isinstance(package, str) else next(iter(package.values()))))
     calls = {
         "remember": ["text=The launch is in May."], "recall": ["query=launch"], "get_profile": [], "list_facts": [],
         "set_fact": ["key=city", "value=Porto"], "correct_fact": ["key=city", "value=Lisbon"],

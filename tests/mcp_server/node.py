@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,17 +26,21 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join([str(_wheel() / "bin"), os.environ.get("PATH", "")])}
 
 
-def installed() -> Path:
-    """The folder of the packages; the first time they come from the registry."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recollect-tests" / "mcp-node"
-    done = home / "-".join(package.rpartition("@")[2] for package in PACKAGES)
+def installed(name: str = "mcp-node", packages: tuple[str, ...] = PACKAGES) -> Path:
+    """The folder of the packages; the first time they come from the registry, and appear in it whole or not at all."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recollect-tests"
+    done = cache / "-".join([name, *(package.rpartition("@")[2] for package in packages)])
     if not done.exists():
-        home.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
+        home = Path(tempfile.mkdtemp(prefix=name, dir=cache))
         npm = _wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        command = [node(), str(npm), "install", "--ignore-scripts", "--no-audit", "--no-fund", *PACKAGES]
+        command = [node(), str(npm), "install", "--ignore-scripts", "--no-audit", "--no-fund", *packages]
         subprocess.run(command, cwd=home, env=environment(), check=True, capture_output=True)
-        done.touch()
-    return home / "node_modules" / "@modelcontextprotocol"
+        try:
+            home.rename(done)
+        except OSError:  # another process was first
+            shutil.rmtree(home)
+    return done / "node_modules"
 
 
 def _wheel() -> Path:

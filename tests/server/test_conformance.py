@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recollect import AsyncMemory, Memory
-from recollect.errors import Forbidden, Unsupported
+from recollect.errors import Forbidden
 from recollect.runtime import Runtime
 from recollect.testing.clock import FakeClock
 from recollect.testing.facades import awaited
@@ -56,16 +56,6 @@ class OverHttp(MemoryConformance):
         assert await memory.facts.get("user:ada", "home") is None
         await derived.facts.set("user:ada", "home", "Oslo", source="t#2")
         assert (await memory.facts.get("user:ada", "home")).value == "Oslo"
-
-    # A watch is held where the store is: see the test below.
-    test_a_watch_hears_of_what_others_commit = None  # type: ignore[assignment]
-    test_what_was_not_committed_is_not_told = None  # type: ignore[assignment]
-    test_a_users_handle_hears_of_what_it_may_read = None  # type: ignore[assignment]
-    test_a_closed_watch_ends = None  # type: ignore[assignment]
-
-    async def test_a_watch_over_http_is_refused_with_the_way_there_is(self, memory: Any) -> None:
-        with pytest.raises(Unsupported, match="hook"):
-            memory.watch()
 
     async def test_abandoned_uploads_are_collected(self, memory: Any, clock: FakeClock) -> None:
         """A batch that is given up sent nothing: there is nothing to collect."""

@@ -165,3 +165,16 @@ def test_the_awaited_twin_shares_the_server(server: Running, org: str, memory: M
     assert memory.facts.get(NS, "k") is not None
     with pytest.raises(UsageError):
         opened.facts.get(NS, "k")
+
+
+@pytest.mark.parametrize("to", ["openai", "anthropic", "markdown", "langgraph"])
+def test_an_export_for_other_tools_is_written_here(
+    server: Running, org: str, memory: Memory, tmp_path: Path, to: Any
+) -> None:
+    memory.threads.append("t", "hello", {"role": "assistant", "content": "hi"}, create=NS)
+    memory.facts.set(NS, "home", "Rome")
+    done = memory.export(tmp_path / "there", to=to)
+    assert done.counts["messages"] == 2
+    assert (tmp_path / "there").exists()
+    with pytest.raises(Forbidden):
+        memory.scope(user="ada").export(tmp_path / "mine", to=to)

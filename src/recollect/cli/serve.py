@@ -18,6 +18,7 @@ from .session import Session, session_of
 
 if TYPE_CHECKING:
     from ..server.app import Options
+    from ..server.logs import LogFormat
     from ..server.parts import MakePart
 
 NEEDS = 'the server needs packages that are not installed; run: pip install "recollect[server]"'
@@ -41,10 +42,16 @@ NEEDS = 'the server needs packages that are not installed; run: pip install "rec
 @click.option(
     "--resource", default=None, help="The address of /mcp that tokens must name.  [default: where it listens]"
 )
+@click.option(
+    "--log", "log_format", default="none", show_default=True, type=click.Choice(["none", "text", "json"]),
+    help="A line per request on standard error: ids, status and time, never content.",
+)  # fmt: skip
+@click.option("--trace", is_flag=True, help="Requests as spans of OpenTelemetry, below the caller's traceparent.")
 @session_of
 def serve(
     session: Session, host: str, port: int, names: tuple[str, ...], root_path: str, trusted_proxy: str, worker: bool,
     workers: int, folders: tuple[Path, ...], link: bool, tools: str, issuer: str | None, resource: str | None,
+    log_format: LogFormat, trace: bool,
 ) -> None:  # fmt: skip
     """Serve the memory over HTTP, on this machine unless told otherwise.
 
@@ -53,7 +60,9 @@ def serve(
     """
     _installed()
     from ..server.app import Options
+    from ..server.logs import log_to_stderr
 
+    log_to_stderr(log_format)
     keyed = _has_keys(session)
     if not keyed and not is_loopback(host):
         raise UsageError(f"{host} is not loopback, and there is no key; make one: recollect keys create --role admin")
@@ -61,7 +70,7 @@ def serve(
     click.echo(f"recollect: {at}", err=True)
     if link or not keyed:
         click.echo(f"recollect: one-time link, good for ten minutes: {at}/login?code={_code(session)}", err=True)
-    options = Options(hosts=(*Options().hosts, host, *names), root_path=root_path, analyze=folders)
+    options = Options(hosts=(*Options().hosts, host, *names), root_path=root_path, analyze=folders, trace=trace)
     parts = _assistants(session, tools, issuer, resource or f"{at}/mcp")
     _run(
         session, options, host=host, port=port, worker=worker, trusted_proxy=trusted_proxy, parts=parts, workers=workers
@@ -128,6 +137,8 @@ def _run(
 
     def made() -> Starlette:
         memory = AsyncMemory(session.url, hot=session.hot, all_orgs=True, worker=worker)
+        if options.trace:
+            memory.trace()
         return make_app(memory, options, parts)
 
     serve_until_stopped(

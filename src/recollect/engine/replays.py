@@ -1,6 +1,7 @@
 """Requests that were done before: their idempotency keys, each committed by the very transaction that did the work.
 
-A row holds a digest of the request and no content. It lasts a day at least: keys of the day before yesterday are gone.
+A row holds a digest of the request, at most a number of what was done, and no content. It lasts a day at least: keys of
+the day before yesterday are gone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class Replays:
         self._core = core
         self._key = key
         self._digest = digest
+        self.outcome: int | None = None
+        """The number that was kept with the key, once it was seen."""
 
     async def seen(self) -> bool:
         """Whether the key was used for this very request; for another one it is refused."""
@@ -30,7 +33,9 @@ class Replays:
         found = next((row for row in rows if row is not None), None)
         if found is None:
             return False
-        if found.detail != self._digest:
+        digest, _, outcome = str(found.detail).partition(" ")
+        self.outcome = int(outcome) if outcome else None
+        if digest != self._digest:
             raise InvalidValue("this Idempotency-Key was used for another request; take a new one")
         return True
 
@@ -39,6 +44,12 @@ class Replays:
         core, item = self._core, self._item(_day(self._core))
         row = Mark(org=core.org, name=REPLAY, item=item, detail=self._digest, updated_at=core.at())
         handle.companions.extend([Expect(Mark, row.row_key, 0), Put(row)])
+
+    async def keep(self, outcome: int) -> None:
+        """Add a number to the row that was committed: an answer that cannot be read from the store afterwards."""
+        core, item = self._core, self._item(_day(self._core))
+        detail = f"{self._digest} {int(outcome)}"
+        await core.apply(Put(Mark(org=core.org, name=REPLAY, item=item, detail=detail, updated_at=core.at())))
 
     def _item(self, day: int) -> str:
         # The day comes first, so that old rows are removed by their range.

@@ -181,7 +181,8 @@ class AsyncSession:
         receipts = await Threads(self._core).append(self.thread, *given, key=key or f"{self.id}/{turn.number}")
         self._turns += 1
         self._persisted += keep
-        await self._remember_turn(turn)
+        if not all(receipt.replayed for receipt in receipts):
+            await self._remember_turn(turn)
         if self._on_turn_end is not None:
             await self._core.runtime.resolve(self._on_turn_end(turn))
         return receipts

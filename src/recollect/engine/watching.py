@@ -8,7 +8,7 @@ compares. It begins only when every writer must have seen its mark, so that no c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
@@ -75,6 +75,15 @@ class AsyncWatch:
                 break
             await self._core.runtime.sleep(left)
         return []
+
+    def _known(self) -> dict[str, int]:
+        """What this watch has seen, of what it may read: another one goes on from there."""
+        known = self._seen or {}
+        return {item: version for item, version in known.items() if self._core.scope.may_read(item.split(" ", 1)[1])}
+
+    def _resume(self, seen: Mapping[str, int]) -> None:
+        """Go on after what another watch has seen."""
+        self._seen = dict(seen)
 
     async def close(self) -> None:
         """Stop; a loop over the notices ends."""

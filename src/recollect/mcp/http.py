@@ -112,8 +112,7 @@ async def _key(server: Server, request: Request, tokens: Tokens | None) -> ApiKe
     except Unauthorized as wrong:
         server.count_bad(request, wrong)
         raise
-    request.scope["recollect.key"] = key.id
-    return server.limited(key)
+    return server.limited(request, key)
 
 
 async def caller_of(ctx: Context) -> Caller:

@@ -21,6 +21,7 @@ from ..engine.recall.recalling import Recalling
 from ..engine.session import AsyncSession
 from ..engine.watching import AsyncWatch
 from ..errors import UsageError
+from ..exporting.exporting import Exporting
 from ..importing.importing import Importing
 from ..opening import runtime_for
 from ..runtime import Runtime
@@ -34,7 +35,7 @@ from .events import RemoteEvents, RemoteWatch
 from .injection import RemoteInjection
 from .nouns import noun_class, request
 from .session import RemoteSession
-from .transfers import RemotePortable
+from .transfers import RemoteExporting, RemotePortable
 
 T = TypeVar("T")
 _OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
@@ -43,6 +44,7 @@ _OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
 """Parts of the engine that the memory itself speaks for."""
 _OWN: Mapping[Any, Any] = {
     Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
+    Exporting: RemoteExporting,
 }  # fmt: skip
 """Parts that take more than one request, or keep something on this side."""
 _KINDS: Mapping[Any, Any] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}
@@ -110,14 +112,14 @@ class RemoteCore:
         return datetime.now(UTC)
 
     def headers(self) -> dict[str, str]:
-        """What says who this handle is narrowed to."""
+        """What says who this handle is narrowed to, and in which trace it asks."""
         scope = self.scope
         narrowed = Narrowed(
             org=None if scope.org == "default" else scope.org, user=scope.user,
             actor=None if scope.actor == "user" else scope.actor,
             read=list(scope.read) or None, write=list(scope.write) or None,
         )  # fmt: skip
-        return narrowed.header()
+        return {**narrowed.header(), **self.shared.events.headers()}
 
     async def call(self, name: str, **given: Any) -> Any:
         """One operation by its name."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from typing import Any
+from time import monotonic
+from typing import Any, Self
 
 import msgspec
 
 from ..engine.events import Event, Events, Hook
-from ..engine.watching import AsyncWatch
-from ..errors import RecollectError, Unsupported
+from ..engine.watching import AsyncWatch, Notice
+from ..errors import RecollectError
+from ..telemetry import Telemetry
 
 AGAIN_SECONDS = 1.0
+WAIT_SECONDS = 10.0
+"""How long the server is asked to wait for changes in one request; closing a watch may take as long."""
 log = logging.getLogger("recollect")
 
 
@@ -35,11 +38,12 @@ class RemoteEvents(Events):
         return off
 
     def trace(self) -> None:
-        """Tracing is done where the work is done."""
-        raise Unsupported("start the server with tracing instead; requests carry their ids")
+        """Requests name the span they are sent in (`traceparent`); the work is traced where it is done."""
+        self._traced = Telemetry()
 
-    def span(self, name: str, **attributes: Any) -> AbstractContextManager[Any]:
-        return super().span(name, **attributes)
+    def headers(self) -> dict[str, str]:
+        """What tells the server of the span that a request is sent in."""
+        return self._traced.headers() if self._traced is not None else {}
 
     async def _follow(self) -> None:
         """Follow the stream, again and again, going on after the last event heard."""
@@ -76,7 +80,31 @@ class RemoteEvents(Events):
 
 
 class RemoteWatch(AsyncWatch):
-    """A watch reads rows of the store, so it is held where the store is."""
+    """A watch over HTTP: one request after the other, each waiting on the server for the next changes."""
 
     def __init__(self, core: Any, namespaces: Any, kinds: Any) -> None:
-        raise Unsupported("a watch is held where the store is; a hook (memory.on) follows the events of a server")
+        super().__init__(core, namespaces, kinds)
+        self._call_server = core.call
+        self._asked = {
+            "namespaces": None if self._spaces is None else sorted(self._spaces),
+            "kinds": None if self._kinds is None else sorted(self._kinds),
+        }
+
+    async def start(self) -> Self:
+        """Begin: from when this returns no change is missed."""
+        if self._seen is None:
+            self._seen = (await self._call_server("watching.look", **self._asked)).seen
+        return self
+
+    async def next(self, timeout: float | None = None) -> list[Notice]:
+        """The changes since the last call, each kind and namespace once; empty where `timeout` seconds passed."""
+        await self.start()
+        ends = None if timeout is None else monotonic() + timeout
+        found, self._waiting = self._waiting, []
+        while not self._closed and not found:
+            left = WAIT_SECONDS if ends is None else max(0.0, min(WAIT_SECONDS, ends - monotonic()))
+            told = await self._call_server("watching.look", seen=self._seen, timeout=left, **self._asked)
+            found, self._seen = told.notices, told.seen
+            if ends is not None and monotonic() >= ends:
+                break
+        return found

@@ -6,14 +6,17 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 
+from ..blocking.memory import Memory
 from ..engine.portable import Transfer, new_file
 from ..errors import CorruptRecord, Unsupported, UsageError
 from ..importing.mapping import _read as read_mapping
 from ..importing.report import ImportReport
+from ..memory import AsyncMemory
 from ..server.operations import BY_NAME
 from .nouns import plain, result_of
 
@@ -85,6 +88,30 @@ class RemotePortable:
         self._core.scope.whole_org(what)
         if self._core.batch is not None:
             raise UsageError("export and import cannot be part of a batch")
+
+
+class RemoteExporting:
+    """Writes what other tools read: the org is fetched whole, and written here from a copy."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:
+        """The same file or folder as where the store is; the copy goes at the end."""
+        whole = RemotePortable(self._core)
+        whole._check()
+        with TemporaryDirectory(prefix="recollect-export-") as folder:
+            lines = Path(folder) / "everything.jsonl"
+            await whole.export(lines)
+            settings: dict[str, Any] = {"embedder": None, "extract": None, "worker": False}
+            url = Path(folder) / "copy.db"
+            blocking = self._core.runtime.blocking
+            copy = Memory(url, **settings)._engine if blocking else AsyncMemory(url, **settings)
+            try:
+                await copy.import_(lines)
+                return await copy.export(path, **options)
+            finally:
+                await copy.close()
 
 
 class _Tabled(msgspec.Struct):

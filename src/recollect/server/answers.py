@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,8 +26,13 @@ class Unsuited(UsageError):
     """A body of another type."""
 
 
+class WrongMethod(UsageError):
+    """A method that a path does not take; `allow` has those it takes."""
+
+
 _OURS: dict[type[RecollectError], int] = {
     Unauthorized: 401, Forbidden: 403, Limited: 429, Malformed: 400, Unsuited: 415, DamagedUpload: 422,
+    WrongMethod: 405,
 }  # fmt: skip
 
 
@@ -44,8 +50,10 @@ def problem_response(error: RecollectError, request_id: str, scope: Mapping[str,
     headers: dict[str, str] = {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"
+    if isinstance(error, WrongMethod):
+        headers["allow"] = ", ".join(error.facts["allow"])
     if status in (429, 503):
-        headers["retry-after"] = str(max(1, round(getattr(error, "retry_after", 1))))
+        headers["retry-after"] = str(max(1, math.ceil(getattr(error, "retry_after", 1))))
     return send_problem(msgspec.structs.replace(problem, status=status), headers)
 
 

@@ -111,7 +111,7 @@ def _query(query: bytes, operation: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise Malformed(f"`{name[:40]}` stands twice in the query")
+            raise InvalidValue(f"`{name[:40]}` stands twice in the query")
         found[name] = value
     if operation.cursor is not None:
         found["limit"] = _limit(found.get("limit"))
@@ -138,8 +138,10 @@ def _body(body: bytes) -> dict[str, Any]:
 
 def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
     """`If-Match: "3"` is `expect=3`; `If-None-Match: *` is `expect=0`."""
-    match = headers.get("if-match")
-    if headers.get("if-none-match") == "*":
+    match, none = headers.get("if-match"), headers.get("if-none-match")
+    if none is not None:
+        if none.strip() != "*":
+            raise Malformed("If-None-Match takes *: nothing may be there yet")
         call.options["expect"] = 0
     elif match is not None:
         text = match.strip().removeprefix("W/").strip('"')

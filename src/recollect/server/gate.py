@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -15,11 +14,11 @@ from ..errors import RecollectError, StoreError
 from ..problems import Problem
 from .answers import forbidden, problem_response, send_problem
 from .browser import host_name
+from .logs import log, log_request, operation_name
 
 if TYPE_CHECKING:
     from .app import Server
 
-log = logging.getLogger("recollect.server")
 _CSP = (
     "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; form-action 'self'; img-src 'self' data:"
@@ -43,9 +42,7 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request = Request(scope, receive)
-        request_id = secrets.token_hex(8)
-        scope["recollect.request"] = request_id
+        request_id = scope["recollect.request"] = secrets.token_hex(8)
         start = time.perf_counter()
         status = 500
 
@@ -53,25 +50,31 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_SAFE_HEADERS, (b"x-request-id", request_id.encode())]
+                message["headers"] = [
+                    *message["headers"], *_SAFE_HEADERS, *scope.get("recollect.limits", ()),
+                    (b"x-request-id", request_id.encode()),
+                ]  # fmt: skip
             await send(message)
 
         self.server.metrics.in_flight += 1
         try:
-            refused = self._refusal(request)
-            if refused is not None:
-                await refused(scope, receive, sent)
-            else:
-                await self._inside(scope, receive, sent, request_id)
+            with self.server.traced(scope) as span:
+                try:
+                    await self._answered(scope, receive, sent, request_id)
+                finally:
+                    span.done(operation_name(scope), status)
         finally:
             self.server.metrics.in_flight -= 1
-            name = operation_name(scope)
             took = time.perf_counter() - start
-            self.server.metrics.done(name, status, took)
-            log.info(
-                "%s %s %d %.1f ms key=%s request=%s",
-                scope["method"], name, status, took * 1000, scope.get("recollect.key", "-"), request_id,
-            )  # fmt: skip
+            self.server.metrics.done(operation_name(scope), status, took)
+            log_request(scope, status, took)
+
+    async def _answered(self, scope: Any, receive: Any, send: Any, request_id: str) -> None:
+        refused = self._refusal(Request(scope, receive))
+        if refused is not None:
+            await refused(scope, receive, send)
+        else:
+            await self._inside(scope, receive, send, request_id)
 
     async def _inside(self, scope: Any, receive: Any, send: Any, request_id: str) -> None:
         started = False
@@ -108,9 +111,3 @@ class Gate:
         if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
             return forbidden("requests of other origins are refused")
         return None
-
-
-def operation_name(scope: Mapping[str, Any]) -> str:
-    """The name of the operation, never the path: a path may hold what a user wrote."""
-    route = scope.get("route")
-    return getattr(route, "name", None) or "unknown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -49,3 +50,14 @@ class Buckets:
             return Refused((1 - level) / rate.per_second)
         self._buckets[(key, rate)] = (level - 1, now)
         return level - 1
+
+
+def rate_headers(name: str, rate: Rate, left: Refused | float) -> list[tuple[bytes, bytes]]:
+    """`RateLimit` and `RateLimit-Policy`: the requests left of a burst, the seconds until it is whole again, and both
+    of the policy itself."""
+    level = 0 if isinstance(left, Refused) else int(left)
+    again, window = math.ceil((rate.burst - level) / rate.per_second), math.ceil(rate.burst / rate.per_second)
+    return [
+        (b"ratelimit", b'"%s";r=%d;t=%d' % (name.encode(), level, again)),
+        (b"ratelimit-policy", b'"%s";q=%d;w=%d' % (name.encode(), rate.burst, window)),
+    ]

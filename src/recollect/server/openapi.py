@@ -9,17 +9,44 @@ from typing import Any
 import msgspec
 
 from .. import __version__
-from ..problems import Problem
-from .operations import OPERATIONS, Operation, Parameter, answer_of, declared_words, is_list, parameters_of, takes_key
+from ..problems import Problem, error_tree
+from .operations import (
+    OPERATIONS,
+    Operation,
+    Parameter,
+    answer_of,
+    declared_words,
+    is_list,
+    owner_of,
+    parameters_of,
+    takes_key,
+)
 
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
     "400": "The request cannot be read", "401": "No valid key", "403": "The key may not do this",
-    "404": "There is no such thing here", "409": "It moved on since it was read", "412": "The version does not match",
+    "404": "There is no such thing here", "405": "Another method",
+    "409": "It moved on since it was read", "412": "The version does not match",
     "413": "Too large", "415": "Another content type", "422": "Something in it is wrong", "429": "Too many requests",
     "500": "Stored data is damaged", "501": "This store cannot do it",
     "502": "A model failed, or the outcome is lost",
     "503": "The store or the server is busy", "504": "The store did not answer in time",
+}  # fmt: skip
+
+_NAMESPACE = {"pattern": "^(global|(workflow|agent|user):.+)$"}
+_VERSION_HEADERS = [
+    {
+        "name": "If-Match", "in": "header", "description": 'The version that must be there, as in ETag: "3"',
+        "schema": {"type": "string", "pattern": '^"[0-9]{1,18}"$'},
+    },
+    {
+        "name": "If-None-Match", "in": "header", "description": "`*`: nothing may be there yet",
+        "schema": {"type": "string", "enum": ["*"]},
+    },
+]  # fmt: skip
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key", "in": "header", "description": "A write sent again under the same key is done once",
+    "schema": {"type": "string", "pattern": "^[ -~]{1,200}$"},
 }  # fmt: skip
 
 
@@ -40,7 +67,8 @@ def document() -> dict[str, Any]:
         },
         "servers": [{"url": "http://127.0.0.1:8377"}],
         "security": [{"key": []}],
-        "tags": [{"name": name} for name in dict.fromkeys(operation.noun or "memory" for operation in OPERATIONS)],
+        "tags": [_tag(noun) for noun in dict.fromkeys(operation.noun for operation in OPERATIONS)],
+        "x-errors": error_tree(),
         "paths": paths,
         "components": {
             "schemas": schemas["components"],
@@ -48,6 +76,11 @@ def document() -> dict[str, Any]:
             "responses": {code: _problem(text) for code, text in _ERRORS.items()},
         },
     }
+
+
+def _tag(noun: str) -> dict[str, str]:
+    words = (inspect.getdoc(owner_of(noun)) or "").partition("\n")[0]
+    return {"name": noun or "memory", "description": words}
 
 
 def _problem(text: str) -> dict[str, Any]:
@@ -70,7 +103,20 @@ def _schemas() -> dict[str, Any]:
     by_operation = {
         operation.name: ([next(found) for _ in parameters_of(operation)], next(found)) for operation in OPERATIONS
     }
-    return _renamed({"components": components, "operations": by_operation})
+    made_all: dict[str, Any] = _plain(_renamed({"components": components, "operations": by_operation}))
+    return made_all
+
+
+def _plain(schema: Any) -> Any:
+    """The same schema, where a choice that takes anything is said as just that."""
+    if isinstance(schema, list):
+        return [_plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: _plain(one) for name, one in schema.items()}
+    if {} in kept.get("anyOf", ()):
+        del kept["anyOf"]
+    return kept
 
 
 def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
@@ -117,16 +163,19 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         "tags": [operation.noun or "memory"],
         "summary": doc.partition("\n")[0].rstrip("."),
         "description": f"{doc}\n\nRole: `{operation.role}`.",
-        "parameters": [_parameter(parameter, shape) for parameter, shape in pairs if parameter.place != "body"],
+        "x-call": operation.name,
+        "x-writes": operation.writes,
+        "x-found": operation.found,
+        "parameters": [_parameter(parameter, shape) for parameter, shape in pairs if parameter.place == "query"],
         "responses": {
             "200": _success(operation, answer),
             **{code: {"$ref": f"#/components/responses/{code}"} for code in _ERRORS},
         },
     }
+    if any(parameter.place == "header" for parameter in parameters_of(operation)):
+        made["parameters"] += _VERSION_HEADERS
     if takes_key(operation):
-        made["parameters"].append(
-            {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "minLength": 1, "maxLength": 200}}
-        )
+        made["parameters"].append(_IDEMPOTENCY_KEY)
     if operation.upload:
         sent = {operation.upload: {"schema": {"type": "string", "format": "binary"}}}
         made["requestBody"] = {"content": sent, "required": True}
@@ -150,19 +199,35 @@ def _envelope(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
     if is_list(operation):
         properties = {"items": {"type": "array", "items": answer.get("items", {})}, "next": {}}
         return {"type": "object", "required": ["items", "next"], "properties": properties}
-    if answer.get("$ref") or "anyOf" in answer:
+    if answer.get("$ref"):
         return answer
+    choices = answer.get("anyOf", ())
+    if any("$ref" in one for one in choices):
+        some = [one for one in choices if one != {"type": "null"}]
+        if len(some) < len(choices) and not operation.found:
+            some.append({"type": "object", "required": ["result"], "properties": {"result": {"type": "null"}}})
+        return some[0] if len(some) == 1 else {"anyOf": some}
     return {"type": "object", "required": ["result"], "properties": {"result": answer}}
 
 
 def _parameter(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
-    if parameter.place == "header":
-        text = 'The version that must be there, as in ETag: "3"'
-        return {"name": "If-Match", "in": "header", "description": text, "schema": {"type": "string"}}
+    shape = _named(parameter, shape)
     made: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required, "schema": shape}
-    if shape.get("type") in ("array", "object"):
+    if _holds_more(shape):
         made["content"] = {"application/json": {"schema": made.pop("schema")}}
     return made
+
+
+def _holds_more(shape: dict[str, Any]) -> bool:
+    """Whether a parameter may be a list or an object, which stand in the query as JSON."""
+    return any(one.get("type") in ("array", "object") for one in shape.get("anyOf", [shape]))
+
+
+def _named(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
+    """What a name that must be given looks like."""
+    if shape != {"type": "string"} or not parameter.required:
+        return shape
+    return {**shape, **(_NAMESPACE if parameter.name == "ns" else {"minLength": 1})}
 
 
 def _body(pairs: list[tuple[Parameter, Any]]) -> dict[str, Any]:

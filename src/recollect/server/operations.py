@@ -20,6 +20,7 @@ from typing import Any, Literal
 import msgspec
 
 from .. import surface
+from ..context.profile import ProfileLine
 from ..engine.records import OpaqueRecord
 from .data import RecordItem
 
@@ -38,6 +39,7 @@ SERVER_NOUNS: Mapping[str, tuple[str, str]] = {
     "transfers": ("transfers", "Transfers"),
     "events": ("events", "EventStream"),
     "analyses": ("analyses", "Analyses"),
+    "watching": ("watching", "Watching"),
 }
 """Nouns that only a server has: the module under `server/api/`, and the class."""
 
@@ -63,6 +65,8 @@ class Operation(msgspec.Struct, frozen=True):
     """The media type of an answer that is sent as it is made, instead of one JSON value."""
     upload: str = ""
     """The media type of a body that is read as it comes, instead of one JSON object."""
+    waits: bool = False
+    """Mostly waits for something to happen, and takes no room from other requests."""
     admits: bool = False
     """Any key may ask, whatever its roles."""
 
@@ -276,6 +280,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "import/from", "import_from", ("role", "operator"), ("heavy", True), ("upload", _ANY_BYTES)),
     ),
     *_noun("events", ("GET", "events", "follow", ("streamed", "text/event-stream"))),
+    *_noun("watching", ("POST", "watch", "look", ("waits", True))),
     *_noun(
         "analyses",
         ("GET", "analyses", "list", ("role", "operator")),
@@ -381,10 +386,10 @@ def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping
     return _evaluated(declared.annotation, _wire_names())
 
 
+_RECALLED = bool | str | list[str | dict[str, Any]] | dict[str, Any] | None
 _OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
-    # A switch, namespaces, items or lines: JSON of several shapes, which the engine tells apart.
-    "context": {"recall": Any, "profile": Any},
-    "turns.context": {"recall": Any},
+    # A switch, namespaces, a `Recall` or items; a switch or lines: the engine tells them apart.
+    "context": {"recall": _RECALLED, "profile": bool | str | list[str | ProfileLine]},
     "records.put": {"data": Any},
     "records.put_many": {"items": list[RecordItem]},
 }

@@ -1,17 +1,20 @@
 """A write that is sent twice is done once: the idempotency key is committed with the change itself.
 
-The row holds a digest of the request and no content. A second request under the same key answers with what is stored
-now under the same name; with another body it is refused.
+The row holds a digest of the request, a count where the answer was one, and no content. A second request under the same
+key answers with what is stored now under the same name; with another body it is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidValue
+from ..engine.profile import PREFERENCE
+from ..engine.receipts import MessageReceipt, receipt_states
+from ..errors import InvalidValue, UnknownOutcome
 from .calls import Call
-from .operations import BY_NAME, Operation, parameters_of
+from .operations import Operation, answer_of
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
@@ -21,13 +24,41 @@ NATIVE = frozenset({"threads.append"})
 """What has a key of its own: the store keeps it per message."""
 NAMED = frozenset({"threads.create", "documents.add"})
 """What makes a row under an id: one made from the key is the same the second time."""
-_AGAIN = {
-    "facts.set": "facts.get", "facts.correct": "facts.get", "facts.reject": "facts.get", "state.set": "state.entry",
-    "state.increment": "state.entry", "records.put": "records.get", "learnings.reinforce": "learnings.get",
-    "learnings.weaken": "learnings.get", "working.set": "working.get", "working.update": "working.get",
-    "working.record_action": "working.get",
+Read = tuple[str, Callable[[Any, dict[str, Any]], dict[str, Any]]]
+
+
+def _same(*names: str) -> Callable[[Any, dict[str, Any]], dict[str, Any]]:
+    return lambda handle, options: {name: options[name] for name in names if name in options}
+
+
+_FACT: Read = ("facts.get", _same("ns", "key"))
+_LEARNING: Read = ("learnings.get", _same("id", "user"))
+_WORKING: Read = ("working.get", _same("user", "session"))
+_AGAIN: Mapping[str, Read] = {
+    "facts.set": _FACT, "facts.correct": _FACT, "facts.touch": _FACT,
+    "facts.set_many": ("facts.get_many", lambda _, given: {"ns": given["ns"], "keys": [*given["items"]]}),
+    "profile.set_preference": ("facts.get", lambda handle, given: _preference(handle, given)),
+    "threads.update": ("threads.get", _same("id")),
+    "threads.fork": ("threads.get", lambda _, given: {"id": given["new_id"]}),
+    "threads.redact": ("threads.message", lambda _, given: {"id": given["message"]}),
+    "learnings.reinforce": _LEARNING, "learnings.weaken": _LEARNING,
+    "working.set": _WORKING, "working.update": _WORKING, "working.record_action": _WORKING,
+    "working.add_turn": _WORKING,
+    "state.set": ("state.entry", _same("key")), "state.increment": ("state.get", _same("key")),
+    "tasks.save": ("tasks.get", lambda _, given: {"task_id": given["checkpoint"].get("task_id", "")}),
+    "records.put": ("records.get", _same("ns", "key")),
+    "records.put_many": ("records.get_many", lambda _, given: {"ns": given["ns"], "keys": _keys(given["items"])}),
 }  # fmt: skip
 """What answers the second time, by reading what the first one wrote."""
+
+
+def _preference(handle: Any, given: dict[str, Any]) -> dict[str, Any]:
+    user = handle._core.scope.subject(given.get("user"))
+    return {"ns": f"user:{user}", "key": PREFERENCE + given["key"]}
+
+
+def _keys(items: Iterable[Any]) -> list[Any]:
+    return [item[0] if isinstance(item, tuple) else item.key for item in items]
 
 
 def checked(key: str) -> str:
@@ -49,6 +80,8 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
     elif operation.name in NAMED:
         name = hashlib.sha256(key.encode()).hexdigest()[:24]
         call.options.setdefault("id", f"i{name}")
+    elif operation.name == "threads.fork":
+        call.options.setdefault("new_id", f"i{hashlib.sha256(key.encode()).hexdigest()[:24]}")
 
 
 def _key_messages(call: Call, key: str) -> None:
@@ -68,12 +101,39 @@ def _without_key(message: Any) -> Any:
     return {name: value for name, value in message.items() if name != "key"} if isinstance(message, dict) else message
 
 
-async def answer(operation: Operation, call: Call, handle: AsyncMemory) -> tuple[Operation, Any]:
-    """What to say the second time, and the operation it is the answer of."""
-    again = BY_NAME.get(_AGAIN.get(operation.name, ""))
+def counts(operation: Operation) -> bool:
+    """Whether the answer is a number or a yes that nobody can find out afterwards."""
+    return answer_of(operation) in (int, bool) and operation.name not in _AGAIN
+
+
+async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
+    """What to say the second time; `outcome` is the number that was kept with the key."""
+    if counts(operation):
+        # A yes is not kept: a write that changed nothing is a no, and that is kept.
+        return (answer_of(operation) is bool) if outcome is None else outcome
+    again = _AGAIN.get(operation.name)
     if again is None:
-        return operation, None
-    names = {parameter.name for parameter in parameters_of(again)}
-    options = {name: value for name, value in call.options.items() if name in names}
-    noun = getattr(handle, again.noun)
-    return again, await getattr(noun, again.call)(**options)
+        return await _searched(operation, call, handle)
+    name, arguments = again
+    noun, _, method = name.partition(".")
+    return await getattr(getattr(handle, noun), method)(**arguments(handle, call.options))
+
+
+async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Any:
+    """What was made without a name of its own, found by what it says."""
+    options = call.options
+    if operation.name == "learnings.add":
+        learnings = await handle.learnings.list(user=options.get("user"))
+        return next(one for one in reversed(learnings) if one.content == options["content"])
+    if operation.name == "facts.reject":
+        return (await handle.facts.history(options["ns"], options["key"]))[-1]
+    if operation.name == "threads.replace":
+        thread = options["id"]
+        state = await receipt_states(handle._core, thread)
+        stored = await handle.threads.messages(thread)
+        return [_receipt(message, *state(message.seq)) for message in stored]
+    raise UnknownOutcome("this was done before under the same Idempotency-Key; what it answered is not kept")
+
+
+def _receipt(message: Any, indexed: bool, derived: Any) -> MessageReceipt:
+    return MessageReceipt(message, True, indexed, derived, replayed=True)

@@ -207,7 +207,8 @@ class Recalling:
         import numpy as np
 
         embedder = self._core.shared.embedder
-        given = np.asarray(vector, np.float32)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
+            given = np.asarray(vector, np.float32)
         if embedder is None or given.shape != (embedder.dimensions,):
             length = "no vectors here" if embedder is None else f"{embedder.dimensions} numbers"
             raise UsageError(f"a vector to recall by must be of the embedder's own length: {length}")

@@ -78,7 +78,7 @@ class Turns(ServerNoun):
         tools: list[dict[str, Any]] | None = None,
         budget: int | str | dict[str, Any] = 8000,
         policy: dict[str, Any] | None = None,
-        recall: Any = True,
+        recall: bool | str | list[str | dict[str, Any]] | dict[str, Any] | None = True,
         scratchpad: Any = None,
         layout: Literal["standard", "cached"] = "cached",
         compact_at: float = 0.8,
@@ -89,7 +89,7 @@ class Turns(ServerNoun):
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
             compact_to=compact_to,
         )  # fmt: skip
-        made = await running.context(input, system=system, tools=tools, recall=recall, scratchpad=scratchpad)
+        made = await running.context(input, system=system, tools=tools, recall=_as(recall), scratchpad=scratchpad)
         kept = made.attach(Message(role="user", content="")).metadata.get(ATTACHED)
         return SessionContext(made, kept, "" if kept is None else await self._proof(kept))
 

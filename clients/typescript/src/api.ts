@@ -1,0 +1,2122 @@
+// Made by scripts/make-typescript from docs/openapi.json; do not edit.
+
+import { Http, type CallOptions, type Listed, type ServerEvent, type Settings, type Upload } from "./http.ts";
+
+/** A namespaced JSON value under a key, with where it came from and how sure we are. */
+export type Fact = {
+  org: string;
+  ns: string;
+  key: string;
+  value: unknown;
+  confidence: number;
+  sources: string[];
+  actor: string;
+  trust: string;
+  status: string;
+  reason: string | null;
+  indexed: string[] | null;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+  version: number;
+};
+
+/**
+ * An ordered, append-only conversation in a namespace; `length` is the last sequence number given.
+ *
+ *     A thread that is made again under an id that was used before goes on after `start`, the last number given then.
+ */
+export type Thread = {
+  org: string;
+  id: string;
+  ns: string;
+  title: string | null;
+  metadata: Record<string, unknown>;
+  length: number;
+  start: number;
+  tokens: number;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+  version: number;
+};
+
+/** One message of a thread. Give role and content; thread, sequence and token count are set when it is appended. */
+export type Message = {
+  org?: string;
+  thread?: string;
+  seq?: number;
+  role: string;
+  content?: unknown;
+  name?: string | null;
+  extra?: Record<string, unknown>;
+  shape?: string | null;
+  metadata?: Record<string, unknown>;
+  importance?: number | null;
+  pinned?: boolean;
+  trust?: string | null;
+  tokens?: number | null;
+  counter?: string | null;
+  raw?: unknown;
+  created_at?: string | null;
+  expires_at?: string | null;
+};
+
+/** What became of an appended message: stored, findable, and what is derived from it. */
+export type MessageReceipt = {
+  message: Message;
+  durable: boolean;
+  indexed: boolean;
+  derived: "done" | "failed" | "none" | "pending" | "unread";
+  replayed: boolean;
+};
+
+/** Text that stands for messages `first`..`last` of a thread; `sources` are summaries it took in. */
+export type Summary = {
+  org: string;
+  thread: string;
+  last: number;
+  first: number;
+  text: string;
+  tokens: number;
+  ns: string;
+  sources: string[];
+  method: string;
+  actor: string;
+  created_at: string;
+  version: number;
+};
+
+/** What was learned of a user; `id` is the fingerprint of its folded content, so the same one is kept once. */
+export type Learning = {
+  org: string;
+  ns: string;
+  id: string;
+  content: string;
+  type: string;
+  confidence: number;
+  usage_count: number;
+  last_used: string | null;
+  sources: string[];
+  actor: string;
+  trust: string;
+  status: string;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+  version: number;
+};
+
+/** What is known of one user; `preferences` are facts under keys that begin with `preference.`. */
+export type UserProfile = {
+  user: string;
+  facts: Fact[];
+  preferences: Record<string, unknown>;
+  learnings: Learning[];
+};
+
+/** One thing that is always said of a user, and where it comes from. */
+export type ProfileLine = {
+  text: string;
+  lane: string;
+  source?: string;
+  trust?: string;
+};
+
+/** The template of working memory; subclass it to add fields of your own, with defaults. */
+export type Working = {
+  user: WorkingUser | null;
+  current_page: Page | null;
+  recent_actions: Action[];
+  plan: PlanStep[];
+  scratchpad: string;
+  history: Record<string, unknown>[];
+};
+
+/** Who is being talked to. */
+export type WorkingUser = {
+  id: string | null;
+  name: string | null;
+  role: string | null;
+  preferences: Record<string, unknown>;
+};
+
+/** What the user looks at. */
+export type Page = {
+  route: string;
+  entity_type: string | null;
+  entity_id: string | null;
+};
+
+/** Something the user or the agent did. */
+export type Action = {
+  action: string;
+  entity_id: string | null;
+  at: string | null;
+};
+
+/** A step of the plan. */
+export type PlanStep = {
+  text: string;
+  status: "active" | "done" | "failed" | "pending" | "skipped";
+};
+
+/** A small key-value or counter. */
+export type StateEntry = {
+  org: string;
+  ns: string;
+  key: string;
+  value: unknown;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+  version: number;
+};
+
+/** Long-form knowledge, cut into chunks for recall. */
+export type Document = {
+  org: string;
+  ns: string;
+  id: string;
+  title: string | null;
+  source: string | null;
+  metadata: Record<string, unknown>;
+  text: string;
+  chunks: number;
+  digest: string;
+  actor: string;
+  trust: string;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+  version: number;
+};
+
+/**
+ * A piece of a document, cut on a sentence or heading border.
+ *
+ *     `part` comes from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
+ */
+export type Chunk = {
+  org: string;
+  ns: string;
+  document: string;
+  part: string;
+  position: number;
+  text: string;
+  heading: string | null;
+  start: number;
+  stop: number;
+  tokens: number;
+  created_at: string;
+};
+
+/** Where a task stands and who works on it; its state is in the steps, from the snapshot at `base` on. */
+export type Task = {
+  org: string;
+  task_id: string;
+  ns: string;
+  step: number;
+  status: string;
+  saved: number;
+  base: number;
+  keep: number | null;
+  completed: number;
+  size: number;
+  owner: string | null;
+  fence: number;
+  leased_until: string | null;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+  version: number;
+};
+
+/** Where a task stands: its step, its state and the subtasks that are complete. */
+export type Checkpoint = {
+  task_id: string;
+  ns: string | null;
+  step: number;
+  state: unknown;
+  completed_subtasks: string[];
+  status: string;
+  owner: string | null;
+  fence: number;
+  leased_until: string | null;
+  created_at: string | null;
+  updated_at: string | null;
+  version: number;
+};
+
+/** A record as it was put: `data` is bytes or a JSON value, `key` the tuple it is under. */
+export type OpaqueRecord = {
+  ns: string;
+  key: (string | number)[];
+  data: unknown;
+  meta: Record<string, unknown>;
+  size: number;
+  version: number;
+  existed: boolean;
+  created_at: string;
+  updated_at: string;
+  expires_at: string | null;
+};
+
+/** One of several records that are put together. */
+export type RecordItem = {
+  key: (string | number)[];
+  data?: unknown;
+  meta?: Record<string, unknown> | null;
+  ttl?: number | null;
+  expect?: number | null;
+  absent?: boolean;
+};
+
+/** Who did what to which thing, when, from which source; never the content. */
+export type AuditEvent = {
+  org: string;
+  id: string;
+  action: string;
+  kind: string;
+  subject: string;
+  actor: string;
+  user: string | null;
+  source: string | null;
+  detail: unknown;
+  created_at: string;
+  expires_at: string | null;
+};
+
+/** How one queue stands: what waits, for how long, what fails for now, and what was given up. */
+export type Backlog = {
+  queue: string;
+  waiting: number;
+  dead: number;
+  lag_seconds: number;
+  errors: string[];
+  failing: number;
+  reasons: string[];
+};
+
+/** Work that follows from evidence, one row per thing to look at: the durable outbox. */
+export type Job = {
+  org: string;
+  queue: string;
+  ns: string;
+  item: string;
+  status: string;
+  attempts: number;
+  run_at: string;
+  owner: string | null;
+  leased_until: string | null;
+  payload: unknown;
+  error: string | null;
+  created_at: string;
+  updated_at: string;
+  version: number;
+};
+
+/** One remembered thing that matters to the question; `id` is the record's own. */
+export type Hit = {
+  kind: string;
+  id: string;
+  text: string;
+  score: number;
+  cosine: number | null;
+  namespace: string;
+  org: string;
+  created_at: string;
+  source: string | null;
+  superseded_by: string | null;
+  reasons: Reason[];
+  trust: string;
+  speaker: string;
+  place: number;
+};
+
+/** One signal that spoke for a hit: its share of the score, and the hit's place by that signal alone. */
+export type Reason = {
+  signal: string;
+  weight: number;
+  rank: number;
+  note: string;
+};
+
+/** The request to the model, assembled to a token budget. */
+export type Context = {
+  tokens: number;
+  layout: string;
+  tools: unknown[];
+  system_messages: Message[];
+  memory_message: Message | null;
+  summary_message: Message | null;
+  history: Message[];
+  input: Message[];
+  scratchpad_message: Message | null;
+  account: Account;
+  lead: Message | null;
+  lead_always: boolean;
+  profile_message: Message | null;
+  profile: ProfileLine[];
+  recalled: Fate[];
+  memory_text: string;
+  memory_items: MemoryItem[];
+  summary_text: string | null;
+  inputs: InputFate[];
+  view: Message[];
+};
+
+/** What the assembly did, kept as it is until somebody asks for the manifest. */
+export type Account = {
+  budget_tokens: number;
+  output_reserve: number;
+  counter: string;
+  policy: string;
+  section_tokens: Record<string, number>;
+  ceilings: Record<string, number | null>;
+  kept: Unit[];
+  dropped: Left[];
+  folded: Unit[];
+  elided: Left[];
+  repairs: Repair[];
+  unread: [number, number, number] | null;
+  memory_kept: number;
+  memory_dropped: number;
+  profile_kept: number;
+  profile_dropped: number;
+  method: string;
+  behind: number;
+  notes: string[];
+};
+
+/** What is kept or left out as a whole. */
+export type Unit = {
+  messages: Message[];
+  tokens: number;
+  position: number;
+  pinned: boolean;
+  exchange: boolean;
+  last: number;
+};
+
+/** A unit that is not sent as it is, and why. */
+export type Left = {
+  unit: Unit;
+  reason: string;
+};
+
+/** What the view changed so that a provider accepts it. */
+export type Repair = {
+  position: number;
+  reason: string;
+  tokens: number;
+  message: string;
+};
+
+/** What became of one recalled item, for the manifest: kept, shortened, or left out and why. */
+export type Fate = {
+  item: MemoryItem;
+  tokens: number;
+  fate: string;
+  reason: string;
+};
+
+/** Something recalled: what it says, where it came from and how far to trust it. */
+export type MemoryItem = {
+  text: string;
+  kind: string;
+  source: string;
+  trust: string;
+  created_at: string | null;
+  speaker: string;
+  superseded_by: string | null;
+  score: number | null;
+  id: string;
+  place: number;
+};
+
+/** What became of one given message. */
+export type InputFate = {
+  position: number;
+  fate: "dropped" | "elided" | "folded" | "kept";
+  reason: string;
+  message: Message | null;
+};
+
+/** Where an item came from: every step back, nearest first, down to the messages. */
+export type Why = {
+  kind: string;
+  item: string;
+  actor: string | null;
+  created_at: string | null;
+  sources: WhyStep[];
+};
+
+/** One thing on the way back; `depth` 1 is a direct source. `present` is false for one that is no longer there. */
+export type WhyStep = {
+  kind: string;
+  id: string;
+  depth: number;
+  actor: string | null;
+  trust: string | null;
+  created_at: string | null;
+  present: boolean;
+  message: Message | null;
+};
+
+/** What a processor did: how many things it looked at and changed, and what it has to say. */
+export type Report = {
+  processor: string;
+  seen: number;
+  changed: number;
+  counts: Record<string, number>;
+  notes: string[];
+};
+
+/** What a scrub did: names of files, tables and servers, never content. */
+export type Scrubbed = {
+  done: string[];
+  left: string[];
+};
+
+/** What is remembered, by kind, and how far it is indexed. */
+export type Stats = {
+  org: string;
+  threads: number;
+  messages: number;
+  message_tokens: number;
+  summaries: number;
+  facts: number;
+  learnings: number;
+  documents: number;
+  tasks: number;
+  turns: Turns;
+  reading: ReadingCost;
+  indexed: number;
+  waiting: Record<string, number>;
+  dead_letters: number;
+  namespaces: string[];
+};
+
+/** Turns of ended sessions. */
+export type Turns = {
+  persisted: number;
+  passing: number;
+};
+
+/** What reading messages by a model has cost, as far as their threads are still there. */
+export type ReadingCost = {
+  calls: number;
+  messages: number;
+  input_tokens: number;
+  output_tokens: number;
+  input_tokens_per_1000: number;
+  output_tokens_per_1000: number;
+};
+
+/** What stands under a memory, and what is wrong with it. */
+export type Diagnosis = {
+  store: string;
+  details: Record<string, unknown>;
+  embedder: string | null;
+  queues: Backlog[];
+  problems: string[];
+};
+
+/** Who a key stands for. */
+export type Me = {
+  id: string;
+  org: string;
+  user: string | null;
+  actor: "assistant" | "import" | "processor" | "tool" | "user";
+  roles: ("admin" | "forget" | "operator" | "reader" | "writer")[];
+  read: string[];
+  write: string[];
+  expires_at: string | null;
+  version: string;
+};
+
+/** A key as it is listed: all but the key itself. */
+export type KnownKey = {
+  id: string;
+  org: string;
+  user: string | null;
+  actor: "assistant" | "import" | "processor" | "tool" | "user";
+  roles: ("admin" | "forget" | "operator" | "reader" | "writer")[];
+  read: string[];
+  write: string[];
+  note: string;
+  created_at: string;
+  expires_at: string | null;
+  used_at: string | null;
+};
+
+/** A key that was just made: the only time the whole of it is seen. */
+export type NewKey = {
+  key: string;
+  id: string;
+  org: string;
+  user: string | null;
+  actor: "assistant" | "import" | "processor" | "tool" | "user";
+  roles: ("admin" | "forget" | "operator" | "reader" | "writer")[];
+  expires_at: string | null;
+};
+
+/** One operation of a batch: its name, such as `facts.set`, and its arguments by name. */
+export type Step = {
+  operation: string;
+  arguments?: Record<string, unknown>;
+};
+
+/** What became of a batch. */
+export type Committed = {
+  count: number;
+  results: unknown[];
+  replayed: boolean;
+};
+
+/** A task whose lease a client has. */
+export type Held = {
+  task_id: string;
+  ns: string;
+  step: number;
+  fence: number;
+  owner: string | null;
+  leased_until: string | null;
+  version: number;
+  state: unknown;
+  completed: string[];
+  saved: boolean;
+};
+
+/** An entity as the cache has it. */
+export type EntityView = {
+  value: unknown;
+  fresh: boolean;
+  stale: boolean;
+  leased: boolean;
+  owner: string | null;
+  version: number;
+};
+
+/** What was recalled for the user's message of a turn, as the context of the session gave it, with its proof. */
+export type Carried = {
+  place: number;
+  kept: Record<string, unknown>;
+  proof: string;
+};
+
+/** A request, and what the user's message carries of it when the turn is added. */
+export type SessionContext = {
+  context: Context;
+  kept: Record<string, unknown> | null;
+  proof: string;
+};
+
+/** What is left of a session. */
+export type Ended = {
+  thread: string;
+  turns: number;
+  summary: Summary | null;
+  derived: number;
+};
+
+/** What would go, with the code that lets it go; or, without a code, what went. */
+export type Forgetting = {
+  erasure: Erasure;
+  code: string | null;
+  done: boolean;
+};
+
+/** What a forgetting removed: rows by table, and what the files were found to hold afterwards. */
+export type Erasure = {
+  kind: string;
+  counts: Record<string, number>;
+  tombstones: number;
+  physical: boolean;
+  verified: boolean | null;
+  found: string[];
+  checked: string[];
+  unchecked: string[];
+  preview: boolean;
+  complete: boolean;
+};
+
+/** What an export wrote or an import loaded: rows by table. */
+export type Transfer = {
+  rows: number;
+  counts: Record<string, number>;
+  resumed_at: number;
+};
+
+/** What is in a source, what came in, and what could not. */
+export type ImportReport = {
+  kind: string;
+  source: string;
+  found: Record<string, number>;
+  added: Record<string, number>;
+  known: Record<string, number>;
+  problems: ItemsProblem[];
+  failed: number;
+  namespaces: Record<string, number>;
+  samples: Sample[];
+  first_at: string | null;
+  last_at: string | null;
+  dry_run: boolean;
+};
+
+/** Something that could not come in: where it is in the source, and why. */
+export type ItemsProblem = {
+  place: string;
+  reason: string;
+};
+
+/** One of the first things of its kind, as it would come in. */
+export type Sample = {
+  what: string;
+  id: string;
+  namespace: string;
+  text: string;
+  at: string | null;
+};
+
+/** What changed, and what the caller has seen by now: to be sent with the next request. */
+export type Watched = {
+  notices: Notice[];
+  seen: Record<string, number>;
+};
+
+/** Something of a kind changed in a namespace. */
+export type Notice = {
+  kind: string;
+  namespace: string;
+};
+
+/** A folder that can be analysed. */
+export type Checkout = {
+  name: string;
+  analysed: boolean;
+};
+
+/** What is known, under `namespace` and `key`. */
+export class FactsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key.
+   *
+   * Raises `InvalidFilter` for a `where` that cannot be read.
+   *
+   * Role: `reader`.
+   */
+  list(args: { ns: string; prefix?: string | null; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean }, options: CallOptions = {}): Promise<Listed<Fact>> {
+    return this.#http.call({"method": "GET", "path": "/v1/facts", "query": ["ns", "prefix", "after"], "json": ["where", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Fact>>;
+  }
+
+  /**
+   * Write several values together, all or none; `ttl` and `index` are for each of them, as in `set`.
+   *
+   * Role: `writer`.
+   */
+  setMany(args: { ns: string; items: Record<string, unknown> | [string, unknown][]; ttl?: number | null; index?: boolean | string[] }, options: CallOptions = {}): Promise<Listed<Fact>> {
+    return this.#http.call({"method": "POST", "path": "/v1/facts", "query": ["ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<Fact>>;
+  }
+
+  /**
+   * Take back all facts whose key starts with `prefix`; how many there were. See `delete`.
+   *
+   * Role: `writer`.
+   */
+  deleteRange(args: { ns: string; prefix?: string; history?: boolean }, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/facts", "query": ["ns", "prefix"], "json": ["history"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
+  }
+
+  /**
+   * The values under several keys in one read, in their order; None where there is none.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { ns: string; keys: string[] }, options: CallOptions = {}): Promise<Listed<Fact | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/facts/get", "query": ["ns"], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Fact | null>>;
+  }
+
+  /**
+   * Remove this org's expired facts for good now, without waiting for the collector; how many went.
+   *
+   * Role: `writer`.
+   */
+  deleteExpired(args: Record<string, never> = {}, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "POST", "path": "/v1/facts/expire", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
+  }
+
+  /**
+   * The value now, or the one that held at a moment; None where there is none.
+   *
+   * Role: `reader`.
+   */
+  get(args: { ns: string; key: string; as_of?: string | null }, options: CallOptions = {}): Promise<Fact | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/fact", "query": ["ns", "key", "as_of"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Fact | null>;
+  }
+
+  /**
+   * Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
+   *
+   * Recall finds it by all it says, by the fields of its value that `index` names (`["title", "author.name"]`), or
+   * not at all with `index=False`.
+   * A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
+   * So does a fact whose `source` was forgotten, whoever writes it.
+   *
+   * Raises `Conflict` where `expect` is not the present version, `Forbidden` where this handle may not write there.
+   *
+   * Role: `writer`.
+   */
+  set(args: { ns: string; key: string; value: unknown; ttl?: number | null; confidence?: number; source?: string | null; index?: boolean | string[] }, options: CallOptions = {}): Promise<Fact> {
+    return this.#http.call({"method": "PUT", "path": "/v1/fact", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
+  }
+
+  /**
+   * Take a fact back; whether there was one. With `expect`, only that version.
+   *
+   * Its history stays, so that `history` and `as_of` still know it; with `history=False` all versions go.
+   *
+   * Raises `Conflict` where `expect` is not the present version.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { ns: string; key: string; history?: boolean }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/fact", "query": ["ns", "key"], "json": ["history"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Let a fact live for `ttl` from now (None: for good), without a new version; None where there is none.
+   *
+   * Role: `writer`.
+   */
+  touch(args: { ns: string; key: string; ttl: number | null }, options: CallOptions = {}): Promise<Fact | null> {
+    return this.#http.call({"method": "POST", "path": "/v1/fact/touch", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact | null>;
+  }
+
+  /**
+   * Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
+   *
+   * Role: `reader`.
+   */
+  history(args: { ns: string; key: string }, options: CallOptions = {}): Promise<Listed<Fact>> {
+    return this.#http.call({"method": "GET", "path": "/v1/fact/history", "query": ["ns", "key"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Fact>>;
+  }
+
+  /**
+   * Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation.
+   *
+   * With `expect`, only that version is corrected.
+   *
+   * Role: `writer`.
+   */
+  correct(args: { ns: string; key: string; value: unknown; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
+    return this.#http.call({"method": "POST", "path": "/v1/fact/correct", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
+  }
+
+  /**
+   * Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation.
+   *
+   * With `expect`, only that version is rejected.
+   *
+   * Raises `NotFound` where there is no such fact.
+   *
+   * Role: `writer`.
+   */
+  reject(args: { ns: string; key: string; reason?: string | null }, options: CallOptions = {}): Promise<Fact> {
+    return this.#http.call({"method": "POST", "path": "/v1/fact/reject", "query": ["ns", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
+  }
+}
+
+/** Conversations. */
+export class ThreadsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Threads of a namespace in the order of their ids, which for ids given by us is the order of making.
+   *
+   * `where` filters by title, metadata and the other fields; `after` is the last thread of the page before. `by` a
+   * time all threads of the namespace are read and sorted: an index of it would be written with every append.
+   *
+   * Role: `reader`.
+   */
+  list(args: { ns: string; where?: Record<string, unknown> | null; by?: "created_at" | "id" | "updated_at"; limit?: number | null; after?: string | null; reverse?: boolean }, options: CallOptions = {}): Promise<Listed<Thread>> {
+    return this.#http.call({"method": "GET", "path": "/v1/threads", "query": ["ns", "by", "after"], "json": ["where", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Thread>>;
+  }
+
+  /**
+   * A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`.
+   *
+   * Raises `Conflict` with `new` where the id is taken.
+   *
+   * Role: `writer`.
+   */
+  create(args: { ns: string; title?: string | null; id?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null; new?: boolean }, options: CallOptions = {}): Promise<Thread> {
+    return this.#http.call({"method": "POST", "path": "/v1/threads", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Thread>;
+  }
+
+  /**
+   * Several threads in one read, in the order of their ids given; None where there is none.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { ids: string[] }, options: CallOptions = {}): Promise<Listed<Thread | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/threads/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Thread | null>>;
+  }
+
+  /**
+   * The thread, without its messages; None where there is none.
+   *
+   * Role: `reader`.
+   */
+  get(args: { id: string }, options: CallOptions = {}): Promise<Thread | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/thread", "query": ["id"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Thread | null>;
+  }
+
+  /**
+   * Give a thread another title or other metadata than it has; with `expect`, only over that version.
+   *
+   * Raises `NotFound` where there is no such thread, `Conflict` where `expect` is not its version.
+   *
+   * Role: `writer`.
+   */
+  update(args: { id: string; title?: string | null; metadata?: Record<string, unknown> }, options: CallOptions = {}): Promise<Thread> {
+    return this.#http.call({"method": "PATCH", "path": "/v1/thread", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Thread>;
+  }
+
+  /**
+   * Remove a thread with its messages, summaries and index entries; whether there was one.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { id: string }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/thread", "query": ["id"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Take the newest message out of the log and give it back, or None; what was derived from it stays.
+   *
+   * Role: `writer`.
+   */
+  pop(args: { id: string }, options: CallOptions = {}): Promise<Message | null> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/pop", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Message | null>;
+  }
+
+  /**
+   * A new thread in the same namespace with the messages up to and with `at`, under the same numbers.
+   *
+   * Its metadata is that of the old one unless given, and says where it comes from under `forked_from`.
+   *
+   * Role: `writer`.
+   */
+  fork(args: { id: string; at?: number | string | null; new_id?: string | null; title?: string | null; metadata?: Record<string, unknown> | null; ttl?: number | null }, options: CallOptions = {}): Promise<Thread> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/fork", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Thread>;
+  }
+
+  /**
+   * Put other messages in the place of all there are, in one step; the new ones have new numbers.
+   *
+   * With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
+   * Summaries go; what else was derived stays.
+   *
+   * Raises `Conflict` where `expect` is not the thread's version.
+   *
+   * Role: `writer`.
+   */
+  replace(args: { id: string; messages: (string | Record<string, unknown>)[] }, options: CallOptions = {}): Promise<Listed<MessageReceipt>> {
+    return this.#http.call({"method": "PUT", "path": "/v1/thread/messages", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<MessageReceipt>>;
+  }
+
+  /**
+   * Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start.
+   *
+   * Role: `reader`.
+   */
+  messages(args: { id: string; limit?: number | null; before?: number | string | null; after?: number | string | null; roles?: string[] | null }, options: CallOptions = {}): Promise<Listed<Message>> {
+    return this.#http.call({"method": "GET", "path": "/v1/thread/messages", "query": ["id"], "json": ["limit", "before", "after", "roles"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Message>>;
+  }
+
+  /**
+   * Add messages at the end, all or none.
+   *
+   * A `key` makes doing it again harmless: one for the whole call, or a list with one for each message (a dict may
+   * also carry its own, as `key`); what the thread has seen is not added again, and its receipt says `replayed`.
+   * With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
+   * thread's `length`, the number of the last message that was appended.
+   *
+   * Role: `writer`.
+   */
+  append(args: { id: string; messages?: (string | Record<string, unknown>)[]; key?: string | (string | null)[] | null; create?: string | null }, options: CallOptions = {}): Promise<Listed<MessageReceipt>> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/messages", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<MessageReceipt>>;
+  }
+
+  /**
+   * Take messages out of the log for good, by id or all before a place; how many went.
+   *
+   * What was derived from them stays; `forget` removes that too.
+   *
+   * Role: `writer`.
+   */
+  deleteMessages(args: { id: string; ids?: string[] | null; before?: number | string | null }, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/thread/messages", "query": ["id"], "json": ["ids", "before"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
+  }
+
+  /**
+   * The newest n messages, the newest last.
+   *
+   * Role: `reader`.
+   */
+  recent(args: { id: string; n?: number }, options: CallOptions = {}): Promise<Listed<Message>> {
+    return this.#http.call({"method": "GET", "path": "/v1/thread/recent", "query": ["id"], "json": ["n"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Message>>;
+  }
+
+  /**
+   * The summaries of a thread, oldest first, each with the range it stands for.
+   *
+   * Role: `reader`.
+   */
+  summaries(args: { id: string }, options: CallOptions = {}): Promise<Listed<Summary>> {
+    return this.#http.call({"method": "GET", "path": "/v1/thread/summaries", "query": ["id"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Summary>>;
+  }
+
+  /**
+   * One message by its id.
+   *
+   * Role: `reader`.
+   */
+  message(args: { id: string }, options: CallOptions = {}): Promise<Message | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/message", "query": ["id"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Message | null>;
+  }
+
+  /**
+   * Take all that was said out of one message, by its id, and leave its place and its tool call ids.
+   *
+   * What was derived from it goes as well, as with `forget`.
+   *
+   * Role: `writer`.
+   */
+  redact(args: { message: string | Message }, options: CallOptions = {}): Promise<Message> {
+    return this.#http.call({"method": "POST", "path": "/v1/message/redact", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Message>;
+  }
+}
+
+/** What was learned of the user this handle is for, or of the one named. */
+export class LearningsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * The learnings over the floor, most used first, then the surest, then the newest, or `reverse`.
+   *
+   * The next page is `after` the id of the last one; where that one is gone meanwhile, there is no next page.
+   *
+   * Role: `reader`.
+   */
+  list(args: { min_confidence?: number; type?: "correction" | "pattern" | "preference" | null; limit?: number | null; after?: string | null; reverse?: boolean; user?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Learning>> {
+    return this.#http.call({"method": "GET", "path": "/v1/learnings", "query": ["type", "after", "user"], "json": ["min_confidence", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Learning>>;
+  }
+
+  /**
+   * Keep a learning; the same content again (whatever its case, width or spacing) reinforces the one there is.
+   *
+   * One that was deleted does not come back from a derivation, and one whose source was forgotten from nobody: it
+   * is given back with status `rejected`.
+   *
+   * Role: `writer`.
+   */
+  add(args: { content: string; type?: "correction" | "pattern" | "preference"; confidence?: number; source?: string | null; corrects?: string | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
+    return this.#http.call({"method": "POST", "path": "/v1/learnings", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Learning>;
+  }
+
+  /**
+   * Several learnings in one read, in the order of their ids given; None where there is none.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { ids: string[]; user?: string | null }, options: CallOptions = {}): Promise<Listed<Learning | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/learnings/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Learning | null>>;
+  }
+
+  /**
+   * Count a use of each: it was put into a context. How many there were.
+   *
+   * Role: `writer`.
+   */
+  used(args: { ids: string[]; user?: string | null }, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "POST", "path": "/v1/learnings/used", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
+  }
+
+  /**
+   * One learning, by its id.
+   *
+   * Role: `reader`.
+   */
+  get(args: { id: string; user?: string | null }, options: CallOptions = {}): Promise<Learning | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/learning", "query": ["id", "user"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Learning | null>;
+  }
+
+  /**
+   * Remove a learning, and keep a fingerprint so that it is not derived again; whether there was one.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { id: string; user?: string | null }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/learning", "query": ["id", "user"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * It held again: more confidence.
+   *
+   * Raises `NotFound` where there is no such learning.
+   *
+   * Role: `writer`.
+   */
+  reinforce(args: { id: string; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
+    return this.#http.call({"method": "POST", "path": "/v1/learning/reinforce", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Learning>;
+  }
+
+  /**
+   * It did not hold: less confidence.
+   *
+   * Raises `NotFound` where there is no such learning.
+   *
+   * Role: `writer`.
+   */
+  weaken(args: { id: string; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
+    return this.#http.call({"method": "POST", "path": "/v1/learning/weaken", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Learning>;
+  }
+}
+
+/** Reads profiles and sets preferences. */
+export class ProfileNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * All that is known of a user: two range reads, whatever there is.
+   *
+   * Role: `reader`.
+   */
+  get(args: { user?: string | null; min_confidence?: number } = {}, options: CallOptions = {}): Promise<UserProfile> {
+    return this.#http.call({"method": "GET", "path": "/v1/profile", "query": ["user"], "json": ["min_confidence"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<UserProfile>;
+  }
+
+  /**
+   * The profiles of several users, in their order.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { users: string[]; min_confidence?: number }, options: CallOptions = {}): Promise<Listed<UserProfile>> {
+    return this.#http.call({"method": "POST", "path": "/v1/profile/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<UserProfile>>;
+  }
+
+  /**
+   * The lines that a context always holds of a user, in their order, each with its source.
+   *
+   * Who they are, what must not be missed, standing wishes, corrections, what most questions lean on, and the
+   * current page and plan. It changes only when one of these does.
+   *
+   * Role: `reader`.
+   */
+  block(args: { user?: string | null; max_tokens?: number } = {}, options: CallOptions = {}): Promise<Listed<ProfileLine>> {
+    return this.#http.call({"method": "GET", "path": "/v1/profile/block", "query": ["user"], "json": ["max_tokens"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<ProfileLine>>;
+  }
+
+  /**
+   * Set a preference of a user.
+   *
+   * Role: `writer`.
+   */
+  setPreference(args: { user: string | null; key: string; value: unknown }, options: CallOptions = {}): Promise<Fact> {
+    return this.#http.call({"method": "PUT", "path": "/v1/profile/preference", "query": ["user", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
+  }
+}
+
+/** Reads and writes the working document of a user. */
+export class WorkingNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * The document, or None where there is none (any more).
+   *
+   * Role: `reader`.
+   */
+  get(args: { user?: string | null; session?: string | null } = {}, options: CallOptions = {}): Promise<Working | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/working", "query": ["user", "session"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Working | null>;
+  }
+
+  /**
+   * Write the whole document.
+   *
+   * Raises `InvalidValue` where a field has another type than the template says.
+   *
+   * Role: `writer`.
+   */
+  set(args: { user?: string | null; session?: string | null; doc: Record<string, unknown> }, options: CallOptions = {}): Promise<Working> {
+    return this.#http.call({"method": "PUT", "path": "/v1/working", "query": ["user", "session"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Working>;
+  }
+
+  /**
+   * Set some fields and leave the others; `session=` (and `user=`, as text) say whose document.
+   *
+   * Raises `InvalidValue` where a field has another type than the template says.
+   *
+   * Role: `writer`.
+   */
+  update(args: Record<string, unknown> = {}, options: CallOptions = {}): Promise<Working> {
+    return this.#http.call({"method": "PATCH", "path": "/v1/working", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Working>;
+  }
+
+  /**
+   * Remove the document; whether there was one.
+   *
+   * Role: `writer`.
+   */
+  clear(args: { user?: string | null; session?: string | null } = {}, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/working", "query": ["user", "session"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * The documents of several sessions in their order (None: the one without a session); None where none is.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { sessions: (string | null)[]; user?: string | null }, options: CallOptions = {}): Promise<Listed<Working | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/working/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Working | null>>;
+  }
+
+  /**
+   * Add to the recent actions; the oldest beyond the newest 20 go.
+   *
+   * Role: `writer`.
+   */
+  recordAction(args: { action: string; entity_id?: string | null; user?: string | null; session?: string | null }, options: CallOptions = {}): Promise<Working> {
+    return this.#http.call({"method": "POST", "path": "/v1/working/actions", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Working>;
+  }
+
+  /**
+   * Take the newest action back and return it; None where there is none.
+   *
+   * Role: `writer`.
+   */
+  undoAction(args: { user?: string | null; session?: string | null } = {}, options: CallOptions = {}): Promise<Action | null> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/working/actions", "query": ["user", "session"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Action | null>;
+  }
+
+  /**
+   * Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it.
+   *
+   * Role: `writer`.
+   */
+  addTurn(args: { messages?: Record<string, unknown>[]; user?: string | null; session?: string | null } = {}, options: CallOptions = {}): Promise<Working> {
+    return this.#http.call({"method": "POST", "path": "/v1/working/turns", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Working>;
+  }
+}
+
+/** Keys and values beside the conversation. */
+export class StateNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * The entries in the order of their keys, or `reverse`; the next page is `after` the last key.
+   *
+   * Role: `reader`.
+   */
+  list(args: { prefix?: string | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<StateEntry>> {
+    return this.#http.call({"method": "GET", "path": "/v1/states", "query": ["prefix", "after"], "json": ["limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<StateEntry>>;
+  }
+
+  /**
+   * The values under several keys in one read, in their order; `default` where there is none.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { keys: string[]; default?: unknown }, options: CallOptions = {}): Promise<Listed<unknown>> {
+    return this.#http.call({"method": "POST", "path": "/v1/states/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<unknown>>;
+  }
+
+  /**
+   * The value with its version and times; the version is what `set(expect=)` takes.
+   *
+   * Role: `reader`.
+   */
+  entry(args: { key: string }, options: CallOptions = {}): Promise<StateEntry | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/state", "query": ["key"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<StateEntry | null>;
+  }
+
+  /**
+   * Write a value; with `expect`, only over that version (0: only if there is none).
+   *
+   * Raises `Conflict` where `expect` is not the present version.
+   *
+   * Role: `writer`.
+   */
+  set(args: { key: string; value: unknown; ttl?: number | null }, options: CallOptions = {}): Promise<StateEntry> {
+    return this.#http.call({"method": "PUT", "path": "/v1/state", "query": ["key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<StateEntry>;
+  }
+
+  /**
+   * Remove a key; whether it was there.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { key: string }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/state", "query": ["key"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Add to a counter in one step and give its new value; `ttl` counts from when the counter is made.
+   *
+   * Raises `InvalidValue` where the value is not a whole number.
+   *
+   * Role: `writer`.
+   */
+  increment(args: { key: string; by?: number; ttl?: number | null }, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "POST", "path": "/v1/state/increment", "query": ["key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
+  }
+}
+
+/** Knowledge to recall from. */
+export class DocumentsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Documents of a namespace in the order of their ids, or `reverse`; the next page is `after` the last id.
+   *
+   * Role: `reader`.
+   */
+  list(args: { ns: string; where?: Record<string, unknown> | null; limit?: number | null; after?: string | null; reverse?: boolean }, options: CallOptions = {}): Promise<Listed<Document>> {
+    return this.#http.call({"method": "GET", "path": "/v1/documents", "query": ["ns", "after"], "json": ["where", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Document>>;
+  }
+
+  /**
+   * Add a document, or replace the one of the same source (or id); unchanged chunks are kept.
+   *
+   * Role: `writer`.
+   */
+  add(args: { ns: string; text: string; title?: string | null; source?: string | null; metadata?: Record<string, unknown> | null; id?: string | null; ttl?: number | null }, options: CallOptions = {}): Promise<Document> {
+    return this.#http.call({"method": "POST", "path": "/v1/documents", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Document>;
+  }
+
+  /**
+   * Several documents in one read, in the order of their ids given; None where there is none.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { ns: string; ids: string[] }, options: CallOptions = {}): Promise<Listed<Document | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/documents/get", "query": ["ns"], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Document | null>>;
+  }
+
+  /**
+   * A document with its text, or None where there is none.
+   *
+   * Role: `reader`.
+   */
+  get(args: { ns: string; id: string }, options: CallOptions = {}): Promise<Document | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/document", "query": ["ns", "id"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Document | null>;
+  }
+
+  /**
+   * Remove a document, its chunks and their index entries; whether there was one.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { ns: string; id: string }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/document", "query": ["ns", "id"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * The chunks of a document, in the order of its text.
+   *
+   * Role: `reader`.
+   */
+  chunks(args: { ns: string; id: string }, options: CallOptions = {}): Promise<Listed<Chunk>> {
+    return this.#http.call({"method": "GET", "path": "/v1/document/chunks", "query": ["ns", "id"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Chunk>>;
+  }
+}
+
+/** Saves and resumes checkpoints, and runs tasks under a lease. */
+export class TasksNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states.
+   *
+   * Role: `reader`.
+   */
+  list(args: { ns?: string | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<Task>> {
+    return this.#http.call({"method": "GET", "path": "/v1/tasks", "query": ["ns", "after"], "json": ["limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Task>>;
+  }
+
+  /**
+   * Where several tasks stand, in the order of their ids given; None where there is none.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { task_ids: string[] }, options: CallOptions = {}): Promise<Listed<Checkpoint | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/tasks/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Checkpoint | null>>;
+  }
+
+  /**
+   * The same as `resume`.
+   *
+   * Role: `reader`.
+   */
+  get(args: { task_id: string }, options: CallOptions = {}): Promise<Checkpoint | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/task", "query": ["task_id"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Checkpoint | null>;
+  }
+
+  /**
+   * Write where a task stands; `expect` refuses when it is no longer at that version.
+   *
+   * `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
+   *
+   * Raises `Conflict` where `expect` is not the present version.
+   *
+   * Role: `writer`.
+   */
+  save(args: { checkpoint: Record<string, unknown>; keep?: number | string | null }, options: CallOptions = {}): Promise<Checkpoint> {
+    return this.#http.call({"method": "PUT", "path": "/v1/task", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Checkpoint>;
+  }
+
+  /**
+   * Remove a task and its saved steps; whether there was one.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { task_id: string }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/task", "query": ["task_id"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * The last `n` saved steps that are kept, newest last.
+   *
+   * Role: `reader`.
+   */
+  history(args: { task_id: string; n?: number }, options: CallOptions = {}): Promise<Listed<Checkpoint>> {
+    return this.#http.call({"method": "GET", "path": "/v1/task/history", "query": ["task_id"], "json": ["n"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Checkpoint>>;
+  }
+}
+
+/** Bytes and JSON values under tuples of texts and numbers. */
+export class RecordsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
+   *
+   * `where` filters by what is in `meta`. With `keys_only` no data is read.
+   *
+   * Role: `reader`.
+   */
+  scan(args: { ns: string; prefix?: (string | number)[]; after?: (string | number)[] | null; before?: (string | number)[] | null; reverse?: boolean; limit?: number | null; where?: Record<string, unknown> | null; keys_only?: boolean }, options: CallOptions = {}): Promise<Listed<OpaqueRecord>> {
+    return this.#http.call({"method": "GET", "path": "/v1/records", "query": ["ns"], "json": ["prefix", "after", "before", "reverse", "limit", "where", "keys_only"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<OpaqueRecord>>;
+  }
+
+  /**
+   * Remove all records whose key starts with `prefix` and lies between the bounds; how many went.
+   *
+   * Role: `writer`.
+   */
+  deleteRange(args: { ns: string; prefix?: (string | number)[]; after?: (string | number)[] | null; before?: (string | number)[] | null }, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/records", "query": ["ns"], "json": ["prefix", "after", "before"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
+  }
+
+  /**
+   * Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`.
+   *
+   * `expect` names other records that must have these versions at the commit (0: there must be none).
+   *
+   * Role: `writer`.
+   */
+  putMany(args: { ns: string; items: RecordItem[]; ttl?: number | null; absent?: boolean; expect?: ([(string | number)[], number])[] }, options: CallOptions = {}): Promise<Listed<OpaqueRecord>> {
+    return this.#http.call({"method": "POST", "path": "/v1/records", "query": ["ns"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<OpaqueRecord>>;
+  }
+
+  /**
+   * The records under several keys, in their order.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { ns: string; keys: ((string | number)[])[] }, options: CallOptions = {}): Promise<Listed<OpaqueRecord | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/records/get", "query": ["ns"], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<OpaqueRecord | null>>;
+  }
+
+  /**
+   * The record under a key; None where there is none.
+   *
+   * Role: `reader`.
+   */
+  get(args: { ns: string; key: (string | number)[] }, options: CallOptions = {}): Promise<OpaqueRecord | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/record", "query": ["ns"], "json": ["key"], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<OpaqueRecord | null>;
+  }
+
+  /**
+   * Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
+   *
+   * With `absent` a record that is there stays, and comes back with `existed` set.
+   *
+   * Raises `Conflict` where `expect` is not the present version, `TooLarge` over the org's quota.
+   *
+   * Role: `writer`.
+   */
+  put(args: { ns: string; key: (string | number)[]; data: unknown; meta?: Record<string, unknown> | null; ttl?: number | null; absent?: boolean }, options: CallOptions = {}): Promise<OpaqueRecord> {
+    return this.#http.call({"method": "PUT", "path": "/v1/record", "query": ["ns"], "json": ["key"], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<OpaqueRecord>;
+  }
+
+  /**
+   * Remove a record; whether it was there. With `expect`, only that version.
+   *
+   * Role: `writer`.
+   */
+  delete(args: { ns: string; key: (string | number)[] }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/record", "query": ["ns"], "json": ["key"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+}
+
+/** Reads the trail, and cuts its old end by policy. */
+export class AuditNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment.
+   *
+   * Role: `operator`.
+   */
+  list(args: { subject?: string | null; kind?: string | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<AuditEvent>> {
+    return this.#http.call({"method": "GET", "path": "/v1/audit", "query": ["subject", "kind", "after"], "json": ["limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<AuditEvent>>;
+  }
+
+  /**
+   * Remove events older than this many seconds (or timedelta); how many went.
+   *
+   * Raises `Forbidden` on a user's handle.
+   *
+   * Role: `operator`.
+   */
+  expire(args: { older_than: number }, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "POST", "path": "/v1/audit/expire", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<number>;
+  }
+}
+
+/** What users see of the outbox: how it stands, waiting for a message, and reviving dead letters. */
+export class JobsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * How each queue of this org stands, as far as this handle may see.
+   *
+   * Role: `operator`.
+   */
+  backlog(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Listed<Backlog>> {
+    return this.#http.call({"method": "GET", "path": "/v1/jobs", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Backlog>>;
+  }
+
+  /**
+   * The dead letters that this handle may see, with their reasons.
+   *
+   * Role: `operator`.
+   */
+  dead(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Listed<Job>> {
+    return this.#http.call({"method": "GET", "path": "/v1/jobs/dead", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Job>>;
+  }
+
+  /**
+   * Give every dead letter another chance, or those of one item (`thread:<id>`, `fact:<key>`); how many.
+   *
+   * Role: `operator`.
+   */
+  retryDead(args: { item?: string | null } = {}, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "POST", "path": "/v1/jobs/retry", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<number>;
+  }
+
+  /**
+   * Do what is waiting, for so long at most; how many jobs were claimed.
+   *
+   * A handle over all orgs works for all of them, as a worker does, any other for its own.
+   *
+   * Raises `Forbidden` on a user's handle.
+   *
+   * Role: `operator`.
+   */
+  drain(args: { seconds?: number | null; lease?: number } = {}, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "POST", "path": "/v1/jobs/drain", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<number>;
+  }
+}
+
+/** Makes, lists, rotates and revokes the keys of an org. */
+export class KeysNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Who this key stands for, and what it may do.
+   *
+   * Role: `reader`.
+   */
+  me(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Me> {
+    return this.#http.call({"method": "GET", "path": "/v1/me", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Me>;
+  }
+
+  /**
+   * The keys of this org, without the keys.
+   *
+   * Role: `admin`.
+   */
+  list(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Listed<KnownKey>> {
+    return this.#http.call({"method": "GET", "path": "/v1/keys", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<KnownKey>>;
+  }
+
+  /**
+   * A new key of this org; its text is in the answer and nowhere else.
+   *
+   * Role: `admin`.
+   */
+  create(args: { user?: string | null; actor?: "assistant" | "import" | "processor" | "tool" | "user"; roles?: ("admin" | "forget" | "operator" | "reader" | "writer")[] | null; read?: string[] | null; write?: string[] | null; note?: string; ttl?: number | null } = {}, options: CallOptions = {}): Promise<NewKey> {
+    return this.#http.call({"method": "POST", "path": "/v1/keys", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<NewKey>;
+  }
+
+  /**
+   * End a key, and the logins made with it.
+   *
+   * Role: `admin`.
+   */
+  revoke(args: { id: string }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/keys", "query": ["id"], "json": [], "body": false, "writes": true, "keyed": false, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * A new secret under the same id; the old one ends at once here, and within 30 seconds everywhere.
+   *
+   * Role: `admin`.
+   */
+  rotate(args: { id: string }, options: CallOptions = {}): Promise<NewKey> {
+    return this.#http.call({"method": "POST", "path": "/v1/keys/rotate", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<NewKey>;
+  }
+}
+
+/** Runs several operations as one. */
+export class BatchesNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Commit several writes together, or none of them.
+   *
+   * Role: `writer`.
+   */
+  commit(args: { operations: Step[] }, options: CallOptions = {}): Promise<Committed> {
+    return this.#http.call({"method": "POST", "path": "/v1/batch", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Committed>;
+  }
+
+  /**
+   * What an operation answers after these writes; nothing is committed, not the last one either.
+   *
+   * Role: `reader`.
+   */
+  read(args: { operations: Step[]; last: Step }, options: CallOptions = {}): Promise<unknown> {
+    return this.#http.call({"method": "POST", "path": "/v1/batch/read", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<unknown>;
+  }
+}
+
+/** Takes, renews and gives back leases, and saves steps under them. */
+export class LeasesNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Take the lease of a task and get its state; 409 while another worker has it.
+   *
+   * `owner` is a name of the caller's own making, which no two runs share.
+   *
+   * Role: `writer`.
+   */
+  take(args: { task_id: string; owner: string; ns?: string | null; lease?: number; keep?: number | "all" | "latest" | null }, options: CallOptions = {}): Promise<Held> {
+    return this.#http.call({"method": "POST", "path": "/v1/task/lease", "query": ["task_id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Held>;
+  }
+
+  /**
+   * Renew the lease without saving.
+   *
+   * Role: `writer`.
+   */
+  renew(args: { task_id: string; owner: string; fence: number; lease?: number }, options: CallOptions = {}): Promise<Held> {
+    return this.#http.call({"method": "PUT", "path": "/v1/task/lease", "query": ["task_id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Held>;
+  }
+
+  /**
+   * Give the lease back after a failure: nothing is saved, and another worker may go on at once.
+   *
+   * Role: `writer`.
+   */
+  release(args: { task_id: string; owner: string; fence: number }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/task/lease", "query": ["task_id", "owner"], "json": ["fence"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Save a step, and commit the effects with it, all or nothing; `finish` ends the task and its lease.
+   *
+   * `update` sets top-level keys of the state and `extend` appends to top-level lists, instead of a whole `state`.
+   *
+   * Role: `writer`.
+   */
+  save(args: { task_id: string; owner: string; fence: number; step: number; done?: string[] | null; state?: unknown; update?: Record<string, unknown> | null; extend?: Record<string, unknown[]> | null; effects?: Step[] | null; finish?: boolean; lease?: number; keep?: number | "all" | "latest" | null }, options: CallOptions = {}): Promise<Held> {
+    return this.#http.call({"method": "POST", "path": "/v1/task/steps", "query": ["task_id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Held>;
+  }
+}
+
+/** Looks, leases, keeps and drops. */
+export class EntityCacheNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * What the cache has of an entity.
+   *
+   * Role: `reader`.
+   */
+  look(args: { type: string; id: string }, options: CallOptions = {}): Promise<EntityView | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/entity", "query": ["type", "id"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<EntityView | null>;
+  }
+
+  /**
+   * Keep what was loaded under a lease; whether the lease still held.
+   *
+   * Role: `writer`.
+   */
+  keep(args: { type: string; id: string; owner: string; value?: unknown; ttl?: number; stale?: number }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "PUT", "path": "/v1/entity", "query": ["type", "id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+
+  /**
+   * Drop one entity, or all of a type; how many went.
+   *
+   * Role: `writer`.
+   */
+  invalidate(args: { type: string; id?: string | null }, options: CallOptions = {}): Promise<number> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/entity", "query": ["type", "id"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<number>;
+  }
+
+  /**
+   * Take the lease to load an entity: `owner` is set where it was taken, else look again in a moment.
+   *
+   * Role: `writer`.
+   */
+  lease(args: { type: string; id: string }, options: CallOptions = {}): Promise<EntityView> {
+    return this.#http.call({"method": "POST", "path": "/v1/entity/lease", "query": ["type", "id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<EntityView>;
+  }
+
+  /**
+   * Give a lease back after a failed load; whether it still held.
+   *
+   * Role: `writer`.
+   */
+  giveBack(args: { type: string; id: string; owner: string }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/entity/lease", "query": ["type", "id", "owner"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  }
+}
+
+/** Turns of sessions over threads. */
+export class TurnsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Append a turn, and show it to working memory; `number` counts the turns of the session.
+   *
+   * Sending one again is harmless: the session and the number are its key. `keep=false` keeps it out of what facts
+   * and learnings are taken from.
+   *
+   * Role: `writer`.
+   */
+  add(args: { id: string; messages: (string | Record<string, unknown>)[]; session: string; number: number; keep?: boolean; key?: string | null; carried?: Carried | null }, options: CallOptions = {}): Promise<Listed<MessageReceipt>> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/turns", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Listed<MessageReceipt>>;
+  }
+
+  /**
+   * The request for the next input of a session, the thread folded first where it has outgrown its room.
+   *
+   * Role: `writer`.
+   */
+  context(args: { id: string; input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown>; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; scratchpad?: unknown; layout?: "cached" | "standard"; compact_at?: number; compact_to?: number }, options: CallOptions = {}): Promise<SessionContext> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/context", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<SessionContext>;
+  }
+
+  /**
+   * Fold a thread's oldest messages into a summary where they take more than their share of the room.
+   *
+   * Role: `writer`.
+   */
+  fold(args: { id: string; room_tokens: number; compact_at?: number; compact_to?: number }, options: CallOptions = {}): Promise<Summary | null> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/fold", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Summary | null>;
+  }
+
+  /**
+   * Archive a session as a summary, count its turns, and derive what was learned.
+   *
+   * Role: `writer`.
+   */
+  end(args: { id: string; session: string; turns?: number; persisted?: number }, options: CallOptions = {}): Promise<Ended> {
+    return this.#http.call({"method": "POST", "path": "/v1/thread/end", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Ended>;
+  }
+}
+
+/** Forgets what was confirmed. */
+export class ErasingNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Forget one thing and all that was derived from it: without a code, count what would go and give a code.
+   *
+   * The code is good for five minutes, for this key and this target, once. `physical` removes it from the files of
+   * the store as well, which takes the role operator.
+   *
+   * Role: `forget`.
+   */
+  forget(args: { user?: string | null; thread?: string | null; message?: string | null; fact?: string | null; source?: string | null; code?: string | null } = {}, options: CallOptions = {}): Promise<Forgetting> {
+    return this.#http.call({"method": "POST", "path": "/v1/forget", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Forgetting>;
+  }
+}
+
+/** Receipts as they stand. */
+export class OutboxNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Wait until messages are indexed and derived from, for 30 seconds at most; their receipts as they are then.
+   *
+   * Role: `reader`.
+   */
+  wait(args: { ids: string[]; timeout?: number }, options: CallOptions = {}): Promise<Listed<MessageReceipt>> {
+    return this.#http.call({"method": "POST", "path": "/v1/messages/wait", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<MessageReceipt>>;
+  }
+}
+
+/** Export and import. */
+export class TransfersNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Every row of this org as JSON lines, sent as they are read; the last line says how many there were.
+   *
+   * Role: `operator`.
+   */
+  export(args: Record<string, never> = {}, options: CallOptions = {}): AsyncGenerator<string> {
+    return this.#http.lines({"method": "GET", "path": "/v1/export", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options);
+  }
+
+  /**
+   * Load JSON lines that an export wrote; a damaged line is named, and then nothing is changed.
+   *
+   * They are kept in a file of the server's until all have come: the whole is checked before anything is written.
+   *
+   * Role: `operator`.
+   */
+  import(content: Upload, args: Record<string, never> = {}, options: CallOptions = {}): Promise<Transfer> {
+    return this.#http.upload({"method": "POST", "path": "/v1/import", "query": [], "json": [], "body": false, "writes": true, "keyed": false, "found": false}, "application/jsonl", content, args, options) as Promise<Transfer>;
+  }
+
+  /**
+   * Bring in a file that another tool has kept, sent as the body; `name` is what the file is called.
+   *
+   * Role: `operator`.
+   */
+  importFrom(content: Upload, args: { name: string; kind?: string; namespace?: string | null; users?: Record<string, string> | null; mapping?: Record<string, unknown> | null; source?: string | null; dry_run?: boolean; strict?: boolean }, options: CallOptions = {}): Promise<ImportReport> {
+    return this.#http.upload({"method": "POST", "path": "/v1/import/from", "query": ["name", "kind", "namespace", "source"], "json": ["users", "mapping", "dry_run", "strict"], "body": false, "writes": true, "keyed": false, "found": false}, "application/octet-stream", content, args, options) as Promise<ImportReport>;
+  }
+}
+
+/** Follows what happens in an org. */
+export class EventsNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Events of this org as they happen: `event`, `id` and data with ids and sizes.
+   *
+   * `names` picks some, divided by commas. A client that comes back with `Last-Event-ID` gets what it missed, or an
+   * event `missed` where that is not known any more: then it reads again what it shows.
+   *
+   * Role: `reader`.
+   */
+  follow(args: { names?: string } = {}, options: CallOptions & { lastEventId?: string } = {}): AsyncGenerator<ServerEvent> {
+    return this.#http.events({"method": "GET", "path": "/v1/events", "query": ["names"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options);
+  }
+}
+
+/** Follows changes of any process: which kind of thing, in which namespace. */
+export class WatchingNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * The changes since what was `seen`, waiting up to `timeout` seconds (20 at most) for one.
+   *
+   * Without `seen` it begins: from when this answers no change is missed, where the next request comes within a
+   * minute.
+   *
+   * Role: `reader`.
+   */
+  look(args: { seen?: Record<string, number> | null; namespaces?: string[] | null; kinds?: string[] | null; timeout?: number } = {}, options: CallOptions = {}): Promise<Watched> {
+    return this.#http.call({"method": "POST", "path": "/v1/watch", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Watched>;
+  }
+}
+
+/** Runs the analyser, and keeps its reports as records of the org. */
+export class AnalysesNoun {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * The folders that can be analysed, and whether there is a report on each.
+   *
+   * Role: `operator`.
+   */
+  list(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Listed<Checkout>> {
+    return this.#http.call({"method": "GET", "path": "/v1/analyses", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Checkout>>;
+  }
+
+  /**
+   * Analyse one of the folders that the server was started with, and keep the report.
+   *
+   * Role: `operator`.
+   */
+  run(args: { name: string }, options: CallOptions = {}): Promise<Record<string, unknown>> {
+    return this.#http.call({"method": "POST", "path": "/v1/analyses", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<Record<string, unknown>>;
+  }
+
+  /**
+   * The last report on a folder.
+   *
+   * Role: `operator`.
+   */
+  get(args: { name: string }, options: CallOptions = {}): Promise<Record<string, unknown> | null> {
+    return this.#http.call({"method": "GET", "path": "/v1/analysis", "query": ["name"], "json": [], "body": false, "writes": false, "keyed": false, "found": true}, args, options) as Promise<Record<string, unknown> | null>;
+  }
+}
+
+/** A memory behind a URL: `new Recollect(url, { apiKey })`. */
+export class Recollect {
+  readonly #http: Http;
+  readonly facts: FactsNoun;
+  readonly threads: ThreadsNoun;
+  readonly learnings: LearningsNoun;
+  readonly profile: ProfileNoun;
+  readonly working: WorkingNoun;
+  readonly state: StateNoun;
+  readonly documents: DocumentsNoun;
+  readonly tasks: TasksNoun;
+  readonly records: RecordsNoun;
+  readonly audit: AuditNoun;
+  readonly jobs: JobsNoun;
+  readonly keys: KeysNoun;
+  readonly batches: BatchesNoun;
+  readonly leases: LeasesNoun;
+  readonly entityCache: EntityCacheNoun;
+  readonly turns: TurnsNoun;
+  readonly erasing: ErasingNoun;
+  readonly outbox: OutboxNoun;
+  readonly transfers: TransfersNoun;
+  readonly events: EventsNoun;
+  readonly watching: WatchingNoun;
+  readonly analyses: AnalysesNoun;
+
+  constructor(url: string, settings: Settings = {}) {
+    this.#http = new Http(url, settings);
+    this.facts = new FactsNoun(this.#http);
+    this.threads = new ThreadsNoun(this.#http);
+    this.learnings = new LearningsNoun(this.#http);
+    this.profile = new ProfileNoun(this.#http);
+    this.working = new WorkingNoun(this.#http);
+    this.state = new StateNoun(this.#http);
+    this.documents = new DocumentsNoun(this.#http);
+    this.tasks = new TasksNoun(this.#http);
+    this.records = new RecordsNoun(this.#http);
+    this.audit = new AuditNoun(this.#http);
+    this.jobs = new JobsNoun(this.#http);
+    this.keys = new KeysNoun(this.#http);
+    this.batches = new BatchesNoun(this.#http);
+    this.leases = new LeasesNoun(this.#http);
+    this.entityCache = new EntityCacheNoun(this.#http);
+    this.turns = new TurnsNoun(this.#http);
+    this.erasing = new ErasingNoun(this.#http);
+    this.outbox = new OutboxNoun(this.#http);
+    this.transfers = new TransfersNoun(this.#http);
+    this.events = new EventsNoun(this.#http);
+    this.watching = new WatchingNoun(this.#http);
+    this.analyses = new AnalysesNoun(this.#http);
+  }
+
+  /**
+   * The hits that matter most for a query, best first; what was written before the call is found.
+   *
+   * `expand` looks up other wordings that the memory's model gives, `hops` over 1 what it says is still missing.
+   *
+   * Role: `reader`.
+   */
+  recall(args: { query: string; namespaces?: string | string[] | null; kinds?: string[] | string | null; top_k?: number; offset?: number; max_tokens?: number | null; after?: string | null; before?: string | null; where?: Record<string, unknown> | null; min_score?: number | null; vector?: number[] | null; expand?: boolean; hops?: number }, options: CallOptions = {}): Promise<Listed<Hit>> {
+    return this.#http.call({"method": "POST", "path": "/v1/recall", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Hit>>;
+  }
+
+  /**
+   * The request for an input: within the budget, valid for the provider, with what is remembered.
+   *
+   * `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
+   * 8,000 tokens unless given.
+   *
+   * Raises `BudgetError` where what must be kept exceeds the budget.
+   *
+   * Role: `reader`.
+   */
+  context(args: { input: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; thread?: string | null; system?: string | Record<string, unknown> | (string | Record<string, unknown>)[] | null; tools?: Record<string, unknown>[] | null; budget?: number | string | Record<string, unknown> | null; policy?: Record<string, unknown> | null; recall?: boolean | string | (string | Record<string, unknown>)[] | Record<string, unknown> | null; profile?: boolean | string | (string | ProfileLine)[]; scratchpad?: unknown; layout?: "cached" | "standard" }, options: CallOptions = {}): Promise<Context> {
+    return this.#http.call({"method": "POST", "path": "/v1/context", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Context>;
+  }
+
+  /**
+   * Where a fact, learning, summary, hit or id came from, back to the messages.
+   *
+   * Raises `NotFound` where there is no such thing.
+   *
+   * Role: `reader`.
+   */
+  why(args: { item: string }, options: CallOptions = {}): Promise<Why> {
+    return this.#http.call({"method": "GET", "path": "/v1/why", "query": ["item"], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Why>;
+  }
+
+  /**
+   * The namespaces that hold something and that this handle reads, in order; the next page is `after` the last.
+   *
+   * `prefix` is how an id begins where a `kind` is named, else how the whole namespace begins.
+   *
+   * Role: `reader`.
+   */
+  namespaces(args: { kind?: string | null; prefix?: string | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<string>> {
+    return this.#http.call({"method": "GET", "path": "/v1/namespaces", "query": ["kind", "prefix", "after"], "json": ["limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<string>>;
+  }
+
+  /**
+   * Run maintenance processors in order: objects, classes or names; none means the usual ones.
+   *
+   * Raises `Forbidden` on a user's handle.
+   *
+   * Role: `operator`.
+   */
+  process(args: { processors?: string[] } = {}, options: CallOptions = {}): Promise<Listed<Report>> {
+    return this.#http.call({"method": "POST", "path": "/v1/process", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<Listed<Report>>;
+  }
+
+  /**
+   * Rewrite the store's files without the bytes of deleted rows; an operator's command.
+   *
+   * On a server it is felt by all who share it, and needs a handle opened with `all_orgs=True`.
+   *
+   * Raises `Forbidden` on any other handle than one over all orgs.
+   *
+   * Role: `operator`.
+   */
+  scrub(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Scrubbed> {
+    return this.#http.call({"method": "POST", "path": "/v1/scrub", "query": [], "json": [], "body": true, "writes": true, "keyed": false, "found": false}, args, options) as Promise<Scrubbed>;
+  }
+
+  /**
+   * What is remembered here, by kind, and how far it is indexed.
+   *
+   * Raises `Forbidden` on a user's handle.
+   *
+   * Role: `operator`.
+   */
+  stats(args: Record<string, never> = {}, options: CallOptions = {}): Promise<Stats> {
+    return this.#http.call({"method": "GET", "path": "/v1/stats", "query": [], "json": [], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Stats>;
+  }
+
+  /**
+   * What stands under this memory, and everything that is wrong with it; `deep` reads every row.
+   *
+   * Raises `Forbidden` on a user's handle.
+   *
+   * Role: `operator`.
+   */
+  doctor(args: { deep?: boolean } = {}, options: CallOptions = {}): Promise<Diagnosis> {
+    return this.#http.call({"method": "GET", "path": "/v1/doctor", "query": [], "json": ["deep"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Diagnosis>;
+  }
+}

@@ -1,0 +1,3 @@
+export * from "./api.ts";
+export * from "./errors.ts";
+export { each, type CallOptions, type Listed, type ServerEvent, type Settings, type Upload } from "./http.ts";

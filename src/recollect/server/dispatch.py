@@ -1,0 +1,164 @@
+"""From a request to an operation and its answer: one look-up by path and method, before all other routes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..engine.replays import Replays
+from ..errors import Conflict, TooLarge
+from . import replay
+from .answers import JSON, Unsuited, WrongMethod
+from .api.asked import Asked
+from .auth import ApiKey
+from .calls import Call, read_call, written
+from .narrowing import NARROWED
+from .operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
+
+if TYPE_CHECKING:
+    from .app import Server
+
+MAX_BODY = 8 * 1024 * 1024
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Dispatch:
+    """Answers the operations of the API; every other path goes on to the routes behind it."""
+
+    def __init__(self, app: ASGIApp, server: Server) -> None:
+        self._app = app
+        self._paths: dict[str, dict[str, tuple[str, Endpoint]]] = {}
+        for operation in OPERATIONS:
+            methods = self._paths.setdefault(operation.path, {})
+            methods[operation.method] = (operation.name, _endpoint(server, operation))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        methods = self._paths.get(_path(scope)) if scope["type"] == "http" else None
+        if methods is None:
+            await self._app(scope, receive, send)
+            return
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        if method not in methods:
+            raise WrongMethod(f"this path takes {', '.join(methods)}", allow=tuple(methods))
+        scope["recollect.operation"], answer = methods[method]
+        response = await answer(Request(scope, receive))
+        await response(scope, receive, send)
+
+
+def _path(scope: Scope) -> str:
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
+def _endpoint(server: Server, operation: Operation) -> Endpoint:
+    with_request, once = takes_request(operation), takes_key(operation)
+
+    async def answer(request: Request) -> Response:
+        key = await _allowed(server, request, operation)
+        asked = Asked(server, key, server.handle(key, request.headers.get(NARROWED)))
+        query, body = request.scope["query_string"], await read_body(request) if operation.has_body else b""
+        call = read_call(operation, query, body, request.headers)
+        if operation.upload:
+            _check_type(request, operation.upload)
+        if with_request:
+            call.options["request"] = request
+        if operation.streamed:
+            parts = await _called(asked, operation, call)
+            return StreamingResponse(_counted(server, parts), media_type=operation.streamed)
+        if operation.waits:
+            return _answered(operation, call, await _called(asked, operation, call))
+        idempotency = request.headers.get("idempotency-key") if once else None
+        async with server.room:
+            if idempotency is None:
+                result = await _called(asked, operation, call)
+            else:
+                digest = replay.digest(operation, query, body)
+                result = await _done_once(asked, operation, call, replay.checked(idempotency), digest)
+        return _answered(operation, call, result)
+
+    return answer
+
+
+def _answered(operation: Operation, call: Call, result: Any) -> Response:
+    content, headers = written(operation, call, result)
+    return Response(content, media_type=JSON, headers=headers)
+
+
+async def _counted(server: Server, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A stream takes no room from requests: it mostly waits."""
+    server.streams += 1
+    try:
+        async for part in parts:
+            yield part
+    finally:
+        server.streams -= 1
+
+
+async def _allowed(server: Server, request: Request, operation: Operation) -> ApiKey:
+    key = await server.admit(request, heavy=operation.heavy)
+    if not operation.admits:
+        key.check(operation.role)
+    return key
+
+
+def _check_type(request: Request, wanted: str) -> None:
+    if request.headers.get("content-type", wanted).partition(";")[0].strip().lower() != wanted:
+        raise Unsuited(f"send {wanted}")
+
+
+async def read_body(request: Request) -> bytes:
+    """The JSON a request carries, as bytes; refused where it is of another type or too long."""
+    _check_type(request, JSON)
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_BODY:
+            raise TooLarge(f"a body may have {MAX_BODY} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency: str, digest: str) -> Any:
+    """The result of a write that is done once under its key, however often it is sent."""
+    name = f"{asked.key.id}:{idempotency}"
+    replay.prepare(operation, call, name)
+    # The row lies with the org, out of reach of its users.
+    space = asked.server.handle_of(asked.key.org)
+    rows = Replays(space._core, name, digest)
+    if await rows.seen():
+        return await _again(asked, operation, call, rows)
+    fresh = Asked(asked.server, asked.key, asked.memory.scope())
+    rows.commit_with(fresh.core)
+    try:
+        result = await _called(fresh, operation, call)
+    except Conflict:
+        # Two at once under one key: the second finds what the first one committed.
+        if await rows.seen():
+            return await _again(asked, operation, call, rows)
+        raise
+    if replay.counts(operation) and result is not True:
+        await rows.keep(result)
+    return result
+
+
+async def _again(asked: Asked, operation: Operation, call: Call, rows: Replays) -> Any:
+    """The answer to a request that was done before: what knows its own key is simply asked again."""
+    if operation.name in replay.NATIVE | replay.NAMED:
+        return await _called(asked, operation, call)
+    if operation.of_server:
+        noun: Any = owner_of(operation.noun)(asked)
+        return await noun.again(operation.call, **call.options)
+    return await replay.answer(operation, call, asked.memory, rows.outcome)
+
+
+async def _called(asked: Asked, operation: Operation, call: Call) -> Any:
+    if operation.of_server:
+        noun: Any = owner_of(operation.noun)(asked)
+    else:
+        noun = getattr(asked.memory, operation.noun) if operation.noun else asked.memory
+    return await getattr(noun, operation.call)(*call.args, **call.options)

@@ -1,0 +1,41 @@
+"""schemathesis against a real server: every operation of the document, all phases, all checks.
+
+    python -m tests.server.fuzz [cases per operation] [more options of schemathesis]
+
+The caller has a key of every role, so what it asks for is done and not refused at the door.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.server.running import Running, running
+
+SETTINGS = Path(__file__).with_name("schemathesis.toml")
+CASES = 120
+"""Cases per operation and phase: more than 10,000 in all."""
+
+
+def main() -> int:
+    cases, *more = sys.argv[1:] or [str(CASES)]
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "memory.db") as server:
+        return subprocess.run(command(server, folder, cases, *more), check=False).returncode
+
+
+def command(server: Running, folder: str, cases: str, *more: str) -> list[str]:
+    """The command line; reports go to the folder."""
+    # Streams of events end at once on a server that is stopping: nothing else changes by it.
+    server.app.state.server.draining = True
+    key = server.key(org="fuzzed", roles=("admin",))
+    return [
+        sys.executable, "-m", "schemathesis.cli", "--config-file", str(SETTINGS), "run", f"{server.url}/openapi.json",
+        "--header", f"Authorization: Bearer {key}", "--max-examples", cases, "--report-dir", folder,
+        "--generation-database", "none", "--request-timeout", "60", "--no-color", *more,
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""Redocly's linter over the committed OpenAPI document, with its recommended rules; a warning is an error.
+
+python -m tests.server.lint
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.mcp_server.node import environment, installed, node
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
+
+
+def main() -> int:
+    program = installed("redocly", ("@redocly/cli@2.73.0",)) / "@redocly" / "cli" / "bin" / "cli.js"
+    command = [node(), program, "lint", DOCUMENT, "--extends", "recommended"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    print(said)
+    return done.returncode or "warning" in said.lower()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""What stands around every operation: methods, rates, logs and traces."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from recollect import Memory
+from recollect.server.app import Options
+from recollect.server.limits import Rate
+from recollect.server.logs import JsonLines
+
+from .running import FAST, Running, running
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+SECRET = "the bicycle is blue"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    file = tmp_path_factory.mktemp("gate") / "memory.db"
+    with running(file, Options(usual=Rate(0.001, 3), heavy=FAST, bad_keys=FAST, trace=True)) as made:
+        yield made
+
+
+def ask(server: Running, **headers: str) -> httpx.Client:
+    headers["authorization"] = f"Bearer {server.key(org='gate')}"
+    return httpx.Client(base_url=server.url, headers=headers, timeout=60)
+
+
+def test_another_method_is_told_which_there_are(server: Running) -> None:
+    with ask(server) as client:
+        answer = client.request("OPTIONS", "/v1/fact")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, PUT, DELETE")
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_answers_say_how_much_is_left_of_the_rate(server: Running) -> None:
+    with ask(server) as client:
+        answers = [client.get("/v1/me") for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert answers[0].headers["ratelimit-policy"] == '"usual";q=3;w=3000'
+    assert answers[0].headers["ratelimit"] == '"usual";r=2;t=1000'
+    assert answers[3].headers["ratelimit"].startswith('"usual";r=0;t=')
+    assert int(answers[3].headers["retry-after"]) >= 1
+
+
+def test_a_log_line_has_ids_and_no_content(server: Running, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "recollect.server"), ask(server, traceparent=PARENT) as client:
+        answer = client.put("/v1/fact", params={"ns": "user:ada", "key": "bike"}, json={"value": SECRET})
+        client.get("/v1/inspect/nothing", params={"q": SECRET})
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
+    mine = next(line for line in lines if line.get("request") == answer.headers["x-request-id"])
+    assert (mine["operation"], mine["status"], mine["method"]) == ("facts.set", 200, "PUT")
+    assert (mine["trace"], mine["level"], mine["logger"]) == (TRACE, "info", "recollect.server")
+    assert mine["key"] and mine["time"] and mine["ms"] >= 0
+    assert SECRET not in json.dumps(lines) + caplog.text
+    assert "bike" not in json.dumps(lines) + caplog.text
+
+
+@pytest.mark.parametrize("sent", ["", "garbage", f"00-{'0' * 32}-00f067aa0ba902b7-01", PARENT.upper()])
+def test_an_invalid_traceparent_is_no_trace(server: Running, sent: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "recollect.server"), ask(server, traceparent=sent) as client:
+        client.get("/v1/me")
+    assert "trace=" not in caplog.text
+
+
+def test_a_request_is_a_span_below_the_callers(server: Running) -> None:
+    spans = InMemorySpanExporter()
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        provider = TracerProvider()
+        trace.set_tracer_provider(provider)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    with Memory(server.url, api_key=server.key(org="gate")) as memory:
+        memory.trace()
+        with trace.get_tracer("test").start_as_current_span("asking") as asking:
+            memory.facts.set("user:ada", "bike", SECRET)
+    found = [one for one in spans.get_finished_spans() if one.name == "recollect.facts.set"]
+    assert len(found) == 1
+    assert found[0].parent is not None
+    assert found[0].parent.span_id == asking.get_span_context().span_id
+    assert dict(found[0].attributes or {}) == {"http.response.status_code": 200}

@@ -1,0 +1,128 @@
+"""A write sent twice under one Idempotency-Key is done once, and the second answer has the shape of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+from recollect.server.openapi import document
+from recollect.server.operations import OPERATIONS, Operation, parameters_of, takes_key
+
+from .running import Running, running
+
+KEYED = [one for one in OPERATIONS if takes_key(one) and one.name != "erasing.forget"]
+LOST = {"threads.pop", "working.undo_action"}
+"""What is gone with the first answer: the second says that it was done, and that nobody knows more."""
+SAMPLES: dict[str, Any] = {
+    "ns": "user:ada", "key": "home", "value": "Rome", "items": {"home": "Rome", "work": "Oslo"}, "prefix": "h",
+    "id": "t", "message": "t#1", "messages": ["hello"], "content": "likes tea", "ids": ["t#1"], "text": "a page",
+    "doc": {"scratchpad": "x"}, "user": "ada", "action": "read", "checkpoint": {"task_id": "job", "step": 1},
+    "task_id": "job", "data": {"n": 1}, "owner": "me", "fence": 1, "type": "order", "session": "s", "number": 1,
+    "at": 1, "room_tokens": 1000, "step": 1, "ttl": 60, "title": "renamed", "input": "where?",
+    "operations": [{"operation": "state.increment", "arguments": {"key": "n"}}],
+}  # fmt: skip
+OWN: dict[str, dict[str, Any]] = {
+    "records.put": {"key": ["a", 1]}, "records.delete": {"key": ["a", 1]}, "records.delete_range": {"prefix": ["a"]},
+    "records.put_many": {"items": [{"key": ["b"], "data": 1}, {"key": ["c"], "data": {"base64": "AAE="}}]},
+    "threads.update": {"title": "renamed"}, "threads.fork": {"at": 1}, "state.delete": {"key": "n"},
+    "learnings.reinforce": {"id": "LEARNING"}, "learnings.weaken": {"id": "LEARNING"},
+    "learnings.delete": {"id": "LEARNING"}, "learnings.used": {"ids": ["LEARNING"]}, "documents.add": {"id": "d"},
+    "documents.delete": {"id": "d"}, "working.update": {"scratchpad": "y"}, "state.increment": {"key": "n"},
+    "entity_cache.keep": {"id": "7"}, "entity_cache.lease": {"id": "7"}, "entity_cache.give_back": {"id": "7"},
+    "threads.create": {"id": "new"}, "threads.delete_messages": {"ids": ["t#1"]}, "leases.save": {"done": ["a"]},
+    "working.add_turn": {"messages": [{"role": "user", "content": "hello"}]},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("replays") / "memory.db") as made:
+        yield made
+
+
+@pytest.fixture
+def client(server: Running, org: str) -> Iterator[httpx.Client]:
+    headers = {"authorization": f"Bearer {server.key(org=org)}", "recollect-scope": '{"user":"ada"}'}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=60) as made:
+        yield made
+
+
+def furnish(client: httpx.Client, operation: Operation) -> str:
+    """Something to change: a thread with messages, a fact, a state, records, a learning, a document, a task."""
+    put, post = client.put, client.post
+    put("/v1/fact", params={"ns": "user:ada", "key": "home"}, json={"value": "Porto"}).raise_for_status()
+    post("/v1/threads", json={"ns": "user:ada", "id": "t"}).raise_for_status()
+    post("/v1/thread/messages", params={"id": "t"}, json={"messages": ["one", "two", "three"]}).raise_for_status()
+    put("/v1/state", params={"key": "n"}, json={"value": 4}).raise_for_status()
+    put("/v1/record", params={"ns": "user:ada", "key": '["a",1]'}, json={"data": 1}).raise_for_status()
+    client.patch("/v1/working", json={"scratchpad": "first"}).raise_for_status()
+    post("/v1/working/actions", json={"action": "open"}).raise_for_status()
+    if operation.name != "documents.add":
+        post("/v1/documents", json={"ns": "user:ada", "text": "words", "id": "d"}).raise_for_status()
+    if operation.noun == "leases" and operation.call != "take":
+        lease = {"owner": "me", "lease": 60}
+        post("/v1/task/lease", params={"task_id": "job"}, json=lease).raise_for_status()
+    if operation.name == "tasks.delete":
+        put("/v1/task", json={"checkpoint": {"task_id": "job"}}).raise_for_status()
+    learned = post("/v1/learnings", json={"content": "likes coffee"}).raise_for_status()
+    return str(learned.json()["id"])
+
+
+def sent(client: httpx.Client, operation: Operation, learning: str, owner: str) -> httpx.Response:
+    own = OWN.get(operation.name, {})
+    samples = {**SAMPLES, **own, **({"owner": owner} if owner else {})}
+    wanted = [one for one in parameters_of(operation) if one.required or one.name in own or one.kind == "many"]
+    query = {one.name: _text(samples[one.name], learning) for one in wanted if one.place == "query"}
+    body = {one.name: _told(samples[one.name], learning) for one in wanted if one.place == "body"}
+    if any(one.kind == "fields" for one in wanted) or operation.name == "working.update":
+        body = own
+    headers = {"idempotency-key": "once"}
+    return client.request(
+        operation.method, operation.path, params=query, json=body if operation.has_body else None, headers=headers
+    )
+
+
+def _told(value: Any, learning: str) -> Any:
+    if isinstance(value, list):
+        return [_told(one, learning) for one in value]
+    return learning if value == "LEARNING" else value
+
+
+def _text(value: Any, learning: str) -> str:
+    told = _told(value, learning)
+    return told if isinstance(told, str) else httpx.Response(200, json=told).text
+
+
+def stored(client: httpx.Client) -> list[str]:
+    """What the org has, row by row, but for what only says when."""
+    rows = client.get("/v1/export", headers={"recollect-scope": "{}"}).text.splitlines()
+    return [row for row in rows if '{"table":"marks"' not in row and '{"table":"audit"' not in row]
+
+
+@pytest.mark.parametrize("operation", KEYED, ids=lambda one: one.name)
+def test_the_second_answer_has_the_shape_of_the_first(client: httpx.Client, operation: Operation) -> None:
+    if operation.noun == "entity_cache":
+        client.headers.pop("recollect-scope")
+    learning, owner = furnish(client, operation), ""
+    if operation.name in ("entity_cache.keep", "entity_cache.give_back"):
+        leased = client.post("/v1/entity/lease", params={"type": "order", "id": "7"}, json={}).raise_for_status()
+        owner = leased.json()["owner"]
+    first = sent(client, operation, learning, owner)
+    assert first.status_code == 200, first.text
+    rows = stored(client)
+    second = sent(client, operation, learning, owner)
+    assert stored(client) == rows
+    if operation.name in LOST:
+        assert (second.status_code, second.json()["title"]) == (502, "UnknownOutcome")
+        return
+    assert second.status_code == 200, second.text
+    schema = document()["paths"][operation.path][operation.method.lower()]["responses"]["200"]["content"]
+    whole = {**schema["application/json"]["schema"], "components": document()["components"]}
+    for answer in (first, second):
+        assert [error.message for error in Draft202012Validator(whole).iter_errors(answer.json())] == []
+    if set(first.json()) == {"result"} and operation.noun not in ("leases", "entity_cache"):
+        assert second.json() == first.json()
