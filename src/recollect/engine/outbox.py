@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from ..backoff import pause, spread
-from ..errors import Conflict, CorruptRecord, ModelError, RecollectError, StoreError
+from ..errors import Conflict, CorruptRecord, InvalidValue, ModelError, RecollectError, StoreError
 from ..ids import new_id
 from ..ports import to_datetime, to_micros
 from ..records import Job, Mark
@@ -36,6 +36,7 @@ SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
 ATTEMPTS = 5
 POISON = "poison: its workers stopped before they could finish or fail"
 LEASE = 60_000_000
+MOST_LEASE_SECONDS = 86_400
 MOST = 8
 """Jobs claimed at once from a queue."""
 FIRST_DELAY = 1_000_000
@@ -289,6 +290,8 @@ class Jobs:
             True
         """
         self._core.scope.whole_org("working through the outbox")
+        if not 0 < lease <= MOST_LEASE_SECONDS:
+            raise InvalidValue("a lease lasts more than nothing and at most a day")
         org = None if self._core.scope.all_orgs else self._core.org
         return await Outbox(self._core.shared, org, lease=int(lease * 1e6)).drain(seconds=seconds)
 

@@ -29,6 +29,7 @@ KEYS_ORG = "recollect.keys"
 CACHED_SECONDS = 30.0
 """How long a revoked key may still be taken by another process."""
 KEPT = 10_000
+MAX_TTL_SECONDS = 100 * 366 * 86_400
 
 
 class Unauthorized(RecollectError):
@@ -113,6 +114,8 @@ class Keys:
             raise UsageError(f"actor {actor!r} is not one of {', '.join(ACTORS)}")
         id, secret = secrets.token_hex(6), _token()
         seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
+        if seconds is not None and not 0 < seconds <= MAX_TTL_SECONDS:
+            raise UsageError("a key lasts more than nothing and at most a hundred years")
         now = datetime.now(UTC)
         key = ApiKey(
             id=id, digest=_digest(secret), org=org, user=user, actor=actor, roles=checked, read=tuple(read),

@@ -1,0 +1,271 @@
+"""The server beside the direct call: CPU a request, appends a second, overload, memory, idle size. Linux: reads /proc.
+
+    python -m bench.server cpu [requests]            CPU of the server a request, beside the same call without it
+    python -m bench.server load [seconds] [conns]    appends a second over 32 connections, with p50 and p99
+    python -m bench.server overload                  how soon what is too much is refused, and whether health answers
+    python -m bench.server soak [requests]           resident memory over a million requests
+    python -m bench.server idle                      resident memory of a server that nobody asked
+
+One worker, SQLite on disk, full durability. The load comes from this process, by bare sockets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from recollect import Memory
+
+TICKS = os.sysconf("SC_CLK_TCK")
+SERVE = """
+import sys
+from recollect import AsyncMemory
+from recollect.server.app import Options, make_app
+from recollect.server.limits import Rate
+from recollect.server.process import serve
+path, port = sys.argv[1], int(sys.argv[2])
+fast = Rate(1e9, 1e9)
+memory = lambda: AsyncMemory(path, all_orgs=True, worker=False)
+serve(lambda: make_app(memory(), Options(usual=fast, heavy=fast)), host="127.0.0.1", port=port)
+"""
+"""`recollect serve --no-worker` without limits of rate."""
+
+
+def cpu_seconds(pid: int | str) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@contextmanager
+def serving(folder: str, command: list[str] | None = None) -> Iterator[tuple[int, int, str]]:
+    """A server of its own process: its id, its port and a key."""
+    path = str(Path(folder) / "memory.db")
+    made = subprocess.run(
+        [sys.executable, "-m", "recollect", "--url", path, "keys", "create"], capture_output=True, text=True, check=True
+    )
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    if command is None:
+        started = [sys.executable, "-c", SERVE, path, str(port)]
+    else:
+        started = [sys.executable, "-m", "recollect", "--url", path, "serve", "--port", str(port)]
+    process = subprocess.Popen(started, stderr=subprocess.DEVNULL)
+    try:
+        _until_up(port)
+        yield process.pid, port, made.stdout.strip()
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _until_up(port: int) -> None:
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise RuntimeError("the server did not come up")
+
+
+def request(method: str, path: str, key: str, body: object = None) -> bytes:
+    """A request as it goes over the wire."""
+    content = b"" if body is None else json.dumps(body).encode()
+    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {key}\r\n"
+    return f"{head}content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
+
+
+async def answered(reader: asyncio.StreamReader) -> int:
+    """Read one answer; its status."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+    await reader.readexactly(length)
+    return int(head[9:12])
+
+
+async def ask(port: int, requests: list[bytes]) -> list[float]:
+    """Send requests over one connection, one after the other: the seconds of each."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    taken = []
+    for sent in requests:
+        start = time.perf_counter()
+        writer.write(sent)
+        status = await answered(reader)
+        assert status == 200, status
+        taken.append(time.perf_counter() - start)
+    writer.close()
+    return taken
+
+
+def fact_reads(key: str, count: int) -> list[bytes]:
+    return [request("GET", "/v1/fact?ns=user:ada&key=home", key)] * count
+
+
+def appends(key: str, count: int, thread: str = "t") -> list[bytes]:
+    return [
+        request("POST", f"/v1/thread/messages?id={thread}", key, {"messages": ["hello there"], "create": "user:ada"})
+    ] * count
+
+
+def cpu(count: int = 3000) -> None:
+    """CPU a request over the direct call, in one run."""
+    with tempfile.TemporaryDirectory() as folder, serving(folder) as (pid, port, key):
+        asyncio.run(
+            ask(port, [request("PUT", "/v1/fact?ns=user:ada&key=home", key, {"value": "Rome"}), *appends(key, 200)])
+        )
+        over: dict[str, float] = {}
+        for name, requests in (("fact", fact_reads(key, count)), ("append", appends(key, count))):
+            before = cpu_seconds(pid)
+            asyncio.run(ask(port, requests))
+            over[name] = (cpu_seconds(pid) - before) / count * 1e6
+        direct = _direct(Path(folder) / "direct.db", count)
+    for name in over:
+        more = over[name] - direct[name]
+        print(f"{name}: server {over[name]:.0f} µs CPU, direct {direct[name]:.0f}, over it {more:.0f} (limit 150)")
+
+
+def _direct(path: Path, count: int) -> dict[str, float]:
+    taken: dict[str, float] = {}
+    with Memory(path, worker=False) as memory:
+        memory.facts.set("user:ada", "home", "Rome")
+        for number in range(200):
+            memory.threads.append("t", f"warm {number}", create="user:ada")
+        for name in ("fact", "append"):
+            before = time.process_time()
+            for _ in range(count):
+                if name == "fact":
+                    memory.facts.get("user:ada", "home")
+                else:
+                    memory.threads.append("t", "hello there", create="user:ada")
+            taken[name] = (time.process_time() - before) / count * 1e6
+    return taken
+
+
+def load(seconds: float = 60, connections: int = 32) -> None:
+    """Appends a second over many connections, each with a thread of its own."""
+    with tempfile.TemporaryDirectory() as folder, serving(folder) as (pid, port, key):
+        began, start = cpu_seconds(pid), time.perf_counter()
+        taken = asyncio.run(_load(port, key, seconds, connections))
+        lasted, spent = time.perf_counter() - start, cpu_seconds(pid) - began
+    ordered = sorted(taken)
+    p50, p99 = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
+    print(f"{len(taken)} appends in {lasted:.0f} s over {connections} connections: {len(taken) / lasted:.0f}/s")
+    print(f"p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms (limits 1,500/s and 25 ms)")
+    each = spent / len(taken) * 1e6
+    print(f"{each:.0f} µs CPU each, {spent / lasted:.2f} of a core; load average {os.getloadavg()[0]:.1f}")
+
+
+async def _load(port: int, key: str, seconds: float, connections: int) -> list[float]:
+    ends, taken = time.perf_counter() + seconds, list[float]()
+
+    async def one(number: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        (sent,) = appends(key, 1, f"t{number}")
+        while (start := time.perf_counter()) < ends:
+            writer.write(sent)
+            assert await answered(reader) == 200
+            taken.append(time.perf_counter() - start)
+        writer.close()
+
+    await asyncio.gather(*(one(number) for number in range(connections)))
+    return taken
+
+
+def overload() -> None:
+    """Far more requests at once than there is room for: the rest is refused at once, and health answers."""
+    with tempfile.TemporaryDirectory() as folder, serving(folder) as (_pid, port, key):
+        asyncio.run(ask(port, appends(key, 50)))
+        refused, done, health = asyncio.run(_overload(port, key))
+    late, slow = statistics.median(refused) * 1000, statistics.median(health) * 1000
+    print(f"{len(refused) + done} requests: {done} done, {len(refused)} answered 503")
+    print(f"503 after {late:.0f} ms, the slowest {max(refused) * 1000:.0f} ms (limit 50)")
+    print(f"/healthz meanwhile {slow:.0f} ms, the slowest {max(health) * 1000:.0f} ms")
+
+
+async def _overload(port: int, key: str, many: int = 900) -> tuple[list[float], int, list[float]]:
+    pairs = [await asyncio.open_connection("127.0.0.1", port) for _ in range(many)]
+    slow = request("POST", "/v1/messages/wait", key, {"ids": ["t#1"], "timeout": 5})
+    refused, health, done = list[float](), list[float](), 0
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal done
+        start = time.perf_counter()
+        writer.write(slow)
+        status = await answered(reader)
+        if status == 503:
+            refused.append(time.perf_counter() - start)
+        else:
+            done += 1
+        writer.close()
+
+    async def ask_health() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(20):
+            start = time.perf_counter()
+            writer.write(request("GET", "/healthz", key))
+            assert await answered(reader) == 200
+            health.append(time.perf_counter() - start)
+            await asyncio.sleep(0.05)
+        writer.close()
+
+    first, rest = pairs[:320], pairs[320:]
+    waiting = [asyncio.ensure_future(one(*pair)) for pair in first]
+    await asyncio.sleep(1)
+    checking = asyncio.ensure_future(ask_health())
+    for pair in rest:  # as they would come: one after the other, while the room is full
+        await one(*pair)
+    await checking
+    await asyncio.gather(*waiting)
+    return refused, done, health
+
+
+def soak(count: int = 1_000_000) -> None:
+    """Resident memory while a million requests are served."""
+    with tempfile.TemporaryDirectory() as folder, serving(folder) as (pid, port, key):
+        asyncio.run(ask(port, [request("PUT", "/v1/fact?ns=user:ada&key=home", key, {"value": "Rome"})]))
+        mixed = [*fact_reads(key, 9), *appends(key, 1)]
+        sizes: list[float] = []
+        for number in range(20):
+            asyncio.run(_many(port, mixed, count // 20))
+            sizes.append(resident_mb(pid))
+            print(f"{(number + 1) * count // 20:>9,} requests: {sizes[-1]:.1f} MB", flush=True)
+    first, last = sizes[1], sizes[-1]
+    print(f"from the second twentieth to the last: {last / first - 1:+.1%} (limit 5 %)")
+
+
+async def _many(port: int, mixed: list[bytes], count: int, connections: int = 8) -> None:
+    await asyncio.gather(*(ask(port, mixed * (count // connections // len(mixed))) for _ in range(connections)))
+
+
+def idle() -> None:
+    """The resident memory of a server as `recollect serve` starts it, and what a plain import brings in."""
+    with tempfile.TemporaryDirectory() as folder, serving(folder, ["serve"]) as (pid, _port, _key):
+        time.sleep(3)
+        print(f"idle server: {resident_mb(pid):.0f} MB resident (limit 120)")
+    ours = "{'starlette', 'uvicorn', 'httpx', 'mcp'}"
+    code = f"import sys, recollect; print(sorted({ours} & {{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    print(f"packages of the server that `import recollect` brings in: {done.stdout.strip()}")
+
+
+if __name__ == "__main__":
+    what, *more = sys.argv[1:] or ["cpu"]
+    {"cpu": cpu, "load": load, "overload": overload, "soak": soak, "idle": idle}[what](*map(int, more))
