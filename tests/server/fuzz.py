@@ -14,6 +14,7 @@ from pathlib import Path
 
 from recollect.errors import NotFound
 from recollect.server.auth import Keys, NewKey
+from recollect.server.openapi import document
 from tests.server.running import Running, running
 
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
@@ -44,6 +45,7 @@ def _shield(keys: Keys, own: str) -> None:
 
 def command(server: Running, folder: str, cases: str, *more: str) -> list[str]:
     """The command line; reports go to the folder."""
+    document()  # made once, and schemathesis waits for it only ten seconds
     # Streams of events end at once on a server that is stopping: nothing else changes by it.
     server.app.state.server.draining = True
     key = server.key(org="fuzzed", roles=("admin",))
