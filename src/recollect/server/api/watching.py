@@ -35,6 +35,8 @@ class Watching(ServerNoun):
         """
         if not 0 <= timeout <= MAX_WAIT:
             raise InvalidValue(f"timeout is from 0 to {MAX_WAIT:.0f} seconds")
+        if any(" " not in item for item in seen or ()):
+            raise InvalidValue("seen must be as the last answer gave it")
         watch = AsyncWatch(self._core, namespaces, kinds)
         if seen is None:
             await watch.start()
