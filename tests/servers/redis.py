@@ -205,7 +205,7 @@ class SentinelService(Failover):
 
     service = "mymaster"
 
-    def __init__(self, *, product: str | None = None, patience_ms: int = 2000) -> None:
+    def __init__(self, *, product: str | None = None, patience_ms: int = 6000) -> None:
         ports = [free_port() for _ in range(2)]
         self._product = product
         self.nodes = {ports[0]: _started(aof="no", product=product, options=dict(_PROMPT), port=ports[0])}
@@ -268,7 +268,7 @@ class SentinelService(Failover):
 class ClusterOfPairs(Failover):
     """Three masters with a replica each."""
 
-    def __init__(self, *, product: str | None = None, patience_ms: int = 2000) -> None:
+    def __init__(self, *, product: str | None = None, patience_ms: int = 6000) -> None:
         options = {"cluster-enabled": "yes", "cluster-config-file": "nodes.conf", **_PROMPT}
         options["cluster-node-timeout"] = str(patience_ms)
         ports = [free_port(below=55_536) for _ in range(6)]
