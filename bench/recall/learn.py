@@ -224,6 +224,16 @@ def in_use(column: int) -> Any:
     return np.array([[TABLE[name][kind][column] for name in NAMES] for kind in range(KINDS)])
 
 
+def use(w: Any, column: int) -> None:
+    """Rank by fitted weights from now on, in this process."""
+    for place, name in enumerate(NAMES):
+        made = [list(triple) for triple in TABLE[name]]
+        for kind in range(KINDS):
+            made[kind][column] = float(w[kind][place])
+        first, second, third = (tuple(triple) for triple in made)
+        TABLE[name] = (first, second, third)
+
+
 def write(w: Any, column: int) -> None:
     """Put one column of fitted weights into `recollect/recall/weights.py`."""
     path = SOURCE / "recall" / "weights.py"

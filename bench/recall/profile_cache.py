@@ -1,9 +1,10 @@
 """The share of a conversation's requests that a prefix cache would serve with the profile block on.
 
-    python bench/recall/profile_cache.py [--turns 500]
+    python bench/recall/profile_cache.py [--turns 500] [--session] [--bare]
 
-One user's thread grows turn by turn; every request is made with `memory.context(..., layout="cached")`, and every
-fiftieth turn tells something that changes the block.
+One user's thread grows turn by turn; every request is made with `memory.context(..., layout="cached")`, so nothing is
+folded and the window moves, or by a session, which folds. Every fiftieth turn tells something that changes the block.
+With `--bare` the input is stored without what was recalled for it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import argparse
 import random
 import warnings
+from typing import Any
 
 from recollect import FactExtractor, Memory, TokenBudget
+from recollect.context import Context
 from recollect.context.cache import cached_tokens
 from recollect.context.tokens import open_counter
 from recollect.messages import Message
@@ -22,33 +25,65 @@ NEWS = (
     "I prefer short answers.", "I live in Porto.", "I'm allergic to peanuts.", "Never use emojis.", "I work at Acme.",
     "My dog is called Rex.", "I moved to Lisbon.", "I speak German.", "My name is Ada.", "Always answer in English.",
 )  # fmt: skip
+BUDGET = TokenBudget(16_000, output_reserve=1_000)
+
+
+class Plain:
+    """Contexts of a thread, each input stored with what was recalled for it, or without."""
+
+    def __init__(self, memory: Any, bare: bool) -> None:
+        self.memory, self.bare = memory, bare
+        self.thread = memory.threads.create("user:ada").id
+
+    def ask(self, said: str) -> Context:
+        return self.memory.context(said, thread=self.thread, system="You help.", budget=BUDGET, layout="cached")
+
+    def add(self, context: Context, said: str, answer: str) -> None:
+        spoken = Message(role="user", content=said)
+        self.memory.threads.append(self.thread, spoken if self.bare else context.attach(spoken))
+        self.memory.threads.append(self.thread, {"role": "assistant", "content": answer})
+
+
+class Session:
+    """The same talk in a session."""
+
+    def __init__(self, memory: Any) -> None:
+        self.talk = memory.session(user="ada", system="You help.", budget=BUDGET).start()
+
+    def ask(self, said: str) -> Context:
+        return self.talk.context(said)
+
+    def add(self, context: Context, said: str, answer: str) -> None:
+        self.talk.add(said, answer)
 
 
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--turns", type=int, default=500)
-    turns = ap.parse_args().turns
+    ap.add_argument("--session", action="store_true")
+    ap.add_argument("--bare", action="store_true")
+    a = ap.parse_args()
     dice, counter = random.Random(7), open_counter(None)
-    served = total = over = 0
-    before: dict[str, object] | None = None
+    served = total = over = breaks = 0
+    before: dict[str, Any] | None = None
     warnings.simplefilter("ignore")
-    budget = TokenBudget(16_000, output_reserve=1_000)
     with Memory("memory://", worker=False) as org:
         memory = org.scope(user="ada")
-        thread = memory.threads.create("user:ada").id
-        for turn in range(turns):
+        talk = Session(memory) if a.session else Plain(memory, a.bare)
+        for turn in range(a.turns):
             news = turn % 50 == 10
             said = NEWS[turn // 50 % len(NEWS)] if news else " ".join(dice.choices(WORDS, k=30)) + "?"
-            context = memory.context(said, thread=thread, system="You help.", budget=budget, layout="cached")
+            context = talk.ask(said)
             request = context.openai()
-            over += context.tokens > budget.request_tokens
+            over += context.tokens > BUDGET.request_tokens
             hit, size = cached_tokens(before, request, counter)
+            breaks += hit < size / 2
             served, total, before = served + hit, total + size, request
-            memory.threads.append(thread, context.attach(Message(role="user", content=said)))
-            memory.threads.append(thread, {"role": "assistant", "content": " ".join(dice.choices(WORDS, k=120))})
+            talk.add(context, said, " ".join(dice.choices(WORDS, k=120)))
             if news:
                 org.process(FactExtractor)
-    print(f"{turns} turns: {served / total:.1%} of {total:,} tokens from the cache, {over} over budget")
+    print(f"{a.turns} turns: {served / total:.1%} of {total:,} tokens from the cache, {over} over budget")
+    print(f"{breaks} requests began anew (less than half as the one before)")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,10 @@ STARTS = "(start of the conversation)"
 _INPUT = 1 << 62
 _NO_LIMIT = 1 << 62
 _FIRST_PAGE_TOKENS = 64
-CACHED_SHARE = 8
-"""In the cached layout what is recalled stays with its turn: an eighth of the room, so that folds stay rare."""
+CACHED_FIRST, CACHED_LATER, CACHED_LEAST = 8, 64, 256
+"""In the cached layout what is recalled stays with its turn, so a long conversation has been told much already: a first
+turn is given an eighth of the room, which falls to a sixty-fourth (at least 256 tokens) once half of the room is
+history. Were it more, the window would move, or be folded, every few turns."""
 
 
 class _Remembered(msgspec.Struct, frozen=True):
@@ -234,7 +236,8 @@ class Assembly:
             self._input.append(unit)
             return
         self._units.append(unit)
-        self._seen_tokens += unit.tokens
+        shortened = self._reach.shortened if self._reach is not None and unit.exchange else None
+        self._seen_tokens += unit.tokens if shortened is None else shortened(unit)
 
     def _look(self) -> Reach | None:
         """How far back the policy must see, once the current input is complete."""
@@ -243,7 +246,7 @@ class Assembly:
             reach = self.policy.reach(room, self._aid())
             if self._folding and reach.tokens is not None:
                 # A turn can jump from below the mark to beyond the room: the fold must still see where it starts.
-                reach = Reach(tokens=max(reach.tokens, FOLDING_REACH * room))
+                reach = msgspec.structs.replace(reach, tokens=max(reach.tokens, FOLDING_REACH * room))
             self._reach = reach
         return self._reach
 
@@ -256,7 +259,10 @@ class Assembly:
         inside = [] if self._explicit_input else self._input
         taken = total_tokens(inside)
         previous, found = self._summary_text, self._found
-        return Aid(self.counter, self._query(), previous, self._summarize, self._search, found, len(inside), taken)
+        steady = self.layout == "cached"
+        return Aid(
+            self.counter, self._query(), previous, self._summarize, self._search, found, len(inside), taken, steady
+        )
 
     def _query(self) -> str:
         for unit in self._input:
@@ -302,9 +308,11 @@ class Assembly:
         room = self._room(0) - pinned
         about, lines = fit_profile(self._profile, min(room, self.budget.profile_tokens), self.counter)
         spent = about.tokens or 0 if about else 0
-        memory, fates = self._fit_memory(room - spent, lines)
-        spent += memory.tokens or 0 if memory else 0
-        room = self._capped(self._room(spent))
+        ceiling = self._memory_ceiling(room - spent)
+        memory, fates = self._fit_memory(ceiling, self._window(room - spent - ceiling, pinned), lines)
+        # In the cached layout the window does not depend on how much was recalled this time.
+        reserved = ceiling if self.layout == "cached" and self._items else 0
+        room = self._capped(self._room(spent + max(reserved, memory.tokens or 0 if memory else 0)))
         plan, summary = self._plan(room - total_tokens(self._head), pinned)
         return self._settle(plan, summary, _Remembered(about, lines, memory, tuple(fates)), room)
 
@@ -370,10 +378,11 @@ class Assembly:
             budget_tokens=limit,
         )
 
-    def _fit_memory(self, room: int, lines: Sequence[ProfileLine]) -> tuple[Message | None, list[Fate]]:
-        """The fenced memory: as much of what was recalled, best first, as its ceiling and the room take."""
-        items, said = self._fresh(room, lines)
-        ceiling = self._memory_ceiling(room)
+    def _fit_memory(
+        self, ceiling: int, window: Sequence[Unit], lines: Sequence[ProfileLine]
+    ) -> tuple[Message | None, list[Fate]]:
+        """The fenced memory: as much of what was recalled, best first, as its ceiling takes."""
+        items, said = self._fresh(window, lines)
         fates = fill_memory(items, ceiling, self.counter.count, self._shorten)
         while True:
             kept = [fate.item for fate in fates if fate.fate != "dropped"]
@@ -389,20 +398,25 @@ class Assembly:
         """Half the room, and what history does not need; in the cached layout less, since it stays in the history."""
         if self.budget.memory is not None:
             return min(room, self.budget.memory)
+        old = self._summary.tokens or 0 if self._summary else 0
         if self.layout == "cached":
-            return room // CACHED_SHARE
-        wanted = self._seen_tokens if self._ended else _NO_LIMIT
-        wanted += self._summary.tokens or 0 if self._summary else 0
+            told = self._seen_tokens + old
+            return min(room, max(CACHED_LEAST, room // CACHED_LATER, room // CACHED_FIRST - told // 4))
+        wanted = self._seen_tokens + old if self._ended else _NO_LIMIT
         return max(room // 2, room - min(wanted, room))
 
-    def _fresh(self, room: int, lines: Sequence[ProfileLine]) -> tuple[list[MemoryItem], list[Fate]]:
+    def _window(self, room: int, pinned: int) -> Sequence[Unit]:
+        """The history that will be sent: what the window keeps, or for other policies what would fit."""
+        room = self._capped(room + pinned) - total_tokens(self._head)
+        if isinstance(self.policy, SlidingWindow):
+            return self._plan(room, pinned)[0].keep
+        return newest_that_fit(self.units, room, "")[0]
+
+    def _fresh(self, window: Sequence[Unit], lines: Sequence[ProfileLine]) -> tuple[list[MemoryItem], list[Fate]]:
         """The items that are not said elsewhere in the request: in the history or in the profile."""
-        keep, _ = newest_that_fit(self.units, room - self._memory_ceiling(room), "")
-        if self._summary is None and not self._folded and self._ended and len(keep) == len(self._units):
-            keep = tuple(self.units)
-        held = (*self._head, *keep, *self._input)
+        held = (*self._head, *window, *self._input)
         said = {message.id for unit in held for message in unit.messages if message.thread}
-        for unit in keep if self.layout == "cached" else ():
+        for unit in window if self.layout == "cached" else ():
             for message in unit.messages:
                 said.update((message.metadata.get(ATTACHED) or {}).get("sources", ()))
         about = {line.source for line in lines}

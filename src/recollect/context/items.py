@@ -108,25 +108,26 @@ def fill_memory(
     cap = max(LEAST, min(MOST, room // SHARE))
     fates: dict[int, Fate] = {}
     heads: set[str] = set()
-    for place in _by_use(items, cap, count):
+    costs = [_cost(item, count) for item in items]
+    for place in _by_use(items, costs, cap):
         item = items[place]
         head = item.head()
         opening = 0 if head in heads else count(head) + CLOSING + 2
-        fate = fates[place] = _placed(item, left - opening, cap, count, shorten)
+        fate = fates[place] = _placed(item, costs[place], left - opening, cap, count, shorten)
         if fate.fate != "dropped":
             left -= fate.tokens + opening
             heads.add(head)
-    return _lengthened(items, [fates[place] for place in range(len(items))], left, count, shorten)
+    return _lengthened(items, costs, [fates[place] for place in range(len(items))], left, count, shorten)
 
 
-def _by_use(items: Sequence[MemoryItem], cap: int, count: Callable[[str], int]) -> list[int]:
+def _by_use(items: Sequence[MemoryItem], costs: Sequence[int], cap: int) -> list[int]:
     """The order in which items take their room: the first few as ranked, then by usefulness per token."""
     if any(item.score is None for item in items):
         return list(range(len(items)))
     worth = []
     for place, item in enumerate(items):
         score = min(max(item.score or 0.0, 1e-9), 1 - 1e-9)
-        tokens = min(_cost(item, count), cap)
+        tokens = min(costs[place], cap)
         first = place < RANKED_FIRST
         worth.append(
             (not first, place if first else math.log(max(tokens, SHORT)) - math.log(score / (1 - score)), place)
@@ -134,8 +135,9 @@ def _by_use(items: Sequence[MemoryItem], cap: int, count: Callable[[str], int]) 
     return [place for _, _, place in sorted(worth)]
 
 
-def _placed(item: MemoryItem, left: int, cap: int, count: Callable[[str], int], shorten: Shorten | None) -> Fate:
-    tokens = _cost(item, count)
+def _placed(
+    item: MemoryItem, tokens: int, left: int, cap: int, count: Callable[[str], int], shorten: Shorten | None
+) -> Fate:
     if tokens <= left and (tokens <= cap * 3 // 2 or shorten is None):
         return Fate(item, tokens, "kept")
     if shorten is not None and left >= WORTH_CUTTING:
@@ -149,14 +151,19 @@ def _placed(item: MemoryItem, left: int, cap: int, count: Callable[[str], int], 
 
 
 def _lengthened(
-    items: Sequence[MemoryItem], fates: list[Fate], left: int, count: Callable[[str], int], shorten: Shorten | None
+    items: Sequence[MemoryItem],
+    costs: Sequence[int],
+    fates: list[Fate],
+    left: int,
+    count: Callable[[str], int],
+    shorten: Shorten | None,
 ) -> list[Fate]:
     """Give the room that is left to the passages, best first."""
     out = list(fates)
     for place, fate in enumerate(fates):
         if fate.fate != "shortened" or shorten is None or left < WORTH_CUTTING:
             continue
-        whole = _cost(items[place], count)
+        whole = costs[place]
         if whole - fate.tokens <= left:
             longer = Fate(items[place], whole, "kept")
         else:

@@ -13,6 +13,10 @@ from .tokens import Counter
 from .units import Unit
 
 _TOKENS = attrgetter("tokens")
+TURN = 8
+"""How far behind a border the start of a turn is looked for."""
+LEAST_KEPT = 0.4
+"""A window that moves in steps keeps at least this share of its room."""
 
 
 def total_tokens(units: Iterable[Unit]) -> int:
@@ -50,6 +54,8 @@ class Aid(msgspec.Struct, frozen=True):
     taken: int = 0
     """Units of the same list already kept as the current input, newer than those planned."""
     taken_tokens: int = 0
+    steady: bool = False
+    """Whether the next request should begin as this one does, so that a provider's prompt cache serves it."""
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -81,6 +87,8 @@ class Reach(msgspec.Struct, frozen=True):
 
     tokens: int | None = None
     units: int | None = None
+    shortened: Callable[[Unit], int] | None = None
+    """What a tool exchange takes at least once the policy has shortened it; as it is, where not given."""
 
 
 @runtime_checkable
@@ -122,3 +130,36 @@ def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tup
     keep.reverse()
     drop.reverse()
     return tuple(keep), tuple(drop)
+
+
+def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
+    """A window that starts at the roundest place it can, so that it stays there for many turns.
+
+    A window that always holds as much as fits starts one turn later with every turn, and no request begins as the one
+    before. This one may give up to 60 % of its room away: of the places between, it starts at the one with the most
+    factors of two. That place depends on nothing but where the window may start, and stays the best until it no longer
+    fits, or a rounder one comes into reach.
+    """
+    loose = [unit for unit in keep if not unit.pinned]
+    least, tail, late = max(0.0, LEAST_KEPT * room_tokens), 0, len(loose)
+    while late > 0 and tail <= least:
+        late -= 1
+        tail += loose[late].tokens
+    if late == 0:
+        return tuple(keep), ()
+    start = roundest(loose[0].position, loose[late].position)
+    near = range(start, start + TURN)
+    start = next((unit.position for unit in loose if unit.position in near and unit.role == "user"), start)
+    left = {unit.position for unit in loose if unit.position < start}
+    return (
+        tuple(unit for unit in keep if unit.position not in left),
+        tuple(Left(unit, reason) for unit in keep if unit.position in left),
+    )
+
+
+def roundest(first: int, last: int) -> int:
+    """The number from `first` to `last` with the most factors of two; 0 where it is among them."""
+    best = first
+    while best and (rounder := best + (best & -best)) <= last:
+        best = rounder
+    return best

@@ -16,7 +16,7 @@ import msgspec
 from ..errors import UsageError
 from ..messages import Message
 from .measure import count_message, stored_tokens
-from .plan import Aid, Left, Plan, Policy, Reach, fit, newest_that_fit
+from .plan import Aid, Left, Plan, Policy, Reach, fit, newest_that_fit, stepped
 from .similar import default_scores, most_similar
 from .units import Unit
 
@@ -46,7 +46,10 @@ class Fifo(msgspec.Struct, frozen=True):
 
 
 class SlidingWindow(msgspec.Struct, frozen=True):
-    """Keeps the newest units that fit `max_tokens`, or the room there is."""
+    """Keeps the newest units that fit `max_tokens`, or the room there is.
+
+    In the cached layout its start moves in steps, each of many turns, and not with every turn.
+    """
 
     max_tokens: int | None = None
 
@@ -62,7 +65,11 @@ class SlidingWindow(msgspec.Struct, frozen=True):
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
         """The newest units without a gap, and the pinned ones."""
-        keep, drop = newest_that_fit(units, self._limit(room_tokens, aid), "older than the window")
+        limit = self._limit(room_tokens, aid)
+        keep, drop = newest_that_fit(units, limit, "older than the window")
+        if aid.steady and drop:
+            keep, more = stepped(keep, limit, "older than the window, which moves in steps")
+            drop = (*drop, *more)
         return Plan(keep, drop)
 
 
@@ -213,8 +220,13 @@ class ElideToolResults(msgspec.Struct, frozen=True):
         return max(64, room_tokens // 20) if self.max_tokens is None else self.max_tokens
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All: what it leaves of a long result is not known before it is seen."""
-        return _EVERYTHING
+        """No further than what fits once long results are markers; memory may yet take half of the room."""
+        limit = self._limit(room_tokens // 2)
+        return Reach(tokens=room_tokens, shortened=lambda unit: self._shown(unit, limit, aid).tokens)
+
+    @staticmethod
+    def _shown(unit: Unit, limit: int, aid: Aid) -> Unit:
+        return elide(unit, limit, aid) if unit.exchange and not unit.pinned and unit.tokens > limit else unit
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
         """The same units, long results of unpinned ones replaced."""
@@ -222,7 +234,7 @@ class ElideToolResults(msgspec.Struct, frozen=True):
         elided: list[Left] = []
         limit = self._limit(room_tokens)
         for unit in units:
-            short = elide(unit, limit, aid) if unit.exchange and not unit.pinned and unit.tokens > limit else unit
+            short = self._shown(unit, limit, aid)
             if short is not unit:
                 elided.append(Left(unit, f"tool result over {limit} tokens"))
             keep.append(short)

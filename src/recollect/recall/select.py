@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -27,18 +28,18 @@ def distinct(ranked: Iterable[Scored], limit: int | None = None) -> tuple[list[S
     """The first of each group of near-duplicates, in order, up to `limit`; and the repeats that were passed over."""
     kept: list[Scored] = []
     repeats: list[Scored] = []
-    seen: dict[str, list[frozenset[str]]] = {}
+    seen: dict[str, dict[int, list[frozenset[str]]]] = {}
     for scored in ranked:
         if limit is not None and len(kept) >= limit:
             break
         terms = frozenset(scored.entry.terms.split())
-        others = seen.setdefault(scored.entry.speaker, [])
-        low, high = DUPLICATE * len(terms), len(terms) / DUPLICATE
-        if any(low <= len(other) <= high and _same(terms, other) for other in others):
+        others = seen.setdefault(scored.entry.speaker, {})
+        low, high = math.ceil(DUPLICATE * len(terms)), math.floor(len(terms) / DUPLICATE)
+        if any(_same(terms, other) for size in range(low, high + 1) for other in others.get(size, ())):
             repeats.append(scored)
         else:
             kept.append(scored)
-            others.append(terms)
+            others.setdefault(len(terms), []).append(terms)
     return kept, repeats
 
 
@@ -52,9 +53,9 @@ def chosen(ranked: Iterable[Scored], count: int, most: int) -> list[Scored]:
 
 
 def _same(a: frozenset[str], b: frozenset[str]) -> bool:
-    small, large = (len(a), len(b)) if len(a) < len(b) else (len(b), len(a))
     # Two texts without a word, such as pictures, are not told apart by their terms.
-    return small > 0 and small >= DUPLICATE * large and len(a & b) >= DUPLICATE * len(a | b)
+    shared = len(a & b)
+    return shared > 0 and shared >= DUPLICATE * (len(a) + len(b) - shared)
 
 
 def merge_chunks(ranked: Sequence[Scored], *, separator: str = "\n") -> list[Scored]:

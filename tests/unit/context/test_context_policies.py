@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from recollect.context import (
+    Assembly,
     Chain,
     ElideToolResults,
     Fifo,
@@ -16,9 +17,10 @@ from recollect.context import (
     compress,
     units,
 )
-from recollect.context.plan import Aid, Digest
+from recollect.context.plan import Aid, Digest, roundest
 from recollect.context.tokens import open_counter
 from recollect.errors import BudgetError, UsageError
+from recollect.messages import as_message
 
 COUNTER = open_counter()
 AID = Aid(COUNTER)
@@ -198,3 +200,37 @@ def test_plans_are_pure_and_deterministic() -> None:
 def test_a_policy_that_cannot_be_is_refused(make: Any) -> None:
     with pytest.raises(UsageError):
         make()
+
+
+def test_a_window_that_moves_in_steps_starts_at_the_roundest_place() -> None:
+    assert [roundest(*pair) for pair in [(5, 5), (5, 6), (5, 7), (5, 9), (9, 17), (0, 9), (33, 63)]] == [
+        5, 6, 6, 8, 16, 0, 48,
+    ]  # fmt: skip
+    steady = Aid(COUNTER, steady=True)
+    starts = []
+    for count in range(40, 200):
+        given = units(talk(count))
+        plan = SlidingWindow(600).plan(given, 8_000, steady)
+        assert [unit.position for unit in plan.keep] == list(range(plan.keep[0].position, count))
+        assert {left.unit.position for left in plan.drop} == set(range(plan.keep[0].position))
+        assert sum(unit.tokens for unit in plan.keep) >= 0.3 * 600
+        starts.append(plan.keep[0].position)
+    assert starts == sorted(starts)
+    assert len(set(starts)) <= 16
+
+
+def test_long_results_are_read_as_far_as_their_markers_fit() -> None:
+    thread = [{"role": "user", "content": "start"}]
+    for number in range(3_000):
+        thread += exchange(f"c{number}", "row of a table, long " * 60)
+    assembly = Assembly(budget=2_000, input="And now?", policy=ElideToolResults(50))
+    messages = [as_message(message) for message in thread]
+    at = len(messages)
+    while count := assembly.wants():
+        page = messages[max(0, at - count) : at][::-1]
+        assembly.feed(page, more=len(page) == count, position=len(messages))
+        at -= len(page)
+    context = assembly.finish()
+    assert len(messages) - at < 600
+    assert len(context.account.elided) > 20
+    assert 1_800 < context.tokens <= 2_000
