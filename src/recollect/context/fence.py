@@ -50,6 +50,8 @@ def is_hidden_or_opening(character: str) -> bool:
 
 def attribute(text: str) -> str:
     """Text that cannot leave a quoted attribute, shortened to 200 characters."""
+    if text.isalnum() and text.isascii():
+        return text[:200]
     return _LINES.sub(" ", clean(text))[:200].replace('"', "'").replace(">", "&gt;")
 
 

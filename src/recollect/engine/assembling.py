@@ -188,8 +188,11 @@ class Assembling:
         else:
             hits = await self._hits(query, spec)
         # The same question asked before says nothing new.
-        same = " ".join(query.split()).casefold()
-        return [self._item(hit) for hit in hits if " ".join(hit.text.split()).casefold() != same]
+        same, length = " ".join(query.split()).casefold(), 2 * len(query) + 2
+        return [
+            self._item(hit) for hit in hits
+            if len(hit.text) > length or " ".join(hit.text.split()).casefold() != same
+        ]  # fmt: skip
 
     async def _hits(self, query: str, spec: Recall) -> list[Any]:
         return await Recalling(self._core).recall(
@@ -244,10 +247,10 @@ def _query(input: Any) -> str:
 def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], str]:
     """Cuts a text to the passage that speaks of the question."""
     from ..recall.analyze import query_terms
-    from ..recall.passage import passage
+    from ..recall.passage import Read, passage
 
-    terms = query_terms(query)
-    return lambda text, most: passage(text, terms, most, count)
+    terms, known = query_terms(query), dict[str, Read]()
+    return lambda text, most: passage(text, terms, most, count, known)
 
 
 def _audible(hits: Sequence[Any]) -> list[Any]:

@@ -46,6 +46,11 @@ _CODES = {
 }  # fmt: skip
 
 
+_KNOWN: dict[str, dict[str, tuple[str, ...]]] = {language: {} for language in _CODES.values()}
+"""The terms of words that were met, by language."""
+MOST_KNOWN = 65_536
+
+
 def normalise(text: str) -> str:
     """NFKC, case folded, with one kind of apostrophe."""
     if text.isascii():
@@ -82,18 +87,29 @@ def tokens(text: str, language: str | None = None, usual: str | None = None) -> 
     """
     found = words(text)
     chosen = _CODES.get(language, language) if language else language_of(found) or usual or "english"
-    stop = STOP_WORDS.get(chosen, STOP_WORDS["english"])
+    known = _KNOWN.get(chosen, {})
+    if len(known) > MOST_KNOWN:
+        known.clear()
     out: list[str] = []
     for word in found:
-        if word in stop:
-            continue
-        if word.isascii():
-            out.append(_stem(word, chosen))
-        elif _IS_UNSPACED.match(word):
-            out.extend(_pairs(word))
-        else:
-            out.append(_stem(word, _by_script(word) or chosen))
+        terms = known.get(word)
+        if terms is None:
+            terms = _terms(word, chosen)
+            if len(word) <= LONGEST_WORD:
+                known[word] = terms
+        out += terms
     return out
+
+
+def _terms(word: str, language: str) -> tuple[str, ...]:
+    """What one word is looked for by: nothing where it is a stop word, its stem, or its pairs of letters."""
+    if word in STOP_WORDS.get(language, STOP_WORDS["english"]):
+        return ()
+    if word.isascii():
+        return (_stem(word, language),)
+    if _IS_UNSPACED.match(word):
+        return tuple(_pairs(word))
+    return (_stem(word, _by_script(word) or language),)
 
 
 def token_string(text: str, language: str | None = None, usual: str | None = None) -> str:
@@ -123,7 +139,6 @@ def _by_script(word: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=65536)
 def _stem(word: str, language: str) -> str:
     word = word.removesuffix("'s").replace("'", "")[:MAX_TERM]
     if len(word) <= LONGEST_WORD and not word.isdigit():

@@ -37,15 +37,29 @@ class _Piece(msgspec.Struct, frozen=True):
     """Which piece is the first row of its table."""
 
 
-def passage(text: str, terms: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> str:
-    """The text where it fits; else its best passage in at most `max_tokens`, or nothing where none fits."""
+Read = tuple[list[_Piece], list[float], list[int]]
+"""The pieces of a text, how much of the question each has, and its tokens."""
+
+
+def passage(
+    text: str,
+    terms: Sequence[str],
+    max_tokens: int,
+    count: Callable[[str], int],
+    known: dict[str, Read] | None = None,
+) -> str:
+    """The text where it fits; else its best passage in at most `max_tokens`, or nothing where none fits.
+
+    `known` remembers how texts were read, for a caller that asks for several lengths with the same terms.
+    """
     if count(text) <= max_tokens:
         return text
-    pieces = _pieces(text)
+    read = known.get(text) if known is not None else None
+    pieces, worth, costs = read or _read(text, terms, count)
+    if known is not None:
+        known[text] = pieces, worth, costs
     if not pieces:
         return ""
-    worth = _worth(pieces, terms)
-    costs = [count(piece.text) + 1 for piece in pieces]
     room = max_tokens - 2 * count(CUT) - 1
     order = sorted(range(len(pieces)), key=lambda place: (-worth[place], place))
     for place in order[:8]:
@@ -56,6 +70,11 @@ def passage(text: str, terms: Sequence[str], max_tokens: int, count: Callable[[s
                 return made
             first, last = (first + 1, last) if place > first and worth[first] <= worth[last] else (first, last - 1)
     return _letters(pieces[order[0]].text, room, count)
+
+
+def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
+    pieces = _pieces(text)
+    return pieces, _worth(pieces, terms), [count(piece.text) + 1 for piece in pieces]
 
 
 def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:

@@ -8,7 +8,8 @@ later one is quoted, so that a reader can judge. English signs only; elsewhere n
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -49,32 +50,37 @@ def revised(statements: Sequence[Statement]) -> dict[int, int]:
     later = [place for place, one in enumerate(statements) if one.own and one.sign]
     if not later:
         return {}
-    count: dict[str, int] = {}
+    count: Counter[str] = Counter()
     for one in statements:
-        for term in one.terms:
-            count[term] = count.get(term, 0) + 1
+        count.update(one.terms)
+    many = sum(count.values()) >= MANY * MANY
     most = max(2, int(COMMON * len(statements)))
     telling = {term for term, n in count.items() if n <= most and len(term) > 2 and term not in _PLAIN}
+    words = [one.terms & telling for one in statements]
+    later.sort(key=lambda place: -statements[place].created_at)
     out: dict[int, int] = {}
     for place, old in enumerate(statements):
         if not (old.own or old.careful) or _ASKS.search(old.text):
             continue
         for new in later:
             one = statements[new]
-            shared = len(one.terms & old.terms & telling)
-            newer = new not in (place, out.get(place)) and one.created_at > old.created_at
-            newer = newer and (old.careful or old.speaker == one.speaker)
-            best = place not in out or one.created_at > statements[out[place]].created_at
+            if one.created_at <= old.created_at:
+                break
+            if new == place or not (old.careful or old.speaker == one.speaker):
+                continue
+            shared = len(words[new] & words[place])
             alone = shared == 1 and not old.careful and len(old.terms) * ALONE <= 1
-            if newer and best and (alone or shared >= 2 or _only_theirs(one, old, count)):
+            if alone or shared >= 2 or _only_theirs(one, old, many, count):
                 out[place] = new
+                break
     return out
 
 
-def _only_theirs(new: Statement, old: Statement, count: dict[str, int]) -> bool:
+def _only_theirs(new: Statement, old: Statement, many: bool, count: Mapping[str, int]) -> bool:
     """Whether a strong sign of change comes with a word that no other of many statements has."""
-    many = new.sign > 1 and sum(count.values()) >= MANY * MANY
-    return many and any(count[term] <= 2 and len(term) >= RARE for term in new.terms & old.terms if term not in _PLAIN)
+    if not many or new.sign < 2:
+        return False
+    return any(count[term] <= 2 and len(term) >= RARE for term in new.terms & old.terms if term not in _PLAIN)
 
 
 def sign_of_change(text: str) -> int:

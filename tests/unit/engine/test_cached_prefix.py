@@ -94,7 +94,7 @@ def test_a_request_begins_with_all_the_history_of_the_one_before(kind: str) -> N
 
 
 def _check_recalled(context: Context) -> None:
-    """What is recalled stands between history and question and is not in the history; a window is never nearly empty."""
+    """What is recalled stands between history and question, and not in the history; a window is never nearly empty."""
     if context.memory_message is not None:
         assert context.view.index(context.memory_message) == len(context.view) - 2
         held = {message.id for message in context.history if message.thread}

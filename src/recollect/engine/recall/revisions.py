@@ -15,6 +15,7 @@ import msgspec
 
 from ...messages import Message
 from ...ports import to_micros
+from ...recall.entry import is_assistant
 from ...recall.hit import Hit
 from ...records import Entry, Mark
 from ..core import Core
@@ -101,8 +102,6 @@ async def later_statements(core: Core, ns: str) -> list[Entry]:
 
 def revising(entry: Entry) -> bool:
     """Whether an entry is a statement of the user's own with a sign of change."""
-    from ...recall.entry import is_assistant
-
     return _sign(entry.signals) > 0 and not is_assistant(entry.role or "", entry.speaker or "")
 
 
@@ -131,7 +130,6 @@ def stored_statement(entry: Entry) -> Any:
 
 
 def _statement(scored: Any) -> Any:
-    from ...recall.entry import is_assistant
     from ...recall.revision import Statement
 
     entry = scored.entry
@@ -144,8 +142,6 @@ def _statement(scored: Any) -> Any:
 
 def _echoes(hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
     """What an assistant answered to a statement that is marked, where it only repeats it, is marked too."""
-    from ...recall.entry import is_assistant
-
     old = {
         (scored.entry.thread, scored.entry.seq): (hit.superseded_by, frozenset(scored.entry.terms.split()))
         for hit, scored in zip(hits, picked, strict=True)
