@@ -38,7 +38,23 @@ _SCRIPTS = (
     (re.compile("[\u0900-\u097f]"), "hindi"),
 )
 _LOCK = Lock()
+_SPELLING = (
+    (re.compile("ñ"), ("spanish",)),
+    (re.compile("[ãõ]|ç[ãõ]"), ("portuguese",)),
+    (re.compile("[áíóú]"), ("spanish", "portuguese")),
+    (re.compile("[øæ]"), ("danish", "norwegian")),
+    (re.compile("å"), ("swedish", "danish", "norwegian")),
+    (re.compile("[äö]"), ("swedish", "finnish", "german")),
+    (re.compile("ää|öö|yy|yö|öy|äy|äi|öi|iö|[äö].*(?:aa|ii|uu)|(?:aa|ii|uu).*[äö]"), ("finnish",)),
+    (re.compile("ü"), ("german",)),
+    (re.compile("[èòù]"), ("italian", "french")),
+    (re.compile("[êîœëï]"), ("french",)),
+)
+"""Letters, within a word, that few languages have."""
 _LATIN = tuple(name for name in STOP_WORDS if name not in ("english", "russian"))
+_SHARED = STOP_WORDS["english"].intersection(frozenset().union(*(STOP_WORDS[name] for name in _LATIN)))
+"""English stop words that some other language has as well."""
+_OWN = {name: STOP_WORDS[name] - STOP_WORDS["english"] for name in _LATIN}
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "sv": "swedish", "ru": "russian", "el": "greek", "ar": "arabic", "hi": "hindi", "da": "danish",
@@ -64,19 +80,39 @@ def words(text: str) -> list[str]:
     return (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
 
 
-def language_of(found: list[str]) -> str | None:
-    """The Snowball language of some normalised words; None where they are too few to tell."""
+def language_of(found: list[str], usual: str | None = None) -> str | None:
+    """The Snowball language of some normalised words; None where they are too few to tell.
+
+    Counted are stop words that English does not have too ("a", "i" and "in" tell little), and words with letters of
+    the language. Where two languages fit as well, `usual` is taken.
+    """
     english = STOP_WORDS["english"]
-    score = {"english": sum(w in english for w in found)}
-    if score["english"] * 5 >= len(found) > 0:
+    sure = plain = 0
+    for word in found:
+        if word in english:
+            plain += 1
+            sure += word not in _SHARED
+    if sure * 5 >= len(found) > 0:
         return "english"
-    for name in _LATIN:
-        listed = STOP_WORDS[name]
-        score[name] = sum(w in listed for w in found)
-    best = max(score, key=lambda name: score[name])
-    if score[best] >= 2 and score[best] > 2 * score["english"]:
+    spelled = _spelled(found)
+    score = {name: sum(word in own for word in found) + spelled.get(name, 0.0) for name, own in _OWN.items()}
+    best = max(score, key=lambda name: (score[name], name == usual))
+    if score[best] >= (1 if usual == best and not plain else 2) and score[best] > max(2 * sure, plain - 1):
         return best
-    return "english" if score["english"] else None
+    return "english" if plain and (sure or usual is None) else None
+
+
+def _spelled(found: list[str]) -> dict[str, float]:
+    """How many of some words are spelled with letters of each language; half of one where several have them."""
+    out: dict[str, float] = {}
+    for word in found:
+        if word.isascii():
+            continue
+        for letters, names in _SPELLING:
+            if letters.search(word):
+                for name in names:
+                    out[name] = out.get(name, 0.0) + (1.0 if len(names) == 1 else 0.5)
+    return out
 
 
 def tokens(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
@@ -86,7 +122,7 @@ def tokens(text: str, language: str | None = None, usual: str | None = None) -> 
     English, where there is too little to guess by.
     """
     found = words(text)
-    chosen = _CODES.get(language, language) if language else language_of(found) or usual or "english"
+    chosen = _CODES.get(language, language) if language else language_of(found, usual) or usual or "english"
     known = _KNOWN.get(chosen, {})
     if len(known) > MOST_KNOWN:
         known.clear()
@@ -118,13 +154,16 @@ def token_string(text: str, language: str | None = None, usual: str | None = Non
 
 
 def query_terms(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
-    """The distinct terms to look for: those of the guessed language, and of English where that differs.
+    """The distinct terms to look for: those of the guessed language, of the usual one, and of English.
 
-    A short question is a poor sample of a language, so both readings are searched.
+    A short question is a poor sample of a language, so all readings are searched.
     """
     terms = dict.fromkeys(tokens(text, language, usual))
-    if language is None and (language_of(words(text)) or usual) != "english":
-        terms.update(dict.fromkeys(tokens(text, "english")))
+    if language is None:
+        guessed = language_of(words(text), usual) or usual or "english"
+        for other in dict.fromkeys((usual or "english", "english")):
+            if other != guessed:
+                terms.update(dict.fromkeys(tokens(text, other)))
     return list(terms)
 
 

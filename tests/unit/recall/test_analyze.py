@@ -93,3 +93,20 @@ def test_what_is_written_is_found_by_asking_for_the_same(text: str) -> None:
 @given(st.text())
 def test_normalising_twice_changes_nothing_more(text: str) -> None:
     assert words(normalise(text)) == words(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "usual", "language"),
+    [
+        ("I live in Porto", None, "english"),
+        ("I met José in Peñafiel", None, "english"),
+        ("Me robaron la bicicleta delante de la estación.", "spanish", "spanish"),
+        ("I bambini collezionano francobolli da anni.", "italian", "italian"),
+        ("Vi målade köket ljusgrönt i våras.", None, "swedish"),
+        ("Min cykel blev stjålet foran stationen.", "danish", "danish"),
+        ("I juli skal vi padle på Mjøsa.", "norwegian", "norwegian"),
+        ("Työkaverini järjestävät läksiäiset Pentille.", None, "finnish"),
+    ],
+)
+def test_words_of_two_languages_tell_neither(text: str, usual: str | None, language: str) -> None:
+    assert (language_of(words(text), usual) or usual) == language

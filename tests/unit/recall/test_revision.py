@@ -19,6 +19,9 @@ def said(text: str, at: int, *, own: bool = True, careful: bool = False) -> Stat
         ("I'm vegan, have been since 2018.", "Small update, I'm not vegan anymore."),
         ("I work at Google, in the Zürich office.", "I left Google, by the way."),
         ("my address is 12 Quayside Row", "we moved house, new address: 7 Elm Grove"),
+        ("The concert's on 8 May.", "So. The concert is off. We called it off together."),
+        ("I'm lactose intolerant, I think.", "Got tested: not lactose intolerant at all, it was the flu."),
+        ("Put it under Ann Kowal, that's me.", "It keeps getting misspelled, it's Anne Kowal."),
     ],
 )
 def test_a_later_statement_with_a_sign_of_change_revises_an_earlier_one(old: str, new: str) -> None:
@@ -36,6 +39,9 @@ def test_only_the_user_revises_and_a_passage_takes_two_words() -> None:
     change = "The wifi password has changed, it's now seagull-4471."
     assert revised([said(change, 2), said(rules, 1, own=False, careful=True)]) == {1: 0}
     assert revised([said(change, 2, own=False), said(rules, 1, own=False, careful=True)]) == {}
+    prices = "| 500 flyers A5 | 49 |\n| 500 flyers A6 | 39 |"
+    raised = "We raised the A5 flyers: 500 of them are 64 euros from today."
+    assert revised([said(raised, 2), said(prices, 1, own=False, careful=True)]) == {1: 0}
     assert revised([said("The bins have moved", 2), said(rules, 1, own=False, careful=True)]) == {}
 
 
