@@ -7,7 +7,7 @@ was not found by itself comes in with it. What an assistant only said after the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,6 @@ import msgspec
 
 from ...messages import Message
 from ...ports import to_micros
-from ...recall.entry import is_assistant
 from ...recall.hit import Hit
 from ...records import Entry, Mark
 from ..core import Core
@@ -102,7 +101,7 @@ async def later_statements(core: Core, ns: str) -> list[Entry]:
 
 def revising(entry: Entry) -> bool:
     """Whether an entry is a statement of the user's own with a sign of change."""
-    return _sign(entry.signals) > 0 and not is_assistant(entry.role or "", entry.speaker or "")
+    return _sign(entry.signals) > 0 and not _spoken_by_assistant(entry.role or "", entry.speaker or "")
 
 
 def _sign(signals: bytes) -> int:
@@ -110,6 +109,18 @@ def _sign(signals: bytes) -> int:
     at = _revises_at()
     value = signals[at] if len(signals) > at else 0
     return 0 if not value else 1 + (value > 128)
+
+
+def _spoken_by_assistant(role: str, speaker: str) -> bool:
+    """`is_assistant`, imported when the first recall needs it and looked up once: this runs for every candidate."""
+    return _is_assistant()(role, speaker)
+
+
+@cache
+def _is_assistant() -> Callable[[str, str], bool]:
+    from ...recall.entry import is_assistant
+
+    return is_assistant
 
 
 @cache
@@ -133,7 +144,7 @@ def _statement(scored: Any) -> Any:
     from ...recall.revision import Statement
 
     entry = scored.entry
-    own = entry.kind == "message" and not is_assistant(entry.role, entry.speaker)
+    own = entry.kind == "message" and not _spoken_by_assistant(entry.role, entry.speaker)
     return Statement(
         entry.text, frozenset(entry.terms.split()), entry.created_at, own, entry.kind == "chunk",
         entry.speaker, _sign(entry.signals) if own else 0,
@@ -151,7 +162,7 @@ def _echoes(hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
     for place, scored in enumerate(picked):
         entry = scored.entry
         said = old.get((entry.thread, entry.seq - 1)) if entry.kind == "message" else None
-        if said is None or out[place].superseded_by or not is_assistant(entry.role, entry.speaker):
+        if said is None or out[place].superseded_by or not _spoken_by_assistant(entry.role, entry.speaker):
             continue
         terms = frozenset(entry.terms.split())
         if len(terms) <= ECHO or len(terms & said[1]) * 3 >= len(terms):
