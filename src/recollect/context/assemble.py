@@ -463,7 +463,8 @@ class Assembly:
                 dropped += [Left(unit, "the summary of it did not fit") for unit in plan.fold]
                 notes = (*plan.notes, "the summary did not fit")
                 plan = msgspec.structs.replace(plan, fold=(), digest=None, digest_tokens=0, notes=notes)
-            elif about.memory is not None or about.profile is not None:
+            elif room < self._capped(self._room(0)):
+                # What was recalled, the block, and room that was kept for them, go before what is pinned.
                 about = _Remembered(None, (), None, tuple(_without_room(fate) for fate in about.fates))
                 room = self._capped(self._room(0))
             else:

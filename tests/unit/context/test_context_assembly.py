@@ -427,3 +427,11 @@ def test_attached_memory_that_is_not_in_our_fence_is_fenced() -> None:
             == 2
         )
         assert attached_message(stored).tokens is None
+
+
+def test_room_kept_for_memory_gives_way_to_what_is_pinned() -> None:
+    pinned = {"role": "assistant", "content": "keep this", "pinned": True}
+    need = compress([pinned, "hi"], budget=400, layout="cached").tokens
+    sent = compress([pinned, "hi"], budget=need, layout="cached", memory=["something recalled " * 20])
+    assert sent.tokens <= need
+    assert any(message["content"] == "keep this" for message in sent.messages())
