@@ -9,12 +9,17 @@ that need none of them against the server as it is shipped as well.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from recollect.mcp.http import mcp_parts
+from recollect.mcp.server import Options
+from recollect.mcp.tools import SETS
+from tests.mcp_server.every_tool import calls, typed
 from tests.mcp_server.fixtures import fixture_part, plain_part
 from tests.mcp_server.node import environment, installed, node
 from tests.server.running import running
@@ -50,27 +55,19 @@ def _suite(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
 
 
-def inspector(*target: str) -> None:
-    """List the tools and call one, as the Inspector's command line does."""
+def inspector(own: str, *target: str) -> None:
+    """Call every tool as the Inspector's command line does, for a caller whose own namespace this is."""
     home = installed() / "@modelcontextprotocol" / "inspector"
     package = json.loads((home / "package.json").read_text("utf-8"))["bin"]
     program = str(home / (package if isinstance(package, str) else next(iter(package.values()))))
-    calls = {
-        "remember": ["text=The launch is in May."], "recall": ["query=launch"], "get_profile": [], "list_facts": [],
-        "set_fact": ["key=city", "value=Porto"], "correct_fact": ["key=city", "value=Lisbon"],
-        "why": ["id=user:me/city"], "build_context": ["input=Hello"], "reject_fact": ["key=city"],
-        "save_checkpoint": ["task_id=t", "step=1"], "resume_task": ["task_id=t"], "read_graph": [],
-        "forget": ["kind=thread", "id=notes/user:me"],
-    }  # fmt: skip
-    for tool, given in calls.items():
-        arguments = [part for one in given for part in ("--tool-arg", one)]
-        command = [node(), program, "--cli", *target, "--method", "tools/call", "--tool-name", tool, *arguments]
-        ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
-        good = ended.returncode == 0 and "structuredContent" in ended.stdout
-        print(
-            f"inspector {tool}: {'answered' if good else 'FAILED ' + ended.stdout[-500:] + ended.stderr[-500:]}",
-            flush=True,
-        )
+    for tool, given in calls(own):
+        command = [node(), program, "--cli", *target, "--connect-timeout", "120000", "--method", "tools/call"]
+        command += ["--tool-name", tool, *typed(given)]
+        ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
+        erred = re.search(r'"isError":\s*true', ended.stdout)
+        good = ended.returncode == 0 and "structuredContent" in ended.stdout and not erred
+        told = "answered" if good else f"FAILED {ended.stdout[-500:]}{ended.stderr[-500:]}"
+        print(f"inspector, {target[0][:4]}, {tool}: {told}", flush=True)
         if not good:
             raise SystemExit(1)
 
@@ -85,7 +82,10 @@ def main() -> None:
             with running(str(Path(folder) / f"{part.__name__}.db"), parts=[part]) as server:
                 failed += conformance(f"{server.url}/mcp", scenarios)
         own = [sys.executable, "-m", "recollect", "--url", str(Path(folder) / "s.db"), "mcp", "--tools", "all"]
-        inspector(*own)
+        inspector("user:me", *own)
+        with running(str(Path(folder) / "h.db"), parts=mcp_parts(Options(sets=frozenset(SETS)))) as server:
+            key = f"Authorization: Bearer {server.key(user='ada')}"
+            inspector("user:ada", f"{server.url}/mcp", "--transport", "http", "--header", key)
     if failed:
         raise SystemExit("\n".join(failed))
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ..errors import InvalidValue, UsageError
 from ..messages import Message, as_message
-from ..values import check_metadata, check_name, check_text, encode_json
+from ..values import MAX_VALUE_BYTES, check_metadata, check_name, check_text, encode_json
 from .items import DocumentItem, FactItem, Item, MessageItem, ThreadItem
 from .mapping import Places
 
@@ -25,6 +25,11 @@ class Checked(msgspec.Struct, frozen=True):
     item: Item
     ns: str = ""
     message: Message | None = None
+
+
+def _is_plain(content: Any) -> bool:
+    """Whether a text can be kept without looking at it: no character takes more than six bytes of JSON."""
+    return type(content) is str and content.isascii() and len(content) * 6 < MAX_VALUE_BYTES
 
 
 class Checker:
@@ -81,7 +86,7 @@ class Checker:
         message = as_message(fields)
         if message.extra:
             encode_json([message.content, message.extra], "a message")
-        else:
+        elif not _is_plain(message.content):
             encode_json(message.content, "the content of a message")
         metadata: dict[str, Any] = {"source": self._source, **item.metadata}
         if item.raw is not None:

@@ -90,7 +90,9 @@ def named(fields: Mapping[str, Any], *names: str) -> str | None:
     """The first of some fields that holds a name: text that is not empty, or a whole number."""
     for name in names:
         value = fields.get(name)
-        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+        if value is None or value == "" or type(value) is bool:
+            continue
+        if isinstance(value, str | int):
             return str(value)
     return None
 

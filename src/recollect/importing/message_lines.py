@@ -95,6 +95,13 @@ class Reading:
                     found = decoded(line)
                 except ValueError as problem:
                     yield Problem(f"line {number}", str(problem))
+                    continue
+                if type(found) is dict and type(found.get("role")) is str:
+                    # The common case, without a generator for each line.
+                    name, new = self._belongs(found, f"line {number}")
+                    if new is not None:
+                        yield new
+                    yield self._message(name, found, f"line {number}")
                 else:
                     yield from self._one(found, f"line {number}", number)
             return
@@ -109,23 +116,27 @@ class Reading:
 
     def _one(self, found: Any, place: str, number: int) -> Iterator[Item]:
         if isinstance(found, Mapping) and isinstance(found.get("role"), str):
-            yield from self._alone(found, place)
+            name, new = self._belongs(found, place)
+            if new is not None:
+                yield new
+            yield self._message(name, found, place)
         elif _is_thread(found):
             yield from self._thread(found, place, number)
         else:
             yield Problem(place, "it is neither a message nor a list of messages")
 
-    def _alone(self, found: Mapping[str, Any], place: str) -> Iterator[Item]:
-        name, owner = named(found, *THREADS), named(found, *OWNERS)
+    def _belongs(self, found: Mapping[str, Any], place: str) -> tuple[str, ThreadItem | None]:
+        """The thread of a message that stands alone, and its announcement where it is new."""
+        name = named(found, *THREADS)
         if name is None:
             if self._lonely is None:
                 self._lonely = f"{self._stem}-{_digest(found)[:8]}"
             name = self._lonely
-        if name not in self._counts:
-            if len(self._counts) >= MOST_THREADS:
-                self._counts.clear()
-            yield ThreadItem(id=name, owner=owner, created_at=_quietly(found), place=place)
-        yield self._message(name, found, place)
+        if name in self._counts:
+            return name, None
+        if len(self._counts) >= MOST_THREADS:
+            self._counts.clear()
+        return name, ThreadItem(id=name, owner=named(found, *OWNERS), created_at=_quietly(found), place=place)
 
     def _thread(self, found: Any, place: str, number: int) -> Iterator[Item]:
         about: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
@@ -153,17 +164,17 @@ class Reading:
 
     def _message(self, thread: str, found: Mapping[str, Any], place: str) -> Item:
         count = self._counts[thread] = self._counts.get(thread, 0) + 1
-        apart = APART & found.keys()
-        fields = {name: value for name, value in found.items() if name not in apart}
+        fields = {name: value for name, value in found.items() if name not in APART}
         at = id = None
-        if apart:
+        if len(fields) < len(found):
             try:
-                at = next((moment(found[name]) for name in TIMES if name in apart), None)
+                at = next((moment(found[name]) for name in TIMES if name in found), None)
             except InvalidValue as problem:
                 return Problem(place, str(problem))
             id = named(found, *IDS)
-        metadata = {} if id is None else {"id": id}
-        return MessageItem(thread, id or f"{count}:{_digest(found)}", fields, at, metadata, place)
+        if id is not None:
+            return MessageItem(thread, id, fields, at, {"id": id}, place)
+        return MessageItem(thread, f"{count}:{_digest(found)}", fields, at, {}, place)
 
 
 def _is_lines(part: Part) -> bool:

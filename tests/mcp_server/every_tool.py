@@ -1,0 +1,43 @@
+"""One call of every tool, in an order in which each has something to work on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+ADA = {"name": "Ada", "entityType": "person", "observations": ["likes tea"]}
+ACME = {"name": "Acme", "entityType": "company", "observations": []}
+WORKS = {"from": "Ada", "to": "Acme", "relationType": "works at"}
+
+
+def calls(own: str) -> list[tuple[str, dict[str, Any]]]:
+    """Tools and their arguments, for a caller whose own namespace this is."""
+    return [
+        ("remember", {"text": "The launch is in May."}),
+        ("recall", {"query": "launch"}),
+        ("get_profile", {}),
+        ("set_fact", {"key": "city", "value": "Porto"}),
+        ("list_facts", {}),
+        ("correct_fact", {"key": "city", "value": "Lisbon"}),
+        ("why", {"id": f"{own}/city"}),
+        ("build_context", {"input": "Hello"}),
+        ("reject_fact", {"key": "city"}),
+        ("save_checkpoint", {"task_id": "t", "step": 1}),
+        ("resume_task", {"task_id": "t"}),
+        ("forget", {"kind": "thread", "id": f"notes/{own}"}),
+        ("create_entities", {"entities": [ADA, ACME]}),
+        ("create_relations", {"relations": [WORKS]}),
+        ("add_observations", {"observations": [{"entityName": "Ada", "contents": ["sails"]}]}),
+        ("read_graph", {}),
+        ("search_nodes", {"query": "tea"}),
+        ("open_nodes", {"names": ["Ada"]}),
+        ("delete_observations", {"deletions": [{"entityName": "Ada", "observations": ["sails"]}]}),
+        ("delete_relations", {"relations": [WORKS]}),
+        ("delete_entities", {"entityNames": ["Acme"]}),
+    ]
+
+
+def typed(arguments: dict[str, Any]) -> list[str]:
+    """Arguments as the Inspector's command line takes them."""
+    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in arguments.items()}
+    return [part for name, one in texts.items() for part in ("--tool-arg", f"{name}={one}")]
