@@ -1,0 +1,97 @@
+"""Every tool, driven by the SDK's client: on stdio and HTTP, over a file, Postgres and Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from recollect.mcp.http import mcp_parts
+from recollect.mcp.resources import address
+from recollect.mcp.server import Options
+from recollect.mcp.tools import SETS
+from tests.mcp_server.every_tool import ADA, calls
+from tests.mcp_server.running import command, said
+from tests.server.running import Running, running
+
+ALL = Options(sets=frozenset(SETS))
+STORES = ["sqlite", "postgres", "redis"]
+
+
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "memory.db")
+    return str(request.getfixturevalue(f"{request.param}_server").url)
+
+
+async def every_tool(client: Client, own: str) -> None:
+    """Call them all; what they keep is there in the end."""
+    wanted = calls(own)
+    assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in wanted}
+    answers = {name: await said(client, name, **arguments) for name, arguments in wanted}
+    assert [hit["text"] for hit in answers["recall"]["hits"]] == ["The launch is in May."]
+    assert answers["list_facts"]["facts"][0]["value"] == "Porto"
+    assert (await said(client, "list_facts", prefix="city"))["facts"] == []
+    assert await said(client, "read_graph") == {"entities": [ADA], "relations": []}
+
+
+@asynccontextmanager
+async def over_http(server: Running, key: str, mode: Any = "auto") -> AsyncIterator[Client]:
+    async with (
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=60) as sent,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=sent), mode=mode) as made,
+    ):
+        yield made
+
+
+def test_every_tool_on_stdio(url: str) -> None:
+    org = f"org-{uuid4().hex[:12]}"
+
+    async def main() -> None:
+        async with Client(command("--quiet", "--tools", "all", before=("--url", url, "--org", org))) as client:
+            await every_tool(client, "user:me")
+
+    asyncio.run(main())
+
+
+def test_every_tool_over_http(url: str) -> None:
+    async def main(server: Running) -> None:
+        for mode in ("auto", "legacy"):
+            user = f"ada-{uuid4().hex[:12]}"
+            async with over_http(server, server.key(user=user), mode) as client:
+                await every_tool(client, f"user:{user}")
+
+    with running(url, parts=mcp_parts(ALL)) as server:
+        asyncio.run(main(server))
+
+
+def test_changes_are_told_over_http(tmp_path: Path) -> None:
+    """A client that listens hears of what others write, and only of what it may read."""
+    mine, other = address("fact", "user:ada", "city"), address("fact", "user:bob", "city")
+
+    async def main(server: Running) -> None:
+        ada, bob = (server.key(user=user) for user in ("ada", "bob"))
+        async with (
+            over_http(server, ada) as listening,
+            over_http(server, ada) as writing,
+            over_http(server, bob) as bobs,
+        ):
+            for client in (writing, bobs):
+                await said(client, "set_fact", key="city", value="Porto")
+            async with listening.listen(resource_subscriptions=[mine, other]) as stream:
+                await said(bobs, "set_fact", key="city", value="Milan")
+                await said(writing, "set_fact", key="city", value="Braga")
+                event = await asyncio.wait_for(anext(aiter(stream)), 60)
+                assert event.uri == mine  # type: ignore[union-attr]
+
+    with running(str(tmp_path / "memory.db"), parts=mcp_parts(ALL)) as server:
+        asyncio.run(main(server))
