@@ -56,6 +56,7 @@ mcp-check: $(VENV)/.test
 api-check: $(VENV)/.test
 	$(PIP) install --group api
 	$(BIN)/python -m tests.server.lint
+	$(BIN)/python -m pytest tests/server/typescript/check_types.py
 	$(BIN)/python -m tests.server.fuzz
 
 # The adapters with their frameworks, in an environment of their own.
