@@ -15,9 +15,12 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from recollect.server.app import Options
 from recollect.server.browser import local_operator
-from tests.server.running import Running
+from tests.server.running import FAST, Running
 
+STREAM = "/v1/inspect/live"
+"""News come over a request that has no end."""
 ASK = """async ([view, asked]) => {
   const headers = {'X-Recollect': '1', 'Content-Type': 'application/json'};
   const answer = await fetch(`v1/inspect/${view}`, {method: 'POST', headers, body: JSON.stringify(asked)});
@@ -35,9 +38,10 @@ def chromium() -> str:
 class Site:
     """A server over a copy of the demo file."""
 
-    def __init__(self, path: Path, *, worker: bool = True) -> None:
+    def __init__(self, path: Path, *, worker: bool = True, analyze: tuple[Path, ...] = ()) -> None:
         self.path = path
-        self.server = Running(str(path), embedder="default", counter=None, extract="auto", worker=worker)
+        options = Options(usual=FAST, heavy=FAST, bad_keys=FAST, analyze=analyze)
+        self.server = Running(str(path), options, embedder="default", counter=None, extract="auto", worker=worker)
         self.server.start()
         self.url = self.server.url
 
@@ -65,16 +69,16 @@ class Window:
         page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
         page.on("request", lambda request: self._asked(request.url))
-        page.on("requestfinished", lambda request: self._answered())
-        page.on("requestfailed", lambda request: self._answered())
+        page.on("requestfinished", lambda request: self._answered(request.url))
+        page.on("requestfailed", lambda request: self._answered(request.url))
 
     def _asked(self, url: str) -> None:
-        self.asked += 1
+        self.asked += not url.endswith(STREAM)
         if not url.startswith((self.site.url, "data:", "blob:")):
             self.foreign.append(url)
 
-    def _answered(self) -> None:
-        self.asked -= 1
+    def _answered(self, url: str) -> None:
+        self.asked -= not url.endswith(STREAM)
 
     def enter(self) -> None:
         """Follow a one-time link."""
@@ -102,7 +106,7 @@ class Window:
 
     def thread(self, title: str = "Launch and ward orders", user: str = "ada") -> str:
         """The id of a thread by its title."""
-        found = self.ask("user", user=user)["threads"]
+        found = self.ask("threads", user=user)["items"]
         return str(next(one["id"] for one in found if one["title"] == title))
 
     def silent(self) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from recollect import Memory
 from tests.inspector.conftest import Open
 from tests.inspector.site import Site
@@ -67,6 +71,106 @@ def test_learnings_move_jobs_are_retried_messages_are_pinned(opened: Open, own_s
     window.silent()
 
 
+SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+
+@SCHEMES
+def test_a_learning_is_weakened_and_deleted(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
+    page = window.page
+    window.go("#/learnings")
+    before = window.ask("list", kind="learnings")["items"]
+    row = page.locator(f"[data-row='{before[0]['id']}']")
+    row.get_by_role("button", name="weaken").click()
+    page.get_by_text("Weakened").wait_for()
+    window.settle()
+    weaker = next(one for one in window.ask("list", kind="learnings")["items"] if one["id"] == before[0]["id"])
+    assert weaker["confidence"] < before[0]["confidence"]
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone").wait_for()
+    row.get_by_role("button", name="delete").click()
+    page.get_by_text("it is not learned again").wait_for()
+    row.wait_for(state="detached")
+    left = [one["id"] for one in window.ask("list", kind="learnings")["items"]]
+    assert left == [one["id"] for one in before[1:]]
+    window.silent()
+
+
+@SCHEMES
+def test_a_document_is_deleted(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
+    page = window.page
+    document = window.ask("list", kind="documents")["items"][0]
+    window.go(f"#/document?ns={document['ns']}&id={document['id']}")
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_text("The document and its chunks are deleted").wait_for()
+    page.locator("h1", has_text="Documents").wait_for()
+    assert document["id"] not in [one["id"] for one in window.ask("list", kind="documents")["items"]]
+    window.silent()
+
+
+@SCHEMES
+def test_a_fact_is_added_and_taken_back(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
+    page = window.page
+    window.go("#/user?user=ada")
+    page.get_by_role("button", name="Add a fact").click()
+    page.get_by_label("Key", exact=True).fill("badge.colour")
+    page.get_by_label("Value", exact=True).fill("green")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Saved badge.colour = green").wait_for()
+    assert window.ask("fact", ns="user:ada", key="badge.colour")["fact"]["value"] == "green"
+    page.get_by_label("Filter by key or value").fill("BADGE")
+    rows = page.get_by_role("table", name="Facts").locator("[data-row]")
+    page.wait_for_function("document.querySelectorAll('[aria-label=Facts] [data-row]').length === 1")
+    assert rows.get_by_role("link").inner_text() == "badge.colour"
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone").wait_for()
+    page.get_by_text("No key or value holds “BADGE”.").wait_for()
+    page.get_by_role("button", name="Add a fact").click()
+    page.get_by_label("Key", exact=True).fill("location")
+    page.get_by_label("Value", exact=True).fill("Faro")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Changed meanwhile").wait_for()
+    assert window.ask("fact", ns="user:ada", key="location")["fact"]["value"] == "Porto"
+    assert all("412" in said for said in window.console) and window.foreign == []
+
+
+@SCHEMES
+def test_all_jobs_are_retried(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
+    page = window.page
+    window.go("#/jobs")
+    page.get_by_role("button", name="Retry all").click()
+    page.get_by_text("3 messages will be tried again").wait_for()
+    window.go("#/overview")
+    assert page.get_by_text("could not be derived from").count() == 0
+    window.silent()
+
+
+def test_a_folder_of_the_server_is_analysed(opened: Open, tmp_path: Path) -> None:
+    folder = tmp_path / "agent"
+    folder.mkdir()
+    (folder / "chat.py").write_text("def trim(messages):\n    return messages[-20:]\n")
+    site = Site(tmp_path / "own.db", worker=False, analyze=(folder,))
+    try:
+        window = opened(site)
+        page = window.page
+        window.go("#/analyser")
+        page.get_by_role("button", name="Run: agent").click()
+        page.get_by_role("link", name="Show the report").click()
+        page.locator("h1", has_text="agent").wait_for()
+        assert "1 files" in page.locator(".lead").inner_text()
+        window.go("#/analyser")
+        page.get_by_role("button", name="Run again: agent").wait_for()
+        window.silent()
+    finally:
+        site.stop()
+
+
 def test_a_key_is_made_shown_once_and_revoked(opened: Open, own_site: Site) -> None:
     window = opened(own_site)
     page = window.page
@@ -108,8 +212,38 @@ def test_news_do_not_move_what_is_read(opened: Open, own_site: Site) -> None:
     before = page.locator("main").inner_text()
     with Memory(str(own_site.path), worker=False) as memory:
         memory.facts.set("user:aaron", "location", "Rome")
-    page.get_by_role("button", name="Something new").wait_for()
-    assert page.locator("main").inner_text() == before
-    page.keyboard.press("r")
-    page.get_by_role("link", name="aaron").wait_for()
+        page.get_by_role("button", name="Something new").wait_for()
+        assert page.locator("main").inner_text() == before
+        page.keyboard.press("r")
+        page.get_by_role("link", name="aaron").wait_for()
+        assert page.get_by_role("button", name="Something new").count() == 0
+        # State leaves no trace in the audit trail, and is news all the same.
+        memory.state.set("counter", 1)
+        page.get_by_role("button", name="Something new").wait_for()
+        window.go("#/user?user=aaron")
+        memory.facts.set("user:mei", "colour", "blue")
+        memory.facts.set("user:aaron", "colour", "red")
+        page.get_by_role("button", name="Something new").wait_for()
+        page.keyboard.press("r")
+        page.get_by_role("table", name="Facts").get_by_role("link", name="colour").wait_for()
     window.silent()
+
+
+def test_news_reach_a_users_own_key_and_tell_of_nobody_else(opened: Open, own_site: Site) -> None:
+    window = opened(own_site, enter=False)
+    page = window.page
+    page.goto(own_site.url)
+    page.get_by_label("Key").fill(own_site.server.key(user="mei", roles=("reader",)))
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_selector("main h1")
+    window.go("#/working")
+    page.evaluate(
+        """() => { window.told = []; const news = new EventSource('v1/inspect/live');
+        news.onmessage = event => window.told.push(...JSON.parse(event.data).changed); }"""
+    )
+    with Memory(str(own_site.path), worker=False) as memory:
+        page.wait_for_timeout(3000)
+        memory.facts.set("user:ada", "colour", "blue")
+        memory.facts.set("user:mei", "colour", "red")
+        page.wait_for_function("window.told.length > 0")
+    assert page.evaluate("window.told") == [["fact", "user:mei"]]

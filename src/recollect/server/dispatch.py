@@ -68,7 +68,7 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
             call.options["request"] = request
         if operation.streamed:
             parts = await _called(asked, operation, call)
-            return StreamingResponse(_counted(server, parts), media_type=operation.streamed)
+            return StreamingResponse(counted(server, parts), media_type=operation.streamed)
         if operation.waits:
             return _answered(operation, call, await _called(asked, operation, call))
         idempotency = request.headers.get("idempotency-key") if once else None
@@ -88,7 +88,7 @@ def _answered(operation: Operation, call: Call, result: Any) -> Response:
     return Response(content, media_type=JSON, headers=headers)
 
 
-async def _counted(server: Server, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def counted(server: Server, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """A stream takes no room from requests: it mostly waits."""
     server.streams += 1
     try:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ..errors import InvalidValue
 from .answers import JSON
+from .dispatch import counted
 from .operations import Role
-from .views import acts, contexts, facts, finding, lists, overview, people, searching, tasks, threads
+from .views import acts, contexts, facts, finding, lists, live, overview, people, searching, tasks, threads
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
@@ -43,6 +44,8 @@ VIEWS: tuple[View, ...] = (
     View("pulse", overview.Pulse, overview.pulse),
     View("users", people.Users, people.users),
     View("user", people.User, people.user),
+    View("facts", people.Facts, people.facts),
+    View("threads", people.Threads, people.threads),
     View("find", finding.Find, finding.find),
     View("thread", threads.ThreadAsked, threads.thread),
     View("messages", threads.Messages, threads.messages),
@@ -67,11 +70,22 @@ VIEWS: tuple[View, ...] = (
 
 
 def inspect_routes(server: Server, read_body: ReadBody) -> list[Route]:
-    """One route per view; all are POST, with what is asked as JSON."""
-    return [
+    """One route per view, all POST with what is asked as JSON; and the stream of news."""
+    views = [
         Route(f"/v1/inspect/{view.name}", _endpoint(server, view, read_body), methods=["POST"], name=view.name)
         for view in VIEWS
     ]
+    return [*views, Route("/v1/inspect/live", _live(server), methods=["GET"], name="live")]
+
+
+def _live(server: Server) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        key = await server.admit(request)
+        key.check("reader")
+        news = counted(server, live.live(server, server.handle(key)))
+        return StreamingResponse(news, media_type="text/event-stream")
+
+    return answer
 
 
 def _endpoint(server: Server, view: View, read_body: ReadBody) -> Callable[[Request], Awaitable[Response]]:

@@ -1,5 +1,5 @@
 // Requests to our own server. What people type travels in bodies, never in URLs; a write by cookie carries X-Recollect.
-import { signal, useEffect, useRef, useState } from './lib.js';
+import { effect, signal, useEffect, useRef, useState } from './lib.js';
 
 export const me = signal(null);
 export const loggedOut = signal(false);
@@ -30,9 +30,12 @@ const query = (params) => {
   const pairs = Object.entries(params).filter(([, value]) => value !== undefined && value !== null);
   return pairs.length ? '?' + new URLSearchParams(pairs).toString() : '';
 };
-export const view = (name, asked = {}) => sent('POST', `v1/inspect/${name}`, asked);
+// When this page last changed something: the news of that are its own.
+export let actedAt = 0;
+const ACTS = ['restore', 'pin', 'retry'];
+export const view = (name, asked = {}) => { if (ACTS.includes(name)) actedAt = Date.now(); return sent('POST', `v1/inspect/${name}`, asked); };
 export const get = (path, params = {}) => sent('GET', `v1/${path}${query(params)}`);
-export const act = (method, path, params = {}, body, headers) => sent(method, `v1/${path}${query(params)}`, body, headers);
+export const act = (method, path, params = {}, body, headers) => { actedAt = Date.now(); return sent(method, `v1/${path}${query(params)}`, body, headers); };
 export const login = (key) => sent('POST', 'login', { key });
 export const logout = () => sent('POST', 'logout', {});
 
@@ -57,32 +60,48 @@ export function useView(name, asked, { skip = false } = {}) {
   return { ...state, stale: state.key !== key, reload: () => again((n) => n + 1) };
 }
 
-// A list in pages, each beginning where the last one ended.
+// A list in pages, each beginning where the last one ended. Read again, it has as many rows as before: nothing moves.
 export function usePages(name, asked, size = 100) {
   const [state, set] = useState({ items: [], next: null, loading: true, error: null });
   const [turn, again] = useState(0);
-  const last = useRef(0);
+  const last = useRef(0), shown = useRef(null);
   const key = JSON.stringify(asked);
-  const load = (after, before) => {
+  const load = async (after, before, wanted) => {
     const mine = ++last.current;
-    view(name, { ...asked, limit: size, ...(after === null ? {} : { after }) }).then(
-      (page) => mine === last.current && set({ items: [...before, ...page.items], next: page.next, loading: false, error: null }),
-      (error) => mine === last.current && set({ items: before, next: null, loading: false, error }),
-    );
+    set((old) => ({ ...old, loading: true }));
+    try {
+      let items = before, next = after;
+      do {
+        const page = await view(name, { ...asked, limit: Math.max(size, Math.min(500, wanted - items.length)), ...(next === null ? {} : { after: next }) });
+        items = [...items, ...page.items]; next = page.next;
+      } while (next !== null && items.length < wanted && mine === last.current);
+      if (mine === last.current) set({ items, next, loading: false, error: null });
+    } catch (error) { if (mine === last.current) set({ items: before, next: null, loading: false, error }); }
   };
-  useEffect(() => { set((old) => ({ ...old, loading: true })); load(null, []); }, [name, key, turn]);
-  const more = () => { if (state.next !== null && !state.loading) { set((old) => ({ ...old, loading: true })); load(state.next, state.items); } };
+  useEffect(() => { const same = shown.current === name + key; shown.current = name + key; load(null, [], same ? state.items.length : 0); }, [name, key, turn]);
+  const more = () => { if (state.next !== null && !state.loading) load(state.next, state.items, 0); };
   return { ...state, more, reload: () => again((n) => n + 1) };
 }
 
-// Whether something changed since this page was drawn; the page itself is never moved by it.
-let timer = null;
-export function startPulse() {
-  const beat = async () => {
-    if (document.visibilityState === 'visible' && me.value && liveOn.value) {
-      try { pulse.value = { ...(await view('pulse')), ok: true }; } catch { pulse.value = { ...pulse.value, ok: false }; }
-    }
-    timer = setTimeout(beat, 4000);
+// News of the server: whether something changed since this page was drawn. The page itself is never moved by it.
+let stream = null;
+function listen() {
+  if (stream) stream.close();
+  stream = null;
+  // A browser has few connections to one server, so a page that nobody looks at holds none.
+  if (document.visibilityState !== 'visible' || !me.value || !liveOn.value) return;
+  stream = new EventSource('v1/inspect/live');
+  stream.onmessage = (event) => { const told = JSON.parse(event.data); pulse.value = { ...told, told: (pulse.value.told || 0) + 1, ok: true }; };
+  stream.onerror = () => {
+    pulse.value = { ...pulse.value, changed: [], ok: false };
+    // Closed for good: the session has ended, or the server is busy.
+    if (stream && stream.readyState === EventSource.CLOSED) setTimeout(() => view('pulse').then(listen, () => {}), 2000);
   };
-  clearTimeout(timer); beat();
+}
+let started = false;
+export function startPulse() {
+  if (started) return;
+  started = true;
+  effect(() => { liveOn.value; me.value; listen(); });
+  document.addEventListener('visibilitychange', listen);
 }

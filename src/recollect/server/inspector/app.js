@@ -2,7 +2,7 @@
 import { html, render, signal, useEffect, useRef, useState } from './lib.js';
 import { leave, leftAt, route, steps } from './router.js';
 import * as f from './format.js';
-import { liveOn, loggedOut, login, logout, may, me, pulse, startPulse, view, who } from './api.js';
+import { actedAt, liveOn, loggedOut, login, logout, may, me, pulse, startPulse, view, who } from './api.js';
 import { Dialog, Failure, Icon, Loading, Logo, Toasts } from './parts.js';
 import { Overview } from './pages/overview.js';
 import { Users, User } from './pages/people.js';
@@ -44,13 +44,22 @@ function Nav() {
   </nav>${drawer.value && html`<button class="scrim" aria-label="Close the menu" onClick=${() => { drawer.value = false; }} />`}`;
 }
 
+// What a page shows: news of other namespaces do not concern it.
+const spaceOf = ({ page, params }) => (page === 'user' && params.user ? `user:${params.user}` : page === 'fact' ? params.ns : null);
 function Live() {
-  const [seen, see] = useState(null);
-  const mark = pulse.value.mark;
-  useEffect(() => { see(null); }, [route.value.hash]);
+  const [seen, see] = useState(null), [changed, tell] = useState(false);
+  const { mark, told, changed: news = [] } = pulse.value;
+  const space = spaceOf(route.value);
+  useEffect(() => { see(null); tell(false); }, [route.value.hash]);
   useEffect(() => { if (mark && seen === null) see(mark); }, [mark, seen]);
-  const changed = seen !== null && mark && seen !== mark;
-  const show = () => { see(mark); dispatchEvent(new Event('refresh')); };
+  useEffect(() => {
+    if (seen === null) return;
+    const fresh = news.length ? news.some(([, ns]) => !space || ns === space) : mark !== seen && !space;
+    // Right after an act of this page the news are most likely its own: it is read again, and nobody is told.
+    if (fresh && Date.now() - actedAt < 3000) dispatchEvent(new Event('refresh')); else if (fresh) tell(true);
+    see(mark);
+  }, [told]);
+  const show = () => { see(mark); tell(false); dispatchEvent(new Event('refresh')); };
   return html`${changed && html`<button class="fresh" data-key="r" onClick=${show}>Something new · show</button>`}
     <button class=${liveOn.value && pulse.value.ok !== false ? 'live' : 'live off'} aria-pressed=${String(liveOn.value)} title=${liveOn.value ? 'Looking for changes; click to stop' : 'Not looking for changes; click to start'} onClick=${() => { liveOn.value = !liveOn.value; }}><span>live</span></button>`;
 }

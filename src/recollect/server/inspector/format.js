@@ -39,7 +39,7 @@ export const signed = (n, digits = 0) => `${n < 0 ? '−' : '+'}${digits ? Math.
 export const share = (x) => `${Math.round(100 * x)} %`;
 export const score = (x) => (x === null || x === undefined ? '' : x >= 0.995 ? '.99' : x.toFixed(2).replace(/^0/, ''));
 export const plural = (n, one, many = `${one}s`) => `${num(n)} ${n === 1 ? one : many}`;
-export const shortId = (id) => { const [head, seq] = String(id).split('#'); return `…${head.slice(-4)}${seq ? `#${seq}` : ''}`; };
+export const shortId = (id) => { const [head, seq] = String(id).split('#'); return `…\u2060${head.slice(-4)}${seq ? `#${seq}` : ''}`; };
 export const text = (value) => (typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value));
 export const userOf = (ns) => (ns && ns.startsWith('user:') ? ns.slice(5) : null);
 export const link = (page, params = {}) => {

@@ -64,11 +64,33 @@ export function Loaded({ of, children, empty }) {
 
 // Rows
 
-export function Table({ cols, heads, rows, cells, keyOf, href, tint, label }) {
-  return html`<div class="table" role="table" aria-label=${label} style=${{ '--cols': cols }}>
-    <div role="rowgroup"><div role="row" class="h">${heads.map((head) => html`<div role="columnheader" class=${head.right ? 'nums' : ''}>${head.text || head}</div>`)}</div></div>
-    <div role="rowgroup">${rows.map((row) => html`<div role="row" key=${keyOf(row)} data-row=${keyOf(row)} tabindex="-1" data-href=${href ? href(row) : null} class=${tint && tint(row) ? 'tint' : ''}>
-      ${cells(row).map((cell, place) => html`<div role="cell" class=${heads[place] && heads[place].right ? 'nums' : ''}>${cell}</div>`)}</div>`)}</div></div>`;
+// Rows are drawn in chunks, and only those near the screen: one further away is an empty space of its height.
+const CHUNK = 50;
+function Chunk({ rows, first, draw, as, kind, role }) {
+  const box = useRef(null);
+  const [room, leave] = useState(null);
+  useEffect(() => {
+    const seen = new IntersectionObserver((found) => {
+      const one = found[found.length - 1];
+      leave(one.isIntersecting || box.current.contains(document.activeElement) ? null : one.boundingClientRect.height / Math.max(1, rows.length));
+    }, { rootMargin: '1200px 0px' });
+    seen.observe(box.current);
+    return () => seen.disconnect();
+  }, [rows.length]);
+  const far = room !== null;
+  return html`<${as} ref=${box} class=${kind} role=${far ? 'presentation' : role} style=${far ? { height: `${room * rows.length}px` } : {}}>${!far && rows.map((row, n) => draw(row, first + n))}</${as}>`;
+}
+export function Chunks({ rows, draw, as = 'ul', kind = 'list', role = null }) {
+  const parts = [];
+  for (let n = 0; n < rows.length; n += CHUNK) parts.push(html`<${Chunk} key=${n} rows=${rows.slice(n, n + CHUNK)} first=${n} draw=${draw} as=${as} kind=${kind} role=${role} />`);
+  return parts;
+}
+export function Table({ cols, heads, rows, cells, keyOf, href, tint, label, more }) {
+  const draw = (row, n) => html`<div role="row" key=${keyOf(row)} aria-rowindex=${n + 2} data-row=${keyOf(row)} tabindex="-1" data-href=${href ? href(row) : null} class=${tint && tint(row) ? 'tint' : ''}>
+      ${cells(row).map((cell, place) => html`<div role="cell" class=${heads[place] && heads[place].right ? 'nums' : ''}>${cell}</div>`)}</div>`;
+  return html`<div class="table" role="table" aria-label=${label} aria-rowcount=${more ? -1 : rows.length + 1} style=${{ '--cols': cols }}>
+    <div role="rowgroup"><div role="row" aria-rowindex="1" class="h">${heads.map((head) => html`<div role="columnheader" class=${head.right ? 'nums' : ''}>${head.text || head}</div>`)}</div></div>
+    <${Chunks} rows=${rows} draw=${draw} as="div" kind="" role="rowgroup" /></div>`;
 }
 export function More({ pages, what = 'rows' }) {
   const end = useRef(null);
@@ -155,6 +177,8 @@ export function Forget({ what, name, target, onClose, where }) {
   const [left, tick] = useState(300);
   const count = () => { type(''); act('POST', 'forget', {}, target).then((answer) => { set({ preview: answer.erasure, code: answer.code, error: null }); tick(300); }, (error) => set({ preview: null, error })); };
   useEffect(count, []);
+  const field = useRef(null);
+  useEffect(() => { if (field.current) field.current.focus(); }, [!seen.preview]);
   useEffect(() => { const timer = setInterval(() => tick((n) => Math.max(0, n - 1)), 1000); return () => clearInterval(timer); }, []);
   const rows = seen.preview ? Object.values(seen.preview.counts).reduce((a, b) => a + b, 0) : 0;
   const go = async (event) => {
@@ -175,7 +199,7 @@ export function Forget({ what, name, target, onClose, where }) {
     ${seen.preview && html`<div class="countgrid">${Object.entries(seen.preview.counts).filter(([, n]) => n).map(([table, n]) => html`<div><span>${COUNTED[table] || table.replace(/_/g, ' ')}</span><b>${f.num(n)}</b></div>`)}</div>
       <p class="ink2 small">Stays: fingerprints, so that nothing is derived again, and one audit event with counts only.</p>
       <label class="f" for="confirm" style=${{ marginTop: '12px' }}>Type <b>${name}</b> to confirm</label>
-      <div class="row"><input id="confirm" class="t" style=${{ flex: 1, width: 'auto' }} autofocus autocomplete="off" spellcheck=${false} value=${typed} onInput=${(e) => type(e.target.value)} />${may('operator') && html`<label class="check"><input type="checkbox" checked=${physical} onChange=${(e) => scrub(e.target.checked)} />Also scrub the files, then search them</label>`}</div>`}
+      <div class="row"><input id="confirm" ref=${field} class="t" style=${{ flex: 1, width: 'auto' }} autocomplete="off" spellcheck=${false} value=${typed} onInput=${(e) => type(e.target.value)} />${may('operator') && html`<label class="check"><input type="checkbox" checked=${physical} onChange=${(e) => scrub(e.target.checked)} />Also scrub the files, then search them</label>`}</div>`}
     <div class="row" style=${{ marginTop: '16px' }}><span class="ink2 small">${seen.preview && (left ? `The preview is valid for ${Math.floor(left / 60)} min ${left % 60} s` : html`The preview is over. <button type="button" class="linkish" onClick=${count}>Count again</button>`)}</span><span class="push"></span><button type="button" class="btn" onClick=${onClose}>Cancel <kbd>Esc</kbd></button><button class="btn harm primary" disabled=${typed !== name || busy || !seen.preview || !left}>${busy ? 'Forgetting…' : `Forget ${f.plural(rows, 'row')}`}</button></div>
   </form></${Dialog}>`;
 }

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 PAGE = 100
 MOST = 1_000
+"""Rows that are counted or looked through for one answer."""
+FIRST = 5
+"""Threads beside the facts of a user."""
 
 
 class Users(msgspec.Struct, forbid_unknown_fields=True):
@@ -29,6 +32,44 @@ class User(msgspec.Struct, forbid_unknown_fields=True):
     """One user."""
 
     user: str
+
+
+class Facts(msgspec.Struct, forbid_unknown_fields=True):
+    """A page of a namespace's facts, of those whose key or value holds a word."""
+
+    ns: str
+    after: str | None = None
+    word: str = ""
+    limit: int = PAGE
+
+
+class Threads(msgspec.Struct, forbid_unknown_fields=True):
+    """A page of a user's threads, the last talked in first; `after` a thread."""
+
+    user: str
+    after: str | None = None
+    limit: int = PAGE
+
+
+async def facts(handle: AsyncMemory, asked: Facts) -> Any:
+    """Facts by key, each with how it stands; a word is looked for in so many facts at once."""
+    limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
+    found = await handle.facts.list(asked.ns, after=asked.after, limit=MOST if word else limit)
+    more = len(found) == (MOST if word else limit)
+    kept = [fact for fact in found if not word or word in f"{fact.key} {fact.value}".casefold()][:limit]
+    last = kept[-1] if len(kept) == limit else found[-1] if found else None
+    more |= last is not None and last is not found[-1]
+    items = [{**fact_row(fact), **await standing(handle._core, fact)} for fact in kept]
+    return {"items": items, "next": last.key if more and last is not None else None}
+
+
+async def threads(handle: AsyncMemory, asked: Threads) -> Any:
+    """Threads of a user, the last talked in first."""
+    limit = max(1, min(asked.limit, 500))
+    ns = f"user:{handle._core.scope.subject(asked.user)}"
+    found = await handle.threads.list(ns, by="updated_at", reverse=True, after=asked.after, limit=limit)
+    items = [await _thread_row(handle, thread) for thread in found]
+    return {"items": items, "next": found[-1].id if len(found) == limit else None}
 
 
 async def users(handle: AsyncMemory, asked: Users) -> Any:
@@ -56,18 +97,18 @@ async def user(handle: AsyncMemory, asked: User) -> Any:
     """A user's profile as it is sent, facts, threads, learnings, documents, state and working memory."""
     name = handle._core.scope.subject(asked.user)
     ns, core = f"user:{name}", handle._core
-    threads = await handle.threads.list(ns, by="updated_at", reverse=True)
-    facts = await handle.facts.list(ns, limit=MOST)
+    talks = await handle.threads.list(ns, by="updated_at", reverse=True)
+    known = await handle.facts.list(ns, limit=MOST)
     learnings = await handle.learnings.list(user=name)
     said = await handle.facts.get(ns, "name")
-    known = [one.created_at for one in threads] + [one.created_at for one in facts]
+    since = [one.created_at for one in talks] + [one.created_at for one in known]
     return {
         "user": name, "ns": ns, "name": said.value if said is not None and isinstance(said.value, str) else None,
-        "since": min(known, default=None), "last": max((one.updated_at for one in threads), default=None),
-        "messages": sum(one.length for one in threads), "tokens": sum(one.tokens for one in threads),
+        "since": min(since, default=None), "last": max((one.updated_at for one in talks), default=None),
+        "messages": sum(one.length for one in talks), "tokens": sum(one.tokens for one in talks),
         "profile": await profile(handle, name),
-        "facts": [{**fact_row(fact), **await standing(core, fact)} for fact in facts],
-        "threads": [await _thread_row(handle, thread) for thread in threads[:200]],
+        "facts": len(known), "more_facts": len(known) == MOST,
+        "threads": [await _thread_row(handle, thread) for thread in talks[:FIRST]], "all_threads": len(talks),
         "learnings": [learning_row(one) for one in learnings],
         "working": [_working_row(doc) for doc in await core.scan(WorkingDocument, name)],
         "documents": [
@@ -79,7 +120,7 @@ async def user(handle: AsyncMemory, asked: User) -> Any:
             for one in await core.scan(StateEntry, ns, limit=PAGE)
         ],
         "audit": len(await core.scan(AuditEvent, index="by_subject", starts=f"{ns}/", limit=MOST)),
-        "empty": not (threads or facts or learnings),
+        "empty": not (talks or known or learnings),
     }  # fmt: skip
 
 
@@ -93,11 +134,28 @@ async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
     lines = await Profile(core)._lines(user)
     message, kept = fit_profile(lines, most, core.shared.counter)
     in_order = sorted(kept, key=lambda one: LANES.index(one.lane))
-    shown = [{"text": one.text, "lane": one.lane, "source": one.source, "trust": one.trust} for one in in_order]
+    shown = [
+        {
+            "text": one.text,
+            "lane": one.lane,
+            "source": one.source,
+            "trust": one.trust,
+            **await _doubt(handle, one.source),
+        }
+        for one in in_order
+    ]
     return {
         "lines": shown, "tokens": message.tokens if message is not None else 0, "most": most,
         "left": len(lines) - len(kept),
     }  # fmt: skip
+
+
+async def _doubt(handle: AsyncMemory, source: str) -> dict[str, Any]:
+    """Whether the fact a line was made of replaced a correction, and since when."""
+    ns, _, key = source.partition("/")
+    fact = await handle._core.get(Fact, ns, key) if key else None
+    standing_ = await standing(handle._core, fact) if fact is not None else {}
+    return {"replaced": standing_.get("replaced"), "at": fact.updated_at if fact is not None else None}
 
 
 async def _thread_row(handle: AsyncMemory, thread: Thread) -> dict[str, Any]:
