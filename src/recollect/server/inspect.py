@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from ..errors import InvalidValue
 from .answers import JSON
+from .auth import Unauthorized
 from .dispatch import counted
 from .operations import Role
 from .views import acts, contexts, facts, finding, lists, live, overview, people, searching, tasks, threads
@@ -82,7 +83,15 @@ def _live(server: Server) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         key = await server.admit(request)
         key.check("reader")
-        news = counted(server, live.live(server, server.handle(key)))
+
+        async def allowed() -> bool:
+            try:
+                await server.who(request)
+            except Unauthorized:
+                return False
+            return True
+
+        news = counted(server, live.live(server, server.handle(key), allowed))
         return StreamingResponse(news, media_type="text/event-stream")
 
     return answer

@@ -6,7 +6,8 @@ things stand is sent first: a page that was away compares it with what it had.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -20,29 +21,28 @@ if TYPE_CHECKING:
     from ..app import Server
 
 LOOK_SECONDS = 1.0
-SILENT_LOOKS = 15
-"""After so many looks without news it says again how things stand: nobody between thinks that the stream has ended."""
-LOOKS = 600
-"""Then the stream ends and the browser comes back: its key is checked again."""
+LOOKS = 15
+"""After so many looks it says how things stand, news or not: nobody between may think that the stream has ended."""
+Allowed = Callable[[], Awaitable[bool]]
+"""Says whether the one who listens still may."""
 
 
-async def live(server: Server, handle: AsyncMemory) -> AsyncIterator[bytes]:
-    """How things stand, then again whenever something changed."""
+async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIterator[bytes]:
+    """How things stand, then again whenever something changed; it ends where the key or the login has ended."""
     yield b"retry: 2000\n\n"
     stands = await pulse(handle, Pulse())
     yield _sent(stands, [])
     async with handle.watch() as watch:
         if (now := await pulse(handle, Pulse())) != stands:
             yield _sent(now, [])
-        silent = 0
-        for _ in range(LOOKS):
+        for look in count(1):
             await anyio.sleep(LOOK_SECONDS)
-            if server.draining:
+            now_and_then = look % LOOKS == 0
+            if server.draining or (now_and_then and not await allowed()):
                 return
             notices = await watch.next(timeout=0)
-            silent = 0 if notices else silent + 1
             # Jobs make no notices: how many were given up is looked up now and then.
-            if silent % SILENT_LOOKS == 0:
+            if notices or now_and_then:
                 yield _sent(await pulse(handle, Pulse()), notices)
 
 
