@@ -39,7 +39,8 @@ export const act = (method, path, params = {}, body, headers) => { actedAt = Dat
 export const login = (key) => sent('POST', 'login', { key });
 export const logout = () => sent('POST', 'logout', {});
 
-export async function who() { me.value = await get('me'); return me.value; }
+// Where things stand is read before any page: what changes after that is news to all of them.
+export async function who() { const found = await get('me'); pulse.value = { ...(await view('pulse')), changed: [], ok: true }; me.value = found; return found; }
 export const may = (role) => !!me.value && (me.value.roles.includes(role) || me.value.roles.includes('admin'));
 
 // One view for one page: the old answer stays until the new one is there; `reload` asks again.
