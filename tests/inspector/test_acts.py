@@ -125,7 +125,7 @@ def test_a_fact_is_added_and_taken_back(opened: Open, own_site: Site, scheme: st
     assert window.ask("fact", ns="user:ada", key="badge.colour")["fact"]["value"] == "green"
     page.get_by_label("Filter by key or value").fill("BADGE")
     rows = page.get_by_role("table", name="Facts").locator("[data-row]")
-    page.wait_for_function("document.querySelectorAll('[aria-label=Facts] [data-row]').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('[aria-label=Facts] [data-row]').length === 1")
     assert rows.get_by_role("link").inner_text() == "badge.colour"
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("Undone").wait_for()

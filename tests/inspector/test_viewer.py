@@ -39,8 +39,8 @@ def test_controls_change_the_request_and_the_address(opened: Open, demo_site: Si
     page.get_by_label("If ada now says").fill("Where do I live?")
     page.get_by_label("Policy").select_option("summarize")
     page.get_by_role("button", name="standard").click()
-    page.wait_for_function("location.hash.includes('policy=summarize') && location.hash.includes('layout=standard')")
-    page.wait_for_function("location.hash.includes('Where+do+I+live')")
+    for part in ("policy=summarize", "layout=standard", "Where+do+I+live"):
+        page.wait_for_function("part => location.hash.includes(part)", arg=part)
     window.settle()
     assert "Where do I live?" in page.locator(".b-input").inner_text()
     page.get_by_role("button", name="More", exact=True).click()
