@@ -41,7 +41,7 @@ lint: $(VENV)/.test
 
 # The long run: more examples, more kills, more of every fault.
 soak: $(VENV)/.test
-	RECOLLECT_CONTEXT_EXAMPLES=20000 $(BIN)/python -m pytest -n $(WORKERS) tests/property/test_context.py
+	RECOLLECT_SOAK=1 RECOLLECT_CONTEXT_EXAMPLES=20000 $(BIN)/python -m pytest -n $(WORKERS) tests/property/test_context.py
 	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/property tests/faults tests/conformance tests/stores tests/server
 	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/importing/test_fuzz.py
 	$(BIN)/python -m tests.faults.forgetting_model --runs 100000

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["recollect.testing.plugin"]
+
+# `make test` gives the same verdict on the same code: Hypothesis takes the same examples each time, and how long one
+# takes on a busy machine is no failure. The soak looks for new ones.
+settings.register_profile("test", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("soak" if os.environ.get("RECOLLECT_SOAK") else "test")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidValue, TooLarge
@@ -23,7 +23,6 @@ def rank(key: tuple[Any, ...]) -> list[tuple[int, Any]]:
     return [(isinstance(element, str), element) for element in key]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(keys, keys)
 def test_texts_sort_as_keys_do(first: tuple[Any, ...], second: tuple[Any, ...]) -> None:
     one, other = encode_record_key(first), encode_record_key(second)
@@ -32,13 +31,11 @@ def test_texts_sort_as_keys_do(first: tuple[Any, ...], second: tuple[Any, ...]) 
     assert (one == other) == (rank(first) == rank(second))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(keys)
 def test_a_key_comes_back(key: tuple[Any, ...]) -> None:
     assert decode_record_key(encode_record_key(key)) == key
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(keys, keys)
 def test_what_starts_with_a_prefix_lies_between_its_text_and_the_end_mark(prefix: Any, rest: Any) -> None:
     start, whole = encode_record_key(prefix), encode_record_key(prefix + rest)

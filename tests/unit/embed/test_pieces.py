@@ -56,7 +56,7 @@ words = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.one_of(st.text(max_size=60), st.lists(words, max_size=20).map("".join)))
 def test_a_text_has_the_ids_that_the_reference_gives(text: str) -> None:
     assert pieces().encode(text) == expected(text)

@@ -30,14 +30,14 @@ def _json(state: Any) -> str:
     return msgspec.json.encode(state).decode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(texts, texts, texts, texts)
 def test_a_patch_gives_the_text_after(head: str, before: str, after: str, tail: str) -> None:
     old, new = head + before + tail, head + after + tail
     assert patch(old, decode_edits(encode_edits(diff(old, new)))) == new
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(values, min_size=2, max_size=6))
 def test_an_image_follows_any_states_exactly(states: list[Any]) -> None:
     image, text = Image.of(states[0]), _json(states[0])
@@ -56,7 +56,7 @@ def packs_all() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("packs_all")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(values, min_size=1, max_size=20), st.lists(st.tuples(st.integers(0, 5), values), max_size=8))
 def test_what_is_compared_in_packed_form_is_followed_exactly(log: list[Any], steps: list[tuple[int, Any]]) -> None:
     state: dict[str, Any] = {"log": log, "byname": {str(n): item for n, item in enumerate(log * 25)}}

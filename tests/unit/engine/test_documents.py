@@ -58,7 +58,7 @@ def test_abbreviations_and_scripts_without_spaces() -> None:
     assert [piece.text for piece in pieces] == ["第一句。", "第二句！", "第三句？"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(alphabet="ab .!?\n#`-=é。1", max_size=400), st.integers(1, 30), st.integers(0, 10))
 def test_every_word_is_in_some_chunk_whatever_the_text(text: str, target: int, overlap: int) -> None:
     pieces = chunk(text, len, target_tokens=target, overlap_tokens=overlap)

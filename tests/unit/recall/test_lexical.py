@@ -67,7 +67,7 @@ terms = st.lists(st.sampled_from("abcdef"), max_size=6).map(" ".join)
 steps = st.lists(st.tuples(st.booleans(), st.integers(0, 30), terms, terms), max_size=200)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps, st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3, unique=True))
 def test_any_history_gives_the_same_as_a_fresh_index(
     history: list[tuple[bool, int, str, str]], asked: list[str]
