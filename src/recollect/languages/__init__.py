@@ -8,12 +8,11 @@ read when they are first asked for. docs/extraction.md says how to add a pattern
 from .files import prompt
 from .recognise import language_name, language_of
 from .rules import Rules, rules
-from .stop import STOP_WORDS, stop_words
+from .stop import stop_words
 from .topics import Topic, languages, topic_of, topics
 from .words import Words, words
 
 __all__ = [
-    "STOP_WORDS",
     "Rules",
     "Topic",
     "Words",

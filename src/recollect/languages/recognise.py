@@ -9,9 +9,7 @@ from .files import codes, read
 from .stop import stop_words
 
 _KANA = re.compile("[\u3041-\u30ff]")
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _LATIN = re.compile("[^\\W\\d_]+(?:['’][^\\W\\d_]+)?")
-_OTHER = re.compile("[\u0370-\u1dff\uac00-\ud7a3]")
 _HEAD = 300
 """So many characters of a sentence tell its language."""
 
@@ -21,9 +19,10 @@ def language_of(sentence: str) -> str | None:
     head = sentence[:_HEAD]
     if _KANA.search(head):
         return "ja"
-    if _HAN.search(head):
+    han, other = _scripts()
+    if han.search(head):
         return "zh"
-    if len(_OTHER.findall(head)) * 2 > len(head.replace(" ", "")):
+    if len(other.findall(head)) * 2 > len(head.replace(" ", "")):
         return "ru" if re.search("[\u0430-\u044f]", head) else None
     found = [word for whole in _LATIN.findall(head.casefold().replace("’", "'")) for word in _parts(whole)]
     scores, hits = dict.fromkeys(codes(), 0), dict.fromkeys(codes(), 0)
@@ -45,6 +44,12 @@ def _parts(word: str) -> tuple[str, ...]:
     """`j'habite` is also `habite`, `dell'azienda` also `azienda`; English contractions stay as they are."""
     head, mark, tail = word.partition("'")
     return (word, f"{head}'", tail) if mark else (word,)
+
+
+@cache
+def _scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Chinese characters, and other scripts that are not Latin: such wide ranges take milliseconds to compile."""
+    return re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"), re.compile("[\u0370-\u1dff\uac00-\ud7a3]")
 
 
 @cache

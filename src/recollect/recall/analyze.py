@@ -13,7 +13,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from recollect.languages import STOP_WORDS
+from recollect.languages.stemmed import STOP_WORDS
 
 LONGEST_WORD = 40
 """What is longer is a key, a hash or base64, which no grammar inflects."""

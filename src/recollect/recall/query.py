@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import msgspec
 
-from recollect.languages import STOP_WORDS, rules
+from recollect.languages import rules
+from recollect.languages.stemmed import STOP_WORDS
 from recollect.recall.analyze import normalise, query_terms, tokens, words
 from recollect.recall.entry import ASSISTANT_NAMES
 from recollect.recall.moments import Interval, find_dates
