@@ -11,10 +11,12 @@ from tests.inspector.conftest import Open
 from tests.inspector.site import Site
 
 FACT = "#/fact?ns=user:ada&key=location"
+SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
 
 
-def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site) -> None:
-    window = opened(own_site)
+@SCHEMES
+def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
     page = window.page
     window.go(FACT)
     page.get_by_role("button", name="Reject: not true").click()
@@ -32,8 +34,9 @@ def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site) ->
     window.silent()
 
 
-def test_what_changed_meanwhile_is_not_overwritten(opened: Open, own_site: Site) -> None:
-    window = opened(own_site)
+@SCHEMES
+def test_what_changed_meanwhile_is_not_overwritten(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
     page = window.page
     window.go(FACT)
     with Memory(str(own_site.path), worker=False) as memory:
@@ -48,8 +51,9 @@ def test_what_changed_meanwhile_is_not_overwritten(opened: Open, own_site: Site)
     assert all("412" in said for said in window.console)
 
 
-def test_learnings_move_jobs_are_retried_messages_are_pinned(opened: Open, own_site: Site) -> None:
-    window = opened(own_site)
+@SCHEMES
+def test_learnings_move_jobs_are_retried_messages_are_pinned(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
     page = window.page
     window.go("#/user?user=ada&tab=learnings")
     before = window.ask("user", user="ada")["learnings"][0]
@@ -69,9 +73,6 @@ def test_learnings_move_jobs_are_retried_messages_are_pinned(opened: Open, own_s
     page.get_by_role("button", name="Retry", exact=True).first.click()
     page.get_by_text("1 message will be tried again").wait_for()
     window.silent()
-
-
-SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
 
 
 @SCHEMES
@@ -171,8 +172,9 @@ def test_a_folder_of_the_server_is_analysed(opened: Open, tmp_path: Path) -> Non
         site.stop()
 
 
-def test_a_key_is_made_shown_once_and_revoked(opened: Open, own_site: Site) -> None:
-    window = opened(own_site)
+@SCHEMES
+def test_a_key_is_made_shown_once_and_revoked(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
     page = window.page
     window.go("#/keys")
     page.get_by_role("button", name="Make a key").click()

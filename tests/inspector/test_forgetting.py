@@ -32,3 +32,25 @@ def test_a_thread_and_a_fact_are_forgotten(opened: Open, own_site: Site, scheme:
     assert {row["key"] for row in window.ask("facts", ns="user:ada")["items"]} == before - {"name"}
     # What was asked about something gone is answered with 404, which the browser notes.
     assert all("404" in said for said in window.console) and window.foreign == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_user_is_forgotten_by_keyboard_alone(opened: Open, own_site: Site, scheme: str) -> None:
+    window = opened(own_site, color_scheme=scheme)
+    page, press = window.page, window.page.keyboard.press
+    press("/")
+    page.keyboard.type("ada")
+    page.get_by_role("option").first.wait_for()
+    press("Enter")
+    page.locator("h1", has_text="Ada Moreau").wait_for()
+    window.settle()
+    while page.evaluate("document.activeElement.textContent") != "Forget this user":
+        press("Tab")
+    press("Enter")
+    page.get_by_label("Type ada to confirm").wait_for()
+    page.wait_for_function("() => document.activeElement.id === 'confirm'")
+    page.keyboard.type("ada")
+    press("Enter")
+    page.locator("h1", has_text="Forgot user").wait_for()
+    assert window.ask("find", text="ada")["users"] == []
+    window.silent()

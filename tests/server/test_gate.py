@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import httpx
 import pytest
@@ -37,6 +39,30 @@ def ask(server: Running, **headers: str) -> httpx.Client:
     return httpx.Client(base_url=server.url, headers=headers, timeout=60)
 
 
+T = TypeVar("T")
+
+
+def soon(look: Callable[[], T | None]) -> T:
+    """What a look finds; the server's line and span of a request end after its answer was sent."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        found = look()
+        if found is not None:
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it did not come within a minute")
+
+
+def line_of(answer: httpx.Response, caplog: pytest.LogCaptureFixture) -> logging.LogRecord:
+    """The log's line about the request of an answer."""
+    mine = answer.headers["x-request-id"]
+
+    def look() -> logging.LogRecord | None:
+        return next((one for one in list(caplog.records) if vars(one).get("fields", {}).get("request") == mine), None)
+
+    return soon(look)
+
+
 def test_another_method_is_told_which_there_are(server: Running) -> None:
     with ask(server) as client:
         answer = client.request("OPTIONS", "/v1/fact")
@@ -57,9 +83,10 @@ def test_answers_say_how_much_is_left_of_the_rate(server: Running) -> None:
 def test_a_log_line_has_ids_and_no_content(server: Running, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "recollect.server"), ask(server, traceparent=PARENT) as client:
         answer = client.put("/v1/fact", params={"ns": "user:ada", "key": "bike"}, json={"value": SECRET})
-        client.get("/v1/inspect/nothing", params={"q": SECRET})
+        missing = client.get("/v1/inspect/nothing", params={"q": SECRET})
+        line_of(missing, caplog)
+        mine = json.loads(JsonLines().format(line_of(answer, caplog)))
     lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
-    mine = next(line for line in lines if line.get("request") == answer.headers["x-request-id"])
     assert (mine["operation"], mine["status"], mine["method"]) == ("facts.set", 200, "PUT")
     assert (mine["trace"], mine["level"], mine["logger"]) == (TRACE, "info", "recollect.server")
     assert mine["key"] and mine["time"] and mine["ms"] >= 0
@@ -70,8 +97,9 @@ def test_a_log_line_has_ids_and_no_content(server: Running, caplog: pytest.LogCa
 @pytest.mark.parametrize("sent", ["", "garbage", f"00-{'0' * 32}-00f067aa0ba902b7-01", PARENT.upper()])
 def test_an_invalid_traceparent_is_no_trace(server: Running, sent: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "recollect.server"), ask(server, traceparent=sent) as client:
-        client.get("/v1/me")
-    assert "trace=" not in caplog.text
+        line = line_of(client.get("/v1/me"), caplog)
+    assert "trace=" not in line.getMessage()
+    assert "trace" not in json.loads(JsonLines().format(line))
 
 
 def test_a_request_is_a_span_below_the_callers(server: Running) -> None:
@@ -85,8 +113,7 @@ def test_a_request_is_a_span_below_the_callers(server: Running) -> None:
         memory.trace()
         with trace.get_tracer("test").start_as_current_span("asking") as asking:
             memory.facts.set("user:ada", "bike", SECRET)
-    found = [one for one in spans.get_finished_spans() if one.name == "recollect.facts.set"]
-    assert len(found) == 1
-    assert found[0].parent is not None
-    assert found[0].parent.span_id == asking.get_span_context().span_id
-    assert dict(found[0].attributes or {}) == {"http.response.status_code": 200}
+    found = soon(lambda: next((one for one in spans.get_finished_spans() if one.name == "recollect.facts.set"), None))
+    assert found.parent is not None
+    assert found.parent.span_id == asking.get_span_context().span_id
+    assert dict(found.attributes or {}) == {"http.response.status_code": 200}

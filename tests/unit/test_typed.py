@@ -44,5 +44,6 @@ def test_answers_of_models_are_read_by_types_made_ready_before() -> None:
     assert len(all_at_once(lambda: remote.decode("m", body, openai._Answer))) == 8
     assert openai._Answer in typed._ready
     answer = Completion("", {"items": []})
-    assert all_at_once(lambda: extraction._check(answer, "hi", AT)) == [([], [])] * 8
+    said = [extraction.Said(text="hi", role="user", trust="user", at=AT)]
+    assert all_at_once(lambda: extraction._check(answer, said)) == [([], [])] * 8
     assert extraction._Answer in typed._ready
