@@ -104,8 +104,8 @@ docs-serve: $(VENV)/.docs
 DOCS_BRANCH ?= site-versions
 docs-version: $(VENV)/.docs
 	test -n "$(VERSION)" || { echo "say which: make docs-version VERSION=0.2"; exit 1; }
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --branch $(DOCS_BRANCH) --update-aliases $(VERSION) latest
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mike set-default --branch $(DOCS_BRANCH) latest
+	PATH="$(CURDIR)/$(BIN):$$PATH" NO_MKDOCS_2_WARNING=1 mike deploy --branch $(DOCS_BRANCH) --update-aliases $(VERSION) latest
+	PATH="$(CURDIR)/$(BIN):$$PATH" NO_MKDOCS_2_WARNING=1 mike set-default --branch $(DOCS_BRANCH) latest
 	$(BIN)/mike list --branch $(DOCS_BRANCH)
 
 # Wheel and sdist into dist/, checked, installed into an empty environment and tried. Publishes nothing.

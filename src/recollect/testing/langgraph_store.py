@@ -242,29 +242,29 @@ class BaseStoreConformance(_Suite):
     @pytest.mark.parametrize(
         ("wanted", "found"),
         [
-            ({"n": 9}, {"nine"}),
-            ({"n": {"$eq": 10}}, {"ten"}),
-            ({"n": {"$ne": 9}}, {"ten", "minus", "half"}),
-            ({"n": {"$gt": 9}}, {"ten"}),
-            ({"n": {"$gte": 9}}, {"nine", "ten"}),
-            ({"n": {"$lt": 9}}, {"minus", "half"}),
-            ({"n": {"$lte": 0.5}}, {"minus", "half"}),
-            ({"n": {"$gt": -5, "$lt": 10}}, {"nine", "half", "minus"}),
-            ({"kind": "it's"}, {"half"}),
-            ({"kind": {"$ne": "a"}}, {"half"}),
-            ({"flag": True}, {"nine"}),
-            ({"flag": False, "kind": "a"}, {"ten"}),
-            ({"in": {"deep": 1}}, {"ten"}),
-            ({"n": 9, "kind": "b"}, set()),
+            ({"n": 9}, "nine"),
+            ({"n": {"$eq": 10}}, "ten"),
+            ({"n": {"$ne": 9}}, "ten minus half"),
+            ({"n": {"$gt": 9}}, "ten"),
+            ({"n": {"$gte": 9}}, "nine ten"),
+            ({"n": {"$lt": 9}}, "minus half"),
+            ({"n": {"$lte": 0.5}}, "minus half"),
+            ({"n": {"$gt": -5, "$lt": 10}}, "nine half minus"),
+            ({"kind": "it's"}, "half"),
+            ({"kind": {"$ne": "a"}}, "half"),
+            ({"flag": True}, "nine"),
+            ({"flag": False, "kind": "a"}, "ten"),
+            ({"in": {"deep": 1}}, "ten"),
+            ({"n": 9, "kind": "b"}, ""),
         ],
         ids=str,
     )
-    def test_filters_compare_as_json_does(self, calls: Calls, root: str, wanted: Any, found: set[str]) -> None:
+    def test_filters_compare_as_json_does(self, calls: Calls, root: str, wanted: Any, found: str) -> None:
         calls.put((root,), "nine", {"n": 9, "kind": "a", "flag": True})
         calls.put((root,), "ten", {"n": 10, "kind": "a", "flag": False, "in": {"deep": 1, "other": 2}})
         calls.put((root,), "minus", {"n": -1, "kind": "a", "flag": 1})
         calls.put((root,), "half", {"n": 0.5, "kind": "it's", "in": {"deep": 2}})
-        assert set(calls.keys((root,), filter=wanted)) == found
+        assert set(calls.keys((root,), filter=wanted)) == set(found.split())
 
     def test_a_filter_and_pages_count_what_passes(self, calls: Calls, root: str) -> None:
         for number in range(30):
