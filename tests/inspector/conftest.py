@@ -58,8 +58,9 @@ def opened(browser_thread: BrowserThread) -> Iterator[Open]:
     """Opens windows, logged in, and closes them at the end; each must have been silent."""
     windows: list[Window] = []
 
-    def open_(site: Site, *, enter: bool = True, **options: Any) -> Window:
+    def open_(site: Site, *, enter: bool = True, by: str = "mouse", **options: Any) -> Window:
         window = browser_thread.window(site, **options)
+        window.by = by
         windows.append(window)
         if enter:
             window.enter()

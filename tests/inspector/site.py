@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Playwright, sync_playwright
 
 from recollect.server.app import Options
 from recollect.server.browser import local_operator
@@ -62,6 +62,8 @@ class Window:
     def __init__(self, page: Page, site: Site) -> None:
         self.page = page
         self.site = site
+        self.by = "mouse"
+        """How buttons are pressed and fields filled: by the mouse, or by the keyboard alone."""
         self.console: list[str] = []
         self.foreign: list[str] = []
         self.asked = 0
@@ -99,6 +101,42 @@ class Window:
             if quiet == 3:
                 break
         self.page.wait_for_selector("main h1", state="attached")
+
+    def use(self, thing: Locator) -> None:
+        """Press a button or follow a link."""
+        if self.by == "mouse":
+            thing.click()
+        else:
+            self._reach(thing)
+            self.page.keyboard.press("Enter")
+
+    def write(self, field: Locator, text: str) -> None:
+        """Fill a field."""
+        if self.by == "mouse":
+            field.fill(text)
+        else:
+            self._reach(field)
+            self.page.keyboard.press("Control+A")
+            self.page.keyboard.type(text)
+
+    def undo(self) -> None:
+        """Take the last act back."""
+        if self.by == "mouse":
+            self.page.get_by_role("button", name="Undo").click()
+        else:
+            self.page.get_by_role("button", name="Undo").wait_for()
+            if self.page.evaluate("() => document.activeElement.matches('input, textarea, select')"):
+                self.page.keyboard.press("Escape")  # which leaves a field
+            self.page.keyboard.press("z")
+
+    def _reach(self, thing: Locator) -> None:
+        """Move the focus by Tab until it is there."""
+        thing.wait_for(state="attached")
+        for _ in range(400):
+            if thing.is_enabled() and thing.evaluate("one => one === document.activeElement"):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{thing} cannot be reached by the keyboard")
 
     def ask(self, view: str, **asked: Any) -> Any:
         """What a view answers, asked as the page asks."""

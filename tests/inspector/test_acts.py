@@ -11,85 +11,88 @@ from tests.inspector.conftest import Open
 from tests.inspector.site import Site
 
 FACT = "#/fact?ns=user:ada&key=location"
-SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
+WAYS = pytest.mark.parametrize(("scheme", "by"), [("light", "mouse"), ("dark", "keyboard")])
 
 
-@SCHEMES
-def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site, scheme: str) -> None:
-    window = opened(own_site, color_scheme=scheme)
+@WAYS
+def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site, scheme: str, by: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go(FACT)
-    page.get_by_role("button", name="Reject: not true").click()
+    window.use(page.get_by_role("button", name="Reject: not true"))
     page.get_by_text("rejected", exact=True).first.wait_for()
-    page.get_by_role("button", name="Undo").click()
+    window.undo()
     page.get_by_text("Undone").wait_for()
     page.get_by_text("active", exact=True).wait_for()
     assert window.ask("fact", ns="user:ada", key="location")["fact"]["confidence"] == 0.62
-    page.get_by_role("button", name="It changed").click()
-    page.get_by_label("New value").fill("Faro")
-    page.get_by_role("button", name="Save as").click()
+    window.use(page.get_by_role("button", name="It changed"))
+    window.write(page.get_by_label("New value"), "Faro")
+    window.use(page.get_by_role("button", name="Save as"))
     page.locator("h1", has_text="Faro").wait_for()
-    page.get_by_role("button", name="Restore").nth(1).click()
+    window.use(page.get_by_role("button", name="Restore").nth(1))
     page.locator("h1", has_text="Porto").wait_for()
     window.silent()
 
 
-@SCHEMES
-def test_what_changed_meanwhile_is_not_overwritten(opened: Open, own_site: Site, scheme: str) -> None:
-    window = opened(own_site, color_scheme=scheme)
+@WAYS
+def test_what_changed_meanwhile_is_not_overwritten(opened: Open, own_site: Site, scheme: str, by: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go(FACT)
     with Memory(str(own_site.path), worker=False) as memory:
         memory.facts.set("user:ada", "location", "Braga")
-    page.get_by_label("New value").fill("Lisbon")
-    page.get_by_role("button", name="Save as").click()
+    window.write(page.get_by_label("New value"), "Lisbon")
+    window.use(page.get_by_role("button", name="Save as"))
     page.get_by_text("Changed meanwhile to version 4").wait_for()
     assert page.get_by_label("New value").input_value() == "Lisbon"
-    page.get_by_role("button", name="Look again").click()
+    window.use(page.get_by_role("button", name="Look again"))
     page.locator("h1", has_text="Braga").wait_for()
     # The browser notes each answer that is no success; nothing else may be said.
     assert all("412" in said for said in window.console)
 
 
-@SCHEMES
-def test_learnings_move_jobs_are_retried_messages_are_pinned(opened: Open, own_site: Site, scheme: str) -> None:
-    window = opened(own_site, color_scheme=scheme)
+@WAYS
+def test_learnings_move_jobs_are_retried_messages_are_pinned(
+    opened: Open, own_site: Site, scheme: str, by: str
+) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go("#/user?user=ada&tab=learnings")
     before = window.ask("user", user="ada")["learnings"][0]
-    page.get_by_role("button", name="reinforce").first.click()
+    window.use(page.get_by_role("button", name="reinforce").first)
     page.get_by_text("Reinforced").wait_for()
     window.settle()
     after = next(one for one in window.ask("user", user="ada")["learnings"] if one["id"] == before["id"])
     assert after["confidence"] > before["confidence"]
     thread = window.thread()
     window.go(f"#/thread?id={thread}&at=87")
-    page.locator("#m87").hover()
-    page.get_by_role("button", name="Pin #87").click()
+    if by == "mouse":
+        page.locator("#m87").hover()
+    window.use(page.get_by_role("button", name="Pin #87"))
     page.get_by_text("Pinned: every later request").wait_for()
     assert window.ask("thread", id=thread)["pinned"] == [87]
     window.go("#/jobs")
     assert page.locator("h1").inner_text() == "3 jobs were given up."
-    page.get_by_role("button", name="Retry", exact=True).first.click()
+    window.use(page.get_by_role("button", name="Retry", exact=True).first)
     page.get_by_text("1 message will be tried again").wait_for()
     window.silent()
 
 
-@SCHEMES
-def test_a_learning_is_weakened_and_deleted(opened: Open, own_site: Site, scheme: str) -> None:
-    window = opened(own_site, color_scheme=scheme)
+@WAYS
+def test_a_learning_is_weakened_and_deleted(opened: Open, own_site: Site, scheme: str, by: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go("#/learnings")
     before = window.ask("list", kind="learnings")["items"]
     row = page.locator(f"[data-row='{before[0]['id']}']")
-    row.get_by_role("button", name="weaken").click()
+    window.use(row.get_by_role("button", name="weaken"))
     page.get_by_text("Weakened").wait_for()
     window.settle()
     weaker = next(one for one in window.ask("list", kind="learnings")["items"] if one["id"] == before[0]["id"])
     assert weaker["confidence"] < before[0]["confidence"]
-    page.get_by_role("button", name="Undo").click()
+    window.undo()
     page.get_by_text("Undone").wait_for()
-    row.get_by_role("button", name="delete").click()
+    window.use(row.get_by_role("button", name="delete"))
     page.get_by_text("it is not learned again").wait_for()
     row.wait_for(state="detached")
     left = [one["id"] for one in window.ask("list", kind="learnings")["items"]]
@@ -97,55 +100,55 @@ def test_a_learning_is_weakened_and_deleted(opened: Open, own_site: Site, scheme
     window.silent()
 
 
-@SCHEMES
-def test_a_document_is_deleted(opened: Open, own_site: Site, scheme: str) -> None:
-    window = opened(own_site, color_scheme=scheme)
+@WAYS
+def test_a_document_is_deleted(opened: Open, own_site: Site, scheme: str, by: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     document = window.ask("list", kind="documents")["items"][0]
     window.go(f"#/document?ns={document['ns']}&id={document['id']}")
-    page.get_by_role("button", name="Delete…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    page.get_by_role("button", name="Delete…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    window.use(page.get_by_role("button", name="Delete…"))
+    window.use(page.get_by_role("dialog").get_by_role("button", name="Cancel"))
+    window.use(page.get_by_role("button", name="Delete…"))
+    window.use(page.get_by_role("dialog").get_by_role("button", name="Delete"))
     page.get_by_text("The document and its chunks are deleted").wait_for()
     page.locator("h1", has_text="Documents").wait_for()
     assert document["id"] not in [one["id"] for one in window.ask("list", kind="documents")["items"]]
     window.silent()
 
 
-@SCHEMES
-def test_a_fact_is_added_and_taken_back(opened: Open, own_site: Site, scheme: str) -> None:
-    window = opened(own_site, color_scheme=scheme)
+@WAYS
+def test_a_fact_is_added_and_taken_back(opened: Open, own_site: Site, scheme: str, by: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go("#/user?user=ada")
-    page.get_by_role("button", name="Add a fact").click()
-    page.get_by_label("Key", exact=True).fill("badge.colour")
-    page.get_by_label("Value", exact=True).fill("green")
-    page.get_by_role("button", name="Save", exact=True).click()
+    window.use(page.get_by_role("button", name="Add a fact"))
+    window.write(page.get_by_label("Key", exact=True), "badge.colour")
+    window.write(page.get_by_label("Value", exact=True), "green")
+    window.use(page.get_by_role("button", name="Save", exact=True))
     page.get_by_text("Saved badge.colour = green").wait_for()
     assert window.ask("fact", ns="user:ada", key="badge.colour")["fact"]["value"] == "green"
-    page.get_by_label("Filter by key or value").fill("BADGE")
+    window.write(page.get_by_label("Filter by key or value"), "BADGE")
     rows = page.get_by_role("table", name="Facts").locator("[data-row]")
     page.wait_for_function("() => document.querySelectorAll('[aria-label=Facts] [data-row]').length === 1")
     assert rows.get_by_role("link").inner_text() == "badge.colour"
-    page.get_by_role("button", name="Undo").click()
+    window.undo()
     page.get_by_text("Undone").wait_for()
     page.get_by_text("No key or value holds “BADGE”.").wait_for()
-    page.get_by_role("button", name="Add a fact").click()
-    page.get_by_label("Key", exact=True).fill("location")
-    page.get_by_label("Value", exact=True).fill("Faro")
-    page.get_by_role("button", name="Save", exact=True).click()
+    window.use(page.get_by_role("button", name="Add a fact"))
+    window.write(page.get_by_label("Key", exact=True), "location")
+    window.write(page.get_by_label("Value", exact=True), "Faro")
+    window.use(page.get_by_role("button", name="Save", exact=True))
     page.get_by_text("Changed meanwhile").wait_for()
     assert window.ask("fact", ns="user:ada", key="location")["fact"]["value"] == "Porto"
     assert all("412" in said for said in window.console) and window.foreign == []
 
 
-@SCHEMES
-def test_all_jobs_are_retried(opened: Open, own_site: Site, scheme: str) -> None:
-    window = opened(own_site, color_scheme=scheme)
+@WAYS
+def test_all_jobs_are_retried(opened: Open, own_site: Site, scheme: str, by: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go("#/jobs")
-    page.get_by_role("button", name="Retry all").click()
+    window.use(page.get_by_role("button", name="Retry all"))
     page.get_by_text("3 messages will be tried again").wait_for()
     window.go("#/overview")
     assert page.get_by_text("could not be derived from").count() == 0
@@ -172,20 +175,20 @@ def test_a_folder_of_the_server_is_analysed(opened: Open, tmp_path: Path) -> Non
         site.stop()
 
 
-@SCHEMES
-def test_a_key_is_made_shown_once_and_revoked(opened: Open, own_site: Site, scheme: str) -> None:
-    window = opened(own_site, color_scheme=scheme)
+@WAYS
+def test_a_key_is_made_shown_once_and_revoked(opened: Open, own_site: Site, scheme: str, by: str) -> None:
+    window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go("#/keys")
-    page.get_by_role("button", name="Make a key").click()
-    page.get_by_label("Note").fill("for the desk")
-    page.get_by_role("button", name="Make it").click()
+    window.use(page.get_by_role("button", name="Make a key"))
+    window.write(page.get_by_label("Note"), "for the desk")
+    window.use(page.get_by_role("button", name="Make it"))
     key = page.get_by_role("region", name="Key").inner_text()
     assert key.startswith("rk_")
-    page.get_by_role("button", name="I have it").click()
+    window.use(page.get_by_role("button", name="I have it"))
     page.get_by_text("for the desk").wait_for()
-    page.get_by_role("button", name="Revoke").click()
-    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    window.use(page.get_by_role("button", name="Revoke"))
+    window.use(page.get_by_role("dialog").get_by_role("button", name="Revoke"))
     page.get_by_text("No keys yet").wait_for()
     window.silent()
 
