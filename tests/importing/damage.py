@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import shutil
@@ -71,12 +72,12 @@ def _json(data: bytes, dice: random.Random) -> bytes:
 def _changed(value: Any, dice: random.Random) -> Any:
     places = list(_places(value))
     if not places or dice.random() < 0.02:
-        return dice.choice(ODD)
+        return copy.deepcopy(dice.choice(ODD))
     holder, key = dice.choice(places)
     if isinstance(holder, dict) and dice.random() < 0.3:
         del holder[key]
     else:
-        holder[key] = dice.choice(ODD)
+        holder[key] = copy.deepcopy(dice.choice(ODD))
     return value
 
 
