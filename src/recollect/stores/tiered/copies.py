@@ -6,6 +6,9 @@ reads a miss remembers the copy's version, reads the durable store, and fills on
 has returned, no copy older than it is there. A generation per org, a random number, fails every fill and every mark
 that was on its way when the hot store was flushed or restarted; an org whose marks could not be written is wiped before
 it is served hot again.
+
+What is not promised: a wipe also takes the marks of writes that have not returned yet. Until such a write returns, a
+reader may see its value in the durable store, and then the old one in a copy filled meanwhile.
 """
 
 from __future__ import annotations
