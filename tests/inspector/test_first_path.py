@@ -46,7 +46,7 @@ def test_the_first_path_by_mouse(opened: Open, own_site: Site) -> None:
     assert "No piece was found" in page.locator("main").inner_text()
     found = window.ask("find", text="ada")
     assert found["users"] == [] and found["facts"] == []
-    window.silent()
+    window.silent(but="404")
 
 
 def test_the_first_path_by_keyboard_alone(opened: Open, own_site: Site) -> None:
