@@ -134,7 +134,7 @@ def _read(
         text = clause[cut[first].start : cut[last - 1].end if last < len(cut) else len(clause)]
         found = [] if _other_subject(text, name, here.lang) else read(name.rstrip("0123456789"), text, around)
         if not found:
-            return f"no {{{name}}} in what stands there"
+            return f"what stands in its place is no {{{name}}}"
         out[name] = found
     return out
 
