@@ -115,7 +115,7 @@ export type UserProfile = {
   learnings: Learning[];
 };
 
-/** One thing that is always said of a user, and where it comes from. */
+/** One line about a user, and where it comes from. */
 export type ProfileLine = {
   text: string;
   lane: string;
@@ -316,7 +316,7 @@ export type Job = {
   version: number;
 };
 
-/** One remembered thing that matters to the question; `id` is the record's own. */
+/** One record found for a question; `id` is the record's own id. */
 export type Hit = {
   kind: string;
   id: string;
@@ -334,7 +334,7 @@ export type Hit = {
   place: number;
 };
 
-/** One signal that spoke for a hit: its share of the score, and the hit's place by that signal alone. */
+/** One signal behind a hit: its share of the score, and the hit's rank by that signal alone. */
 export type Reason = {
   signal: string;
   weight: number;
@@ -366,7 +366,7 @@ export type Context = {
   view: Message[];
 };
 
-/** What the assembly did, kept as it is until somebody asks for the manifest. */
+/** The decisions of the assembly, from which the manifest is made when it is asked for. */
 export type Account = {
   budget_tokens: number;
   output_reserve: number;
@@ -389,7 +389,7 @@ export type Account = {
   notes: string[];
 };
 
-/** What is kept or left out as a whole. */
+/** A message, or tool calls with their results: kept or left out of a request as a whole. */
 export type Unit = {
   messages: Message[];
   tokens: number;
@@ -399,13 +399,13 @@ export type Unit = {
   last: number;
 };
 
-/** A unit that is not sent as it is, and why. */
+/** A unit that is dropped or shortened, and why. */
 export type Left = {
   unit: Unit;
   reason: string;
 };
 
-/** What the view changed so that a provider accepts it. */
+/** One change made to a message in the request so that a provider accepts it. */
 export type Repair = {
   position: number;
   reason: string;
@@ -413,7 +413,7 @@ export type Repair = {
   message: string;
 };
 
-/** What became of one recalled item, for the manifest: kept, shortened, or left out and why. */
+/** Whether one recalled item was kept, shortened or dropped, and why; for the manifest. */
 export type Fate = {
   item: MemoryItem;
   tokens: number;
@@ -435,7 +435,7 @@ export type MemoryItem = {
   place: number;
 };
 
-/** What became of one given message. */
+/** Whether one message given to `compress` was kept, and if not why. */
 export type InputFate = {
   position: number;
   fate: "dropped" | "elided" | "folded" | "kept";

@@ -1,4 +1,4 @@
-"""Context: a request that fits its budget, breaks no tool exchange, and keeps the provider's cache warm."""
+"""Assembles a request to a model: within its token budget, with whole tool exchanges, stable for prompt caches."""
 
 from .assemble import Assembly
 from .budget import TokenBudget

@@ -1,4 +1,4 @@
-"""Assembly: system, memory, tools, history, input and notes into one request that fits.
+"""Puts system prompt, memory, tools, history, input and notes together into one request within its token budget.
 
 History is fed newest first, in pages, and only as much as the policy wants to see:
 
@@ -8,7 +8,7 @@ History is fed newest first, in pages, and only as much as the policy wants to s
         assembly.feed(page, more=len(page) == count)
     context = assembly.finish()
 
-so blocking and async callers drive the same object, and cost follows what is kept, not what is stored.
+so blocking and async callers drive the same object, and the cost depends on what is kept, not on what is stored.
 """
 
 from __future__ import annotations
@@ -36,22 +36,23 @@ from .validate import check_view
 
 LAYOUTS = ("standard", "cached")
 MAX_READ = 100_000
-"""Messages a policy that wants everything is given at most; fold a thread before it has more."""
+"""The most messages that are read for a policy that wants all history; summarise a thread before it has more."""
 FOLDING_REACH = 3
-"""How many times the room is read to find where a fold starts; a thread with more unfolded is caught up with first."""
+"""How many times the room for history is read back to find the start of a fold; a longer unfolded part is folded
+page by page before."""
 OMITTED = "(earlier messages are left out)"
 STARTS = "(start of the conversation)"
 _INPUT = 1 << 62
 _NO_LIMIT = 1 << 62
 _FIRST_PAGE_TOKENS = 64
 CACHED_FIRST, CACHED_LATER, CACHED_LEAST = 8, 64, 256
-"""In the cached layout what is recalled stays with its turn, so a long conversation has been told much already: a first
-turn is given an eighth of the room, which falls to a sixty-fourth (at least 256 tokens) once half of the room is
-history. Were it more, the window would move, or be folded, every few turns."""
+"""The ceiling of recalled memory in the cached layout, where each turn keeps what was recalled for it: an eighth of the
+room at the first turn, falling to a sixty-fourth (at least 256 tokens) once history takes half of the room. With more,
+recalled memory would fill the history and the window would move, or be folded, every few turns."""
 
 
 class _Remembered(msgspec.Struct, frozen=True):
-    """What memory gives to a request."""
+    """The profile block and the recalled memory of a request, with what was left out of them."""
 
     profile: Message | None
     lines: tuple[ProfileLine, ...]
@@ -68,7 +69,7 @@ def _without_room(fate: Fate) -> Fate:
 
 
 class Assembly:
-    """One request being put together."""
+    """Builds one request from history that is fed to it newest first."""
 
     def __init__(
         self,
@@ -160,7 +161,7 @@ class Assembly:
 
     @property
     def oldest(self) -> int:
-        """The place of the oldest message that was looked at; 0 where none was."""
+        """The sequence number of the oldest message read; 0 where none was."""
         return self._oldest or 0
 
     def wants(self) -> int:
@@ -177,15 +178,15 @@ class Assembly:
         return 512 if reach.units is None else max(8, min(512, reach.units - len(self._units)))
 
     def feed(self, page: Iterable[Message], *, more: bool = True, position: int | None = None) -> None:
-        """Older messages, newest first; `more` is false when there are none before them.
+        """Take older messages, newest first; `more` is false when none come before them.
 
-        Positions are sequence numbers, unless the position of the first of the page is given.
+        Positions are the messages' sequence numbers, unless `position` (of the newest of the list) is given.
         """
         if not self._feed(page, position) and not more:
             self._end()
 
     def _feed(self, page: Iterable[Message], position: int | None) -> bool:
-        """Whether the policy has seen enough before the page was read to its end. The hot loop of every assembly."""
+        """Read a page; true where the policy had enough before its end. This is the hot loop of every assembly."""
         plain, units = self._grouper.plain, self._units
         base = None if position is None else position + self._read
         place, enough = self._oldest, False
@@ -209,7 +210,7 @@ class Assembly:
         return enough
 
     def _sight(self) -> tuple[Reach | None, int]:
-        """How far to see, and below which number of tokens there is no need to ask."""
+        """How far back to read, and the number of tokens up to which `_seen` need not be asked."""
         reach = self._reach or self._look()
         if reach is None or reach.units is not None:
             return reach, -1
@@ -220,7 +221,7 @@ class Assembly:
             self._take(unit)
 
     def read_all(self, messages: Iterable[Message], *, position: int) -> None:
-        """Every message, newest first, however far the policy needs to see."""
+        """Take all messages, newest first, whatever the policy's reach."""
         for message in messages:
             self._push(message, position)
             position -= 1
@@ -240,12 +241,12 @@ class Assembly:
         self._seen_tokens += unit.tokens if shortened is None else shortened(unit)
 
     def _look(self) -> Reach | None:
-        """How far back the policy must see, once the current input is complete."""
+        """The policy's reach, or None until the current input was read completely (its room depends on it)."""
         if not self._grouper.waiting and (self._input or self._explicit_input):
             room = max(0, self.room_tokens())
             reach = self.policy.reach(room, self._aid())
             if self._folding and reach.tokens is not None:
-                # A turn can jump from below the mark to beyond the room: the fold must still see where it starts.
+                # One turn may take history from below `compact_at` to beyond the room: read on to where a fold starts.
                 reach = msgspec.structs.replace(reach, tokens=max(reach.tokens, FOLDING_REACH * room))
             self._reach = reach
         return self._reach
@@ -283,7 +284,7 @@ class Assembly:
         return self._units[::-1]
 
     def room_tokens(self) -> int:
-        """What history may take when nothing is recalled."""
+        """The tokens history may take when nothing is recalled."""
         return self._capped(self._room(0))
 
     def _input_tokens(self) -> int:
@@ -310,14 +311,14 @@ class Assembly:
         spent = about.tokens or 0 if about else 0
         ceiling = self._memory_ceiling(room - spent)
         memory, fates = self._fit_memory(ceiling, self._window(room - spent - ceiling, pinned), lines)
-        # In the cached layout the window does not depend on how much was recalled this time.
+        # In the cached layout the window must not depend on how much was recalled this turn, or its start would move.
         reserved = ceiling if self.layout == "cached" and self._items else 0
         room = self._capped(self._room(spent + max(reserved, memory.tokens or 0 if memory else 0)))
         plan, summary = self._plan(room - total_tokens(self._head), pinned)
         return self._settle(plan, summary, _Remembered(about, lines, memory, tuple(fates)), room)
 
     def next_fold(self, *, compact_at: float = COMPACT_AT, compact_to: float = COMPACT_TO) -> Fold | None:
-        """What to fold before this request is sent, or None; only once the unfolded part was read to its beginning."""
+        """The fold to write before this request is sent, or None; also None unless all unfolded history was read."""
         if not self._ended:
             return None
         room, previous = self.room_tokens(), self._summary_text
@@ -326,7 +327,7 @@ class Assembly:
         )
 
     def _without_doubles(self) -> None:
-        """What came in as head or found may lie inside the window too: it is sent once."""
+        """Remove from `head` and `found` the units that the window or the input holds too, so each is sent once."""
         if self._head:
             seen = {unit.position for unit in (*self._units, *self._input)}
             self._head = [unit for unit in self._head if unit.position not in seen]
@@ -335,7 +336,7 @@ class Assembly:
             self._found = tuple(unit for unit in self._found if unit.position not in held)
 
     async def finish_async(self) -> Context:
-        """`finish`, awaiting the policy's language model where it has one to ask."""
+        """`finish`, awaiting the policy's language model if it has one."""
         model = awaitable_model(model_of(self.policy))
         if self._summarize is not None or model is None:
             return self.finish()
@@ -345,7 +346,7 @@ class Assembly:
             asked.append((messages, previous, most))
             return None
 
-        # A first pass learns what would be asked; nothing of it is sent.
+        # Run `finish` once to record what the policy would ask the model, then again with the model's answer.
         self._summarize = note
         context = self.finish()
         if asked:
@@ -381,7 +382,7 @@ class Assembly:
     def _fit_memory(
         self, ceiling: int, window: Sequence[Unit], lines: Sequence[ProfileLine]
     ) -> tuple[Message | None, list[Fate]]:
-        """The fenced memory: as much of what was recalled, best first, as its ceiling takes."""
+        """The fenced memory message with as many recalled items, best first, as fit the ceiling; and all fates."""
         items, said = self._fresh(window, lines)
         fates = fill_memory(items, ceiling, self.counter.count, self._shorten)
         while True:
@@ -395,7 +396,7 @@ class Assembly:
             fates[last] = Fate(items[last], fates[last].tokens, "dropped", "over the room for memory")
 
     def _memory_ceiling(self, room: int) -> int:
-        """Half the room, and what history does not need; in the cached layout less, since it stays in the history."""
+        """The most tokens of recalled memory: half the room and what history leaves; see CACHED_FIRST for `cached`."""
         if self.budget.memory is not None:
             return min(room, self.budget.memory)
         old = self._summary.tokens or 0 if self._summary else 0
@@ -406,14 +407,14 @@ class Assembly:
         return max(room // 2, room - min(wanted, room))
 
     def _window(self, room: int, pinned: int) -> Sequence[Unit]:
-        """The history that will be sent: what the window keeps, or for other policies what would fit."""
+        """The history that will be sent: exactly for a sliding window, as the newest that fit for other policies."""
         room = self._capped(room + pinned) - total_tokens(self._head)
         if isinstance(self.policy, SlidingWindow):
             return self._plan(room, pinned)[0].keep
         return newest_that_fit(self.units, room, "")[0]
 
     def _fresh(self, window: Sequence[Unit], lines: Sequence[ProfileLine]) -> tuple[list[MemoryItem], list[Fate]]:
-        """The items that are not said elsewhere in the request: in the history or in the profile."""
+        """The recalled items that neither history nor profile already says, and the fates of those that they do."""
         held = (*self._head, *window, *self._input)
         said = {message.id for unit in held for message in unit.messages if message.thread}
         for unit in window if self.layout == "cached" else ():
@@ -446,7 +447,8 @@ class Assembly:
     # Putting together
 
     def _settle(self, plan: Plan, summary: Message | None, about: _Remembered, room: int) -> Context:
-        """Leave out what is needed for a lead, where the first message would not be a user's."""
+        """Drop units until history fits with the lead (see `Context.lead`): unpinned units first, then the summary,
+        then recalled memory and profile."""
         keep, dropped = list(plan.keep), list(plan.drop)
         while True:
             lead, always = self._lead(keep, summary, about, bool(dropped or plan.fold or self._unread()))
@@ -458,13 +460,13 @@ class Assembly:
             if loose is not None:
                 dropped.append(Left(keep.pop(loose), "no room for it and a first message of the user's"))
             elif summary is not None:
-                # What is pinned goes before a summary.
+                # Pinned units have priority over a summary.
                 summary = None
                 dropped += [Left(unit, "the summary of it did not fit") for unit in plan.fold]
                 notes = (*plan.notes, "the summary did not fit")
                 plan = msgspec.structs.replace(plan, fold=(), digest=None, digest_tokens=0, notes=notes)
             elif room < self._capped(self._room(0)):
-                # What was recalled, the block, and room that was kept for them, go before what is pinned.
+                # Pinned units have priority over recalled memory, the profile block and the room reserved for them.
                 about = _Remembered(None, (), None, tuple(_without_room(fate) for fate in about.fates))
                 room = self._capped(self._room(0))
             else:
@@ -537,7 +539,7 @@ class Assembly:
         if self.layout == "standard":
             return (*who, *recalled, *old, *history, *given, *notes)
         if given and given[0].role != "user":
-            # The input answers a call: nothing may come between the two.
+            # The input is a tool result: it must follow its call directly.
             return (*who, *old, *history, *given, *recalled, *notes)
         return (*who, *old, *history, *recalled, *given, *notes)
 

@@ -9,7 +9,7 @@ import msgspec
 from ..errors import UsageError
 
 SECTIONS = ("system", "profile", "memory", "tools", "history", "input", "scratchpad")
-# Published input windows; the longest matching prefix of a model's name counts.
+# Published context windows by model name; the longest matching prefix of a name is used.
 MODEL_WINDOWS = {
     "claude-3": 200_000,
     "claude-haiku": 200_000,
@@ -48,9 +48,9 @@ MODEL_WINDOWS = {
 
 
 class TokenBudget(msgspec.Struct, frozen=True):
-    """A total and ceilings per section; what history does not need flows to memory, and back.
+    """A total and ceilings per section; tokens that history does not use are given to memory, and vice versa.
 
-    `profile` is the ceiling of what is always said of the user; a sixth of the total, at most 600, where not given.
+    `profile` is the ceiling of the profile block; by default a sixth of the total, at most 600.
     `output_reserve` is kept free for the answer: the whole request takes at most `total - output_reserve`.
     """
 
@@ -73,12 +73,12 @@ class TokenBudget(msgspec.Struct, frozen=True):
 
     @property
     def request_tokens(self) -> int:
-        """What the request may take."""
+        """The most tokens of the whole request."""
         return self.total - self.output_reserve
 
     @property
     def profile_tokens(self) -> int:
-        """What the profile block may take."""
+        """The most tokens of the profile block."""
         return min(self.total // 6, 600) if self.profile is None else self.profile
 
     def ceiling(self, section: str) -> int | None:

@@ -1,4 +1,4 @@
-"""PromptBuilder: a request put together by hand, section by section."""
+"""`PromptBuilder`: assembles a request section by section, without a store."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PromptBuilder:
         return self
 
     def add_profile(self, lines: Iterable[ProfileLine]) -> PromptBuilder:
-        """What is always said of the user: the lines of `memory.profile.block()`."""
+        """Lines about the user, such as those of `memory.profile.block()`."""
         self._profile.extend(lines)
         return self
 

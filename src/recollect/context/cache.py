@@ -1,4 +1,4 @@
-"""Where a provider's prompt cache may cut, and how much of a request it would serve."""
+"""Sets Anthropic's cache markers, and counts how much of a request a provider's prompt cache would serve."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARKER = {"cache_control": {"type": "ephemeral"}}
 
 
 def mark(request: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Markers at the stable borders: tools, system, summary, and the last message that will be sent again."""
+    """The request with cache markers after the parts that stay the same: tools, system, summary, the input."""
     made = dict(request)
     if request["tools"]:
         made["tools"] = [*request["tools"][:-1], {**request["tools"][-1], **MARKER}]
@@ -40,7 +40,7 @@ def _mark_summary(messages: list[dict[str, Any]], context: Context) -> None:
 
 
 def _mark_end(messages: list[dict[str, Any]], context: Context) -> None:
-    """The last block that the next request starts with too: notes after the input are written anew each time."""
+    """Mark the last block that the next request repeats: the input, not the scratchpad, which changes each time."""
     if not messages:
         return
     content = messages[-1]["content"]
@@ -54,9 +54,9 @@ def _mark_end(messages: list[dict[str, Any]], context: Context) -> None:
 
 
 def cached_tokens(before: Mapping[str, Any] | None, after: Mapping[str, Any], counter: Counter) -> tuple[int, int]:
-    """(tokens of `after` that start exactly as `before` did, all its tokens), request by OpenAI request.
+    """(tokens of the prefix that the OpenAI request `after` shares with `before`, all tokens of `after`).
 
-    Tools come first, as providers put them; after the first message that differs nothing is served from a cache.
+    Tools come first, as providers put them; from the first message that differs on, a cache serves nothing.
     """
     pieces = _pieces(after, counter)
     known = [piece for piece, _ in _pieces(before, counter)] if before is not None else []

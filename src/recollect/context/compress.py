@@ -1,4 +1,4 @@
-"""`compress`: any list of messages into a request that fits, with no store at all."""
+"""`compress` and `maybe_compress`: fit any list of messages into a token budget, without a store."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def compress(
     summarize: Summarizer | None = None,
     search: Searcher | None = None,
 ) -> Context:
-    """A context of at most the budget out of a list of messages; the newest unit is the current input and is kept.
+    """Fit a list of messages into a budget; the newest message (or tool exchange) is the current input and is kept.
 
-    `context.inputs` says what became of each message by its position in the list, and `context.kept` which stayed.
-    Messages are looked at from the newest backwards, and no further than the policy needs.
+    `context.inputs` says for each message whether it was kept, shortened, summarised or dropped; `context.kept` lists
+    the positions of those kept. Messages are read from the newest backwards, and no further than the policy needs.
     """
     listed: Sequence[Any] = messages if isinstance(messages, list | tuple) else list(messages)
     start = _instructions(listed)
@@ -63,7 +63,7 @@ def compress(
         first=start,
     )
     if _any_pinned(listed):
-        # What is pinned far back must be found, with the exchange it belongs to.
+        # A pinned message may be anywhere, so everything is read.
         assembly.read_all(_newest_first(listed, start), position=len(listed) - 1)
     else:
         assembly.feed(_newest_first(listed, start), more=False, position=len(listed) - 1)
@@ -71,7 +71,7 @@ def compress(
 
 
 class _Read(Sequence[Message]):
-    """The given list as messages, each read only when it is asked for."""
+    """The given list as messages, each converted only when it is accessed."""
 
     def __init__(self, listed: Sequence[Any]) -> None:
         self._listed = listed
@@ -96,7 +96,7 @@ def _newest_first(listed: Sequence[Any], start: int) -> Iterator[Message]:
     for place in range(len(listed) - 1, start - 1, -1):
         item = listed[place]
         if type(item) is dict and len(item) == 2:
-            # Role and text alone: nothing to check but the two.
+            # Fast path for the common case of a dict with role and text only.
             role, content = item.get("role"), item.get("content")
             if type(content) is str and (role == "user" or role == "assistant"):
                 yield Message(role=role, content=content, metadata={PLACES: [place]})
@@ -105,11 +105,11 @@ def _newest_first(listed: Sequence[Any], start: int) -> Iterator[Message]:
 
 
 def _any_pinned(listed: Sequence[Any]) -> bool:
-    """Whether a message anywhere may be pinned; one pass in C, since this is all that is asked of the whole list."""
+    """Whether any message may be pinned; C-level loops, since this is the only pass over the whole list."""
     try:
         if isinstance(listed[0] if listed else None, Message):
             return any(map(_PINNED, listed))
-        # Role and content alone are not pinned: asking for lengths touches a third of the memory.
+        # A dict of two keys (role, content) is not pinned; reading lengths touches a third of the memory of lookups.
         return max(map(len, listed), default=0) > 2 and any(map(dict.__contains__, listed, repeat("pinned")))
     except (TypeError, AttributeError):
         return any(item.pinned if isinstance(item, Message) else "pinned" in item for item in listed)
@@ -124,10 +124,10 @@ def maybe_compress(
     summarize: Any = None,
     counter: Any = None,
 ) -> list[Any]:
-    """The same list while it is under `threshold` of the budget; else a summary pair and the last `keep` units.
+    """The same list while it takes less than `threshold` of the budget; else a summary and the last `keep` units.
 
-    `summarize` is a function (messages, previous, max_tokens) → text, or a model with `complete`. The summary stands
-    first as a user's message and an assistant's answer, after the system messages; what is pinned stays.
+    `summarize` is a function (messages, previous, max_tokens) → text, or a model with `complete`. The summary comes
+    after the system messages, as a user's message and an assistant's answer; pinned messages are kept.
     """
     most, measure = as_budget(budget), open_counter(counter)
     given = list(messages)
@@ -146,7 +146,9 @@ def maybe_compress(
     plan = fit(Summarize(threshold=threshold, keep=keep, model=summarize).plan(older, room, aid), room, "did not fit")
     if plan.tokens > room or room < 0:
         sections = {"system": system, "input": newest.tokens, "pinned": plan.tokens}
-        raise BudgetError("what must be kept does not fit", sections=sections, budget_tokens=most.request_tokens)
+        listed = ", ".join(f"{name} {tokens}" for name, tokens in sections.items() if tokens)
+        message = f"what must be kept does not fit {most.request_tokens} tokens: {listed}; raise the budget"
+        raise BudgetError(message, sections=sections, budget_tokens=most.request_tokens)
     origin = {id(message): item for message, item in zip(read, given, strict=True)}
     kept = [
         item

@@ -1,4 +1,4 @@
-"""Context: one assembled request, to be rendered for a provider, with the account of how it came about."""
+"""`Context`: one assembled request, which renders itself for a provider and explains what it holds."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from .units import ATTACHED, Repair, Unit
 from .validate import anthropic_problems, openai_problems, refuse
 
 FORMAT = 1
-"""Of contexts as JSON."""
+"""Version of the JSON that `to_json` writes."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """What the assembly did, kept as it is until somebody asks for the manifest."""
+    """The decisions of the assembly, from which the manifest is made when it is asked for."""
 
     budget_tokens: int
     output_reserve: int
@@ -52,14 +52,14 @@ class Account:
     elided: Sequence[Left] = ()
     repairs: Sequence[Repair] = ()
     unread: tuple[int, int, int] | None = None
-    """First and last position and number of messages that were never looked at."""
+    """First position, last position and number of the messages that were not read."""
     memory_kept: int = 0
     memory_dropped: int = 0
     profile_kept: int = 0
     profile_dropped: int = 0
     method: str = ""
     behind: int = 0
-    """The last position that a stored summary stands for."""
+    """The last position that the stored summary covers."""
     notes: Sequence[str] = ()
 
 
@@ -79,25 +79,26 @@ class Context:
     scratchpad_message: Message | None
     account: Account
     lead: Message | None = None
-    """Put first where a provider wants a user's message there."""
+    """A short user message to put first, for providers that reject a request starting with an assistant's."""
     lead_always: bool = False
+    """Whether every provider gets the lead, because older messages were left out."""
     profile_message: Message | None = None
     profile: tuple[ProfileLine, ...] = ()
-    """What is said of the user, line by line, each with its source."""
+    """The lines of the profile block, each with its source."""
     recalled: tuple[Fate, ...] = ()
-    """Everything that was recalled: its tokens, whether it is in the request, and why not."""
+    """All recalled items: their tokens, whether they are in the request, and why not."""
     memory_text: str = ""
     memory_items: tuple[MemoryItem, ...] = ()
-    """What of the recalled is in the request, best first."""
+    """The recalled items that are in the request, best first."""
     summary_text: str | None = None
     inputs: tuple[InputFate, ...] = field(default=(), repr=False)
-    """What became of each message that `compress` was given, by its position."""
+    """What was done with each message given to `compress`, by its position."""
     view: tuple[Message, ...] = field(default=(), repr=False)
-    """Everything that is sent after the system prompt, in order, without the lead."""
+    """All messages sent after the system prompt, in order, without the lead."""
 
     @property
     def kept(self) -> list[int]:
-        """The positions of the messages given to `compress` that are in the request as they were."""
+        """The positions of the messages given to `compress` that are in the request unchanged."""
         return [one.position for one in self.inputs if one.fate == "kept"]
 
     def to_json(self) -> str:
@@ -110,9 +111,9 @@ class Context:
         try:
             made = msgspec.json.decode(text, type=_Written)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
-            raise InvalidValue("this is not a context as to_json writes it") from cause
+            raise InvalidValue("this is not JSON that Context.to_json wrote") from cause
         if made.recollect != "context" or made.format > FORMAT:
-            raise InvalidValue(f"this is no context, or of a newer version (this one reads up to {FORMAT})")
+            raise InvalidValue(f"this is not a context, or one of a newer format (this version reads up to {FORMAT})")
         return made.context
 
     def messages(self) -> list[dict[str, Any]]:
@@ -130,7 +131,7 @@ class Context:
         return made
 
     def anthropic(self, *, cache: bool | None = None) -> dict[str, Any]:
-        """`system`, `tools` and `messages`; the cached layout, or `cache=True`, marks the stable borders."""
+        """`system`, `tools` and `messages`; with cache markers in the cached layout or with `cache=True`."""
         lead = (self.lead,) if self.lead is not None else ()
         messages = anthropic_messages((*lead, *self.view))
         made: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
@@ -169,21 +170,21 @@ class Context:
         return "\n\n".join(message.text for message in messages)
 
     def attach(self, message: Message) -> Message:
-        """The input as it should be stored, with what was recalled for it: later requests send the same bytes."""
+        """The input as it should be stored: with the memory recalled for it, so later requests repeat its bytes."""
         if self.layout != "cached" or self.memory_message is None:
             return message
         kept = {
             "text": self.memory_text,
             "tokens": self.memory_message.tokens,
             "counter": self.account.counter,
-            # What forgetting one of them must find again.
+            # Forgetting a source finds the messages that quote it by these ids.
             "sources": [item.source for item in self.memory_items if item.source],
         }
         return msgspec.structs.replace(message, metadata={**message.metadata, ATTACHED: kept})
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What each section takes, what was kept, dropped, folded and elided, and why."""
+        """The tokens of each section, and what was kept, dropped, summarised and shortened, and why."""
         account = self.account
         counts = {
             "profile": (account.profile_kept, account.profile_dropped, 0, 0),
@@ -237,7 +238,7 @@ class Context:
         return self.manifest.explain()
 
     def bar(self, width: int = 60) -> str:
-        """Where the tokens go, drawn."""
+        """A bar of text that shows how many tokens each section takes."""
         return self.manifest.bar(width)
 
 
@@ -252,7 +253,7 @@ def _noted(line: ProfileLine) -> Outcome:
 
 
 def _recalled(fate: Fate) -> Outcome:
-    """One recalled item: what it scored, and why it is out or cut."""
+    """The manifest entry of one recalled item, with its score and why it was dropped or shortened."""
     reason = fate.reason if fate.item.score is None else f"{fate.reason}{SCORED}{fate.item.score:.3f}"
     ids = (fate.item.source,) if fate.item.source else ()
     return Outcome("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)

@@ -1,4 +1,4 @@
-"""What became of each message that was given to `compress`, by its position in the list."""
+"""Reports for each message given to `compress` whether it was kept, shortened, summarised or dropped."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ UNREAD = "older than what was needed, not read"
 
 
 class InputFate(msgspec.Struct, frozen=True):
-    """What became of one given message."""
+    """Whether one message given to `compress` was kept, and if not why."""
 
     position: int
     fate: Literal["kept", "elided", "folded", "dropped"]
-    """`elided`: shortened in place; `folded`: a summary stands for it."""
+    """`elided`: shortened in place; `folded`: replaced by a summary."""
     reason: str = ""
     message: Message | None = None
-    """What stands in the request for it, where anything of its own does; several items may share one."""
+    """The message sent for it, or None; several Responses API items may share one."""
 
 
 def placed(message: Message, place: int) -> Message:
-    """A message that knows its position in the list it came from, whatever is made of it."""
+    """The message with its position in the given list in its metadata, so that it can be traced through repairs."""
     return msgspec.structs.replace(message, metadata={**message.metadata, PLACES: [place]})
 
 
 def with_fates(context: Context, given: Sequence[Message], leading: int) -> Context:
-    """The context with what became of each given message; the first `leading` ones are its system prompt."""
+    """The context with `inputs` filled in; the first `leading` messages are its system prompt."""
     fates = {place: InputFate(place, "kept", "", given[place]) for place in range(leading)}
     account = context.account
     for one in account.elided:
@@ -56,7 +56,7 @@ def with_fates(context: Context, given: Sequence[Message], leading: int) -> Cont
 
 
 def bare(message: Message) -> Message:
-    """A message without its position."""
+    """The message without the position that `placed` added."""
     if PLACES not in message.metadata:
         return message
     left = {name: value for name, value in message.metadata.items() if name != PLACES}

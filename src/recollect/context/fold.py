@@ -1,8 +1,8 @@
-"""Folding a stored thread: which messages a summary should stand for next, and when.
+"""Decides when to fold a stored thread, which is to replace its oldest messages by a summary in later requests.
 
-Hysteresis keeps the provider's cache warm: nothing is folded until the view takes `compact_at` of the room, then enough
-is folded to bring it down to `compact_to`. Between two folds each request starts with the bytes of the one before.
-A fold is a decision, not a deed: the caller writes the summary first, and only then reads on from behind it.
+It works with hysteresis: nothing is folded until history takes `compact_at` of the room, then enough to bring it down
+to `compact_to`. Between two folds each request starts with the bytes of the one before, so prompt caches keep hitting.
+A `Fold` is only a plan: the caller stores the summary first, and only then leaves out the messages.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ SUMMARY_SHARE = 0.4
 
 
 class Fold(msgspec.Struct, frozen=True):
-    """A range of a thread that one summary should stand for."""
+    """A range of a thread to be replaced by one summary."""
 
     first: int
     last: int
-    """Positions of the first and last message folded; a view starts behind `last`."""
+    """Positions of the first and last message folded; later requests start after `last`."""
     messages: tuple[Message, ...]
     """What is summarised, oldest first; pinned messages of the range are not among them."""
     pinned: tuple[Message, ...]
-    """Pinned messages of the range, with their exchanges: they stay in every later view."""
+    """Pinned messages of the range, with their tool exchanges: they stay in every later request."""
     tokens: int
-    """What the folded messages and the previous summary took."""
+    """Tokens of the folded messages and the previous summary."""
     max_tokens: int
     """Most tokens of the new summary's text."""
     previous: str | None = None
@@ -66,10 +66,10 @@ def plan_fold(
 def fold_of(
     units: Sequence[Unit], max_tokens: int, *, previous: str | None = None, counter: Counter | None = None
 ) -> Fold | None:
-    """A fold of all these units into a summary of at most `max_tokens` as it is sent.
+    """A fold of all these units into a summary that takes at most `max_tokens` in a request.
 
-    For catching up with a long thread that was never folded: page by page, oldest first, each fold taking in the
-    summary of the one before.
+    Also used on a long thread that was never folded: page by page, oldest first, each fold including the summary of
+    the one before.
     """
     counter = counter or open_counter()
     folded = [unit for unit in units if not unit.pinned]
@@ -91,7 +91,7 @@ def fold_of(
 
 
 def _cut(units: Sequence[Unit], target_tokens: int, keep: int) -> int:
-    """How many of the oldest units go, so that the rest takes at most the target and starts with a user's turn."""
+    """How many of the oldest units to fold, so that the rest takes at most the target and starts with a user's turn."""
     cut = len(units)
     tail = 0
     while cut > 0 and (tail + units[cut - 1].tokens <= target_tokens or len(units) - cut < keep):
@@ -101,16 +101,16 @@ def _cut(units: Sequence[Unit], target_tokens: int, keep: int) -> int:
     cut = turn if turn - cut <= 8 else cut
     last = max((unit.last for unit in units[:cut]), default=-1)
     while cut < len(units) and units[cut].position <= last:
-        # A message that held a result and a turn of its own cannot be half folded.
+        # A message with a tool result and other text makes two units; they are folded together.
         last = max(last, units[cut].last)
         cut += 1
     return cut
 
 
 async def write_fold(fold: Fold, *, model: Completer | None = None, counter: Counter | None = None) -> Digest | None:
-    """The digest that stands for a fold; None where no shorter text does, and then nothing is folded.
+    """The summary of a fold, or None where none is shorter than the messages; then nothing is folded.
 
-    Without a model this never suspends.
+    Without a model this never suspends, so a blocking client can run it.
     """
     counter = counter or open_counter()
     digest = None

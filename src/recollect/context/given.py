@@ -1,4 +1,4 @@
-"""What users give to a context, by type: a budget, a prompt, tools, what is remembered, a layout."""
+"""Types of the arguments of `memory.context`: budgets, prompts, tools, memory items, layouts, profile lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Item = str | Mapping[str, Any] | MemoryItem | Hit | Fact | Learning | Message
 """Something remembered that goes into a context: text, a hit, a fact, a message, or a dict with `text`."""
 
 Layout = Literal["standard", "cached"]
-"""Where recalled memory stands: in the standard order, or with the turn that asked for it (kind to prompt caches)."""
+"""Where recalled memory goes: before the history, or (`cached`) with the turn it was recalled for, so that the start of
+the request stays the same and a provider's prompt cache serves it."""
 
 About = bool | Sequence[str | ProfileLine]
-"""What a context says of its user: true (the profile block), false, or lines of your own behind it."""
+"""What a context says about its user: true for the profile block, false for nothing, or lines added to the block."""

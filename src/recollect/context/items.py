@@ -1,7 +1,7 @@
-"""What was recalled, as it stands in a request: items, their lines, and the choice of what fits.
+"""Recalled memory in a request: the items, how they are written, and which of them fit.
 
-Items of one thread, namespace or document share a head that names source, date and trust, so that many short ones cost
-little more than their words.
+Items of one thread, namespace or document are written below one tag that names source, date and trust (their head), so
+that many short ones cost little more than their words.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .fence import MEMORY_NOTE, attribute, clean, fence
 LEAST = 48
 MOST = 160
 SHARE = 12
-"""A long item first gets a passage of a twelfth of the room, at least 48 and at most 160 tokens; what room is left
-then makes the best ones longer."""
+"""A long item is first cut to a passage of a twelfth of the room, at least 48 and at most 160 tokens; room that is left
+in the end lengthens the passages of the best items."""
 WORTH_CUTTING = 32
-"""Tokens that must be left before an item is cut to them."""
+"""The fewest tokens of room for which an item is cut to a passage."""
 CLOSING = 3
 RANKED_FIRST = 3
 SHORT = 16
-"""Shorter than this, an item is not worth more for being short."""
+"""Items below this many tokens are weighed as if they had as many, or the shortest would always win."""
 OVERLAP, LONGEST_OVERLAP = 12, 400
-"""Characters that must, and that may, repeat at the border of two passages."""
+"""The least and the most characters that count as repeated text where two passages meet."""
 Shorten = Callable[[str, int], str]
-"""Gives the best passage of a text in so many tokens, or nothing."""
+"""(text, tokens) → the best passage of the text in so many tokens, or ""."""
 
 
 class MemoryItem(msgspec.Struct, frozen=True):
@@ -43,14 +43,14 @@ class MemoryItem(msgspec.Struct, frozen=True):
     """The record's own id, such as `thread#12`, `user:ada/location`, or what a document was made from."""
     trust: str = "unknown"
     created_at: str | None = None
-    """A moment in ISO text, or whatever says when it was."""
+    """An ISO timestamp, or other text that says when it was."""
     speaker: str = ""
     superseded_by: str | None = None
     score: float | None = None
     id: str = ""
     """The hit's id, where it is not the source."""
     place: int = 0
-    """Where a passage stands in its document, from 1 on."""
+    """The number of a passage in its document, from 1 on."""
 
     @property
     def thread(self) -> str:
@@ -59,13 +59,13 @@ class MemoryItem(msgspec.Struct, frozen=True):
 
     @property
     def seq(self) -> int:
-        """The place of a message in its thread; 0 for anything else."""
+        """The sequence number of a message in its thread; 0 for anything else."""
         number = self.source.rpartition("#")[2]
         return int(number) if self.kind == "message" and number.isdecimal() else 0
 
     @property
     def origin(self) -> str:
-        """What it shares with its neighbours: the thread, the namespace or the document."""
+        """The thread, namespace or document it belongs to, by which items are grouped."""
         if self.kind == "message":
             return self.thread or self.source
         if self.kind in ("fact", "learning"):
@@ -73,14 +73,14 @@ class MemoryItem(msgspec.Struct, frozen=True):
         return self.source
 
     def head(self) -> str:
-        """The opening tag that it stands under."""
+        """The opening tag of its group."""
         kind = "" if self.kind == "message" else self.kind
         attributes = {"kind": kind, "source": self.origin, "date": _date(self.created_at), "trust": self.trust}
         listed = "".join(f' {name}="{attribute(value)}"' for name, value in attributes.items() if value)
         return f"<from{listed}>"
 
     def line(self) -> str:
-        """The item below its head: place and speaker, what replaced it, and the text, indented where it goes on."""
+        """Its line below the head: number and speaker, what superseded it, and the text with later lines indented."""
         place = f"#{self.seq} " if self.seq else ""
         said = f"{place}{attribute(self.speaker)}".strip()
         label = f"{said}: " if said else ""
@@ -90,7 +90,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
 
 
 class Fate(msgspec.Struct, frozen=True):
-    """What became of one recalled item, for the manifest: kept, shortened, or left out and why."""
+    """Whether one recalled item was kept, shortened or dropped, and why; for the manifest."""
 
     item: MemoryItem
     tokens: int
@@ -102,7 +102,7 @@ class Fate(msgspec.Struct, frozen=True):
 def fill_memory(
     items: Sequence[MemoryItem], room: int, count: Callable[[str], int], shorten: Shorten | None = None
 ) -> list[Fate]:
-    """The fate of each item: best first while they fit, long ones as passages, which then grow into what is left."""
+    """Fill the room with items by usefulness; long ones are cut to passages, which then grow into the room left."""
     base = count(fence("recalled_memory", MEMORY_NOTE, ""))
     left = room - base
     cap = max(LEAST, min(MOST, room // SHARE))
@@ -121,7 +121,7 @@ def fill_memory(
 
 
 def _by_use(items: Sequence[MemoryItem], costs: Sequence[int], cap: int) -> list[int]:
-    """The order in which items take their room: the first few as ranked, then by usefulness per token."""
+    """Indices in the order in which items are given room: the first few as ranked, then by usefulness per token."""
     if any(item.score is None for item in items):
         return list(range(len(items)))
     worth = []
@@ -222,17 +222,17 @@ def _field(given: Any, name: str) -> Any:
 
 
 def when(moment: datetime | str | None) -> str | None:
-    """A moment as an item keeps it: text, so that it travels as it is."""
+    """A time as text, the form in which an item keeps it."""
     return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
 def _date(when: str | None) -> str:
-    """The day of a moment; words stay as they are."""
+    """The date of an ISO timestamp; other text unchanged."""
     return when[:10] if when is not None and when[10:11] == "T" else when or ""
 
 
 def render_memory(items: Iterable[MemoryItem]) -> str:
-    """All items in one fence: under their heads, the best head first, messages of one thread in the order they came."""
+    """All items in one fence, grouped below their heads: the group of the best item first, messages by their order."""
     groups: dict[str, list[MemoryItem]] = {}
     for item in items:
         groups.setdefault(item.head(), []).append(item)
@@ -247,7 +247,7 @@ def render_memory(items: Iterable[MemoryItem]) -> str:
 
 
 def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
-    """Passages that follow each other in their document as one, without the words that both have at their border."""
+    """Passages with consecutive ones merged, without the text that chunking repeats where they meet."""
     out: list[MemoryItem] = []
     for item in passages:
         last = out[-1] if out else None
@@ -259,6 +259,7 @@ def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
 
 
 def _behind(text: str, following: str) -> str:
+    """`text` and `following` in one, without the text that both have where they meet."""
     longest = min(len(text), len(following), LONGEST_OVERLAP)
     overlap = next((n for n in range(longest, OVERLAP - 1, -1) if text.endswith(following[:n])), 0)
     return text + following[overlap:] if overlap else f"{text}\n{following}"

@@ -1,4 +1,4 @@
-"""What is in a context, what is out, and why."""
+"""The manifest: what each section of a context holds, what was left out of it, and why."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MARKS = {
 
 
 SCORED = ", scored "
-"""Stands between the reason an item was left out for and what it scored."""
+"""Separates an item's reason from its score in `Outcome.reason`."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a run of units of one section."""
+    """What was done with some neighbouring units of one section, and why."""
 
     section: str
     action: str
@@ -38,7 +38,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class SectionReport(msgspec.Struct, frozen=True):
-    """What one section takes."""
+    """The tokens and counts of one section."""
 
     name: str
     tokens: int
@@ -50,7 +50,7 @@ class SectionReport(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The account of one assembled request."""
+    """What an assembled request holds, section by section, and what was left out of it and why."""
 
     tokens: int
     budget_tokens: int
@@ -72,7 +72,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return built
 
     def explain(self) -> str:
-        """The account in words, without any content."""
+        """The manifest as lines of text: figures and reasons, no content."""
         lines = [
             f"{self.tokens:,} of {self.budget_tokens - self.output_reserve:,} tokens "
             f"({self.counter}, {self.layout} layout, {self.policy})"
@@ -95,7 +95,7 @@ def _section_line(report: SectionReport) -> str:
 
 
 def _entry_lines(entries: Iterable[Outcome]) -> list[str]:
-    """One line for each fate and reason; what recall left out for the same reason is one line with its best score."""
+    """One line for each action and reason; recalled items dropped for one reason share a line with their best score."""
     groups: dict[tuple[str, str, str, int | None], list[Outcome]] = {}
     for entry in entries:
         reason = entry.reason.partition(SCORED)[0]
@@ -133,7 +133,7 @@ def bar(manifest: Manifest, width: int = 60) -> str:
 
 
 def runs(section: str, action: str, items: Iterable[tuple[Any, str]]) -> list[Outcome]:
-    """Neighbouring units with one fate and one reason as one entry."""
+    """Entries of units, neighbours with the same reason merged into one."""
     out: list[Outcome] = []
     for unit, reason in items:
         ids = tuple(message.id for message in unit.messages if message.thread)

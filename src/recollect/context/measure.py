@@ -4,7 +4,7 @@ The rule, for every provider: 4 tokens around a message, 2 and its text for a sp
 (with its id, name and arguments), 4 around a tool result (with its id), 8 around a tool definition (as compact JSON),
 3 for a request. Text parts are counted one by one, so a request costs at most the sum of its parts: counts are made
 when a message is stored and only added later. A message or a tool that differs between the OpenAI and the Anthropic
-shape is counted in both as it would be sent, and the larger count holds: a context may be rendered either way.
+shape is counted in both, and the larger count is used, because a context can be rendered either way.
 Images follow the larger of OpenAI's tile rule and Anthropic's area rule.
 """
 
@@ -31,7 +31,7 @@ TOOL_TOKENS = 8
 REQUEST_TOKENS = 3
 LOW_DETAIL_TOKENS = 85
 IMAGE_TOKENS = 1_600
-"""An image whose size is not known: the most either provider charges for one that is not huge."""
+"""For an image of unknown size: the most that OpenAI or Anthropic charges for one that is not huge."""
 DOCUMENT_TOKENS = 1_500
 _BYTES_PER_DOCUMENT_TOKEN = 20
 _BYTES_PER_AUDIO_TOKEN = 400
@@ -61,7 +61,7 @@ def count_message(message: Message, counter: Counter | None = None) -> int:
 
 
 def _count_items(message: Message, counter: Counter) -> int:
-    """A message that came as items, as it is sent to the Responses API; what is encrypted by its length."""
+    """Tokens of a message as Responses API items; encrypted content is estimated by its length."""
     tokens = 0
     for item in message.responses():
         hidden = len(str(item.get("encrypted_content") or "")) // 4
@@ -90,7 +90,7 @@ def _count_openai(message: Mapping[str, Any], counter: Counter) -> int:
 
 
 def _count_parts(content: Any, counter: Counter) -> int:
-    """Content and what stands around it; a message of results alone has nothing around it but theirs."""
+    """Content and the overhead of its message; a message of tool results alone has only the results' overhead."""
     results = isinstance(content, list) and content and all(_is_result(block) for block in content)
     return (0 if results else MESSAGE_TOKENS) + count_content(content, counter)
 
@@ -134,7 +134,7 @@ def _count_call(call: Any, counter: Counter) -> int:
 
 
 def count_arguments(raw: Any, counter: Counter) -> int:
-    """Arguments as they were written and as another provider would be sent them; the larger counts."""
+    """Tokens of a call's arguments: the larger of the text as written and as re-encoded for another provider."""
     if not isinstance(raw, str):
         return counter.count(compact_json(raw))
     written = counter.count(raw)
@@ -185,7 +185,7 @@ def _count_file(block: Mapping[str, Any], counter: Counter) -> int:
     refusal = block.get("refusal")
     if isinstance(refusal, str):
         return counter.count(refusal)
-    # A cache marker is no text the model reads.
+    # Providers do not count cache markers as text.
     return counter.count(compact_json({name: value for name, value in block.items() if name != "cache_control"}))
 
 
@@ -235,7 +235,7 @@ def _inline_size(block: Mapping[str, Any], image: Any) -> tuple[int, int] | None
 
 
 def count_tools(tools: Iterable[Any] | None, counter: Counter | None = None) -> int:
-    """Tool definitions, each as compact JSON and 8 tokens, in the shape that costs more."""
+    """Tokens of tool definitions: each 8 and its compact JSON, in the shape that costs more."""
     counter = counter or open_counter()
     listed = [*(tools or ())]
     return max(_sum_tools(openai_tools(listed), counter), _sum_tools(anthropic_tools(listed), counter))
@@ -262,7 +262,7 @@ def measure_anthropic(request: Mapping[str, Any], counter: Counter | None = None
 
 
 def _unmarked(tools: Any) -> list[Any]:
-    """Cache markers are no text the model reads."""
+    """The tools without cache markers, which providers do not count as text."""
     return [{name: value for name, value in tool.items() if name != "cache_control"} for tool in tools or ()]
 
 

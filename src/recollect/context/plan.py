@@ -1,4 +1,4 @@
-"""What a policy is given and what it answers: data, so that policies stay pure functions."""
+"""Inputs and outputs of an eviction policy, as frozen data, so that policies are pure functions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .units import Unit
 
 _TOKENS = attrgetter("tokens")
 TURN = 8
-"""How far behind a border the start of a turn is looked for."""
+"""How many messages after a cut to look for a user's message to start at."""
 LEAST_KEPT = 0.4
-"""A window that moves in steps keeps at least this share of its room."""
+"""The least share of its room that a stepped window keeps filled."""
 
 
 def total_tokens(units: Iterable[Unit]) -> int:
-    """What units take together."""
+    """The sum of the tokens of units."""
     return sum(map(_TOKENS, units))
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """A summary somebody made, and how."""
+    """A summary and the method that wrote it (`extractive` or `model`)."""
 
     text: str
     method: str = "extractive"
@@ -41,16 +41,16 @@ Searcher = Callable[[str, Sequence[Unit], int], Sequence[int]]
 
 
 class Aid(msgspec.Struct, frozen=True):
-    """Help from outside that a policy may use."""
+    """What a policy may use besides the units: a counter, the query, a summarizer, a search."""
 
     counter: Counter
     query: str = ""
     previous: str | None = None
-    """The summary that stands for what is older than the units."""
+    """The stored summary of messages older than the units."""
     summarize: Summarizer | None = None
     search: Searcher | None = None
     found: tuple[Unit, ...] | None = None
-    """Older units that somebody else's search found for the input, best first."""
+    """Older units that the caller already found for the input, best first; None where nothing was searched."""
     taken: int = 0
     """Units of the same list already kept as the current input, newer than those planned."""
     taken_tokens: int = 0
@@ -59,21 +59,21 @@ class Aid(msgspec.Struct, frozen=True):
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A unit that is not sent as it is, and why."""
+    """A unit that is dropped or shortened, and why."""
 
     unit: Unit
     reason: str
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What to send, oldest first, and what became of the rest."""
+    """The units to send, oldest first, and the ones dropped, summarised (`fold`) or shortened (`elide`)."""
 
     keep: tuple[Unit, ...]
     drop: tuple[Left, ...] = ()
     fold: tuple[Unit, ...] = ()
     elide: tuple[Left, ...] = ()
     digest: Digest | None = None
-    """Stands for `fold`, and for the previous summary."""
+    """The summary that replaces the units in `fold` and the previous summary."""
     digest_tokens: int = 0
     notes: tuple[str, ...] = ()
 
@@ -83,24 +83,24 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """How far back a policy must see; None is without end."""
+    """How much history must be read before a policy can plan: this many tokens or units; None is all of it."""
 
     tokens: int | None = None
     units: int | None = None
     shortened: Callable[[Unit], int] | None = None
-    """What a tool exchange takes at least once the policy has shortened it; as it is, where not given."""
+    """The tokens a tool exchange will take after the policy shortens it; None where it shortens nothing."""
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """Decides which units are sent."""
+    """An eviction policy: decides which units are sent."""
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """How far back `plan` must see."""
+        """How much history to read before calling `plan`."""
         ...
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """What to send of the units, oldest first."""
+        """Which of the units (oldest first) to send, drop, summarise or shorten."""
         ...
 
 
@@ -113,7 +113,7 @@ def fit(plan: Plan, room_tokens: int, reason: str) -> Plan:
 
 
 def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
-    """The pinned units, and the newest others without a gap; then the rest."""
+    """(kept, dropped): kept are the pinned units and the longest run of newest others that fits."""
     left = room_tokens - total_tokens([unit for unit in units if unit.pinned])
     keep: list[Unit] = []
     drop: list[Left] = []
@@ -133,12 +133,12 @@ def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tup
 
 
 def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
-    """A window that starts at the roundest place it can, so that it stays there for many turns.
+    """(kept, dropped) of a window whose start moves rarely, so that a provider's prompt cache keeps hitting.
 
-    A window that always holds as much as fits starts one turn later with every turn, and no request begins as the one
-    before. This one may give up to 60 % of its room away: of the places between, it starts at the one with the most
-    factors of two. That place depends on nothing but where the window may start, and stays the best until it no longer
-    fits, or a rounder one comes into reach.
+    A window that always holds as much as fits starts one message later with every turn, so no request has the prefix
+    of the one before. This one may leave up to 60 % of its room empty: of the sequence numbers where it may start, it
+    takes the one divisible by the highest power of two. That choice is stateless and stays the same until that start
+    no longer fits or one divisible by a higher power comes into range.
     """
     loose = [unit for unit in keep if not unit.pinned]
     least, tail, late = max(0.0, LEAST_KEPT * room_tokens), 0, len(loose)
@@ -158,7 +158,7 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
 
 
 def roundest(first: int, last: int) -> int:
-    """The number from `first` to `last` with the most factors of two; 0 where it is among them."""
+    """The number from `first` to `last` divisible by the highest power of two; 0 counts as the highest."""
     best = first
     while best and (rounder := best + (best & -best)) <= last:
         best = rounder

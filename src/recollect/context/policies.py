@@ -1,7 +1,7 @@
 """Eviction policies: each a frozen struct whose `plan` is a pure function of units and room.
 
-A policy made without a limit takes the room it is given. `plan` need not fit: the assembly leaves out the oldest
-unpinned units of what a policy keeps until it does. Pinned units are in every plan.
+A policy made without a limit fills the room it is given. A plan may be larger than the room: the assembly then drops
+its oldest unpinned units until it fits. Every policy keeps pinned units.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Fifo(msgspec.Struct, frozen=True):
         _check_positive("max_messages", self.max_messages)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """As many units as are kept."""
+        """The newest `max_messages` units."""
         return Reach(units=self.max_messages)
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
@@ -46,9 +46,9 @@ class Fifo(msgspec.Struct, frozen=True):
 
 
 class SlidingWindow(msgspec.Struct, frozen=True):
-    """Keeps the newest units that fit `max_tokens`, or the room there is.
+    """Keeps the newest units that fit `max_tokens`, or the room for history.
 
-    In the cached layout its start moves in steps, each of many turns, and not with every turn.
+    In the cached layout the window's start moves once in many turns, not with each one, so that prompt caches hit.
     """
 
     max_tokens: int | None = None
@@ -60,11 +60,11 @@ class SlidingWindow(msgspec.Struct, frozen=True):
         return room_tokens if self.max_tokens is None else min(room_tokens, self.max_tokens - aid.taken_tokens)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """No further than what fits."""
+        """As many tokens as fit."""
         return Reach(tokens=self._limit(room_tokens, aid))
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """The newest units without a gap, and the pinned ones."""
+        """The longest run of newest units that fits, and the pinned ones."""
         limit = self._limit(room_tokens, aid)
         keep, drop = newest_that_fit(units, limit, "older than the window")
         if aid.steady and drop:
@@ -74,7 +74,7 @@ class SlidingWindow(msgspec.Struct, frozen=True):
 
 
 class Summarize(msgspec.Struct, frozen=True):
-    """Keeps a summary of the old and the last `keep` units (or the last `fraction`), once over `threshold` of the room.
+    """Summarises old units and keeps the last `keep` (or `fraction`), once history takes `threshold` of the room.
 
     `model` is a function (messages, previous, max_tokens) → text, or an object with `complete`; without one the
     extractive summarizer is used.
@@ -95,7 +95,7 @@ class Summarize(msgspec.Struct, frozen=True):
             raise UsageError("fraction must be between 0 and 1")
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All that no summary stands for yet."""
+        """All history that is not summarised yet."""
         return _EVERYTHING
 
     def kept(self, count: int, taken: int) -> int:
@@ -120,12 +120,12 @@ class Summarize(msgspec.Struct, frozen=True):
         pinned = sum(unit.tokens for unit in units[:cut] if unit.pinned)
         tail = sum(unit.tokens for unit in units[cut:])
         while cut < len(units) and pinned + tail + most > room_tokens:
-            # The recent does not fit beside a summary: the oldest of it joins what is summarised.
+            # The recent units and a summary do not fit together: summarise the oldest recent unit too.
             tail -= units[cut].tokens
             pinned += units[cut].tokens if units[cut].pinned else 0
             cut += 1
         fold = tuple(unit for unit in units[:cut] if not unit.pinned)
-        most = min(most, room_tokens - pinned - tail)  # what is pinned goes before the summary
+        most = min(most, room_tokens - pinned - tail)  # pinned units have priority over the summary
         digest = write_summary(fold, most, aid, self.model)
         if digest is None:
             keep, drop = newest_that_fit(units, room_tokens, "older than the window")
@@ -136,9 +136,9 @@ class Summarize(msgspec.Struct, frozen=True):
 
 
 class VectorSwap(msgspec.Struct, frozen=True):
-    """Keeps the newest `keep` units and the `k` older ones that matter most to the current input.
+    """Keeps the newest `keep` units and swaps in the `k` older ones most relevant to the current input.
 
-    Without a search of the caller's, older units are compared by their words.
+    Without a `search` function older units are compared with the input by shared rare words.
     """
 
     keep: int = 10
@@ -149,11 +149,11 @@ class VectorSwap(msgspec.Struct, frozen=True):
         _check_positive("k", self.k)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All of it, unless somebody else searched the older part."""
+        """All history, or the newest `keep` units where the caller has searched the older ones already."""
         return _EVERYTHING if aid.found is None else Reach(units=self.keep)
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """The newest, then the found while they fit, in the order they were said."""
+        """The newest units and those found that still fit, in chronological order."""
         cut = len(units) - max(0, self.keep - aid.taken)
         recent = _split(units, cut, "not among the newest, not found for the input")
         recent = fit(recent, room_tokens, "did not fit")
@@ -170,7 +170,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
         return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
 
     def _found(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
-        """Best first: what was found already, or what a search of the older units finds now."""
+        """Relevant older units, best first: the caller's finds, or else a search of the units given."""
         if aid.found is not None:
             return aid.found
         search = aid.search or most_similar
@@ -178,7 +178,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
 
 
 class Importance(msgspec.Struct, frozen=True):
-    """Keeps the highest-scoring units that fit, in the order they were said.
+    """Keeps the highest-scoring units that fit, in chronological order.
 
     `score` is a function of a unit; the default weighs role, recency, references, questions, decisions, tool errors
     and the importance stored with a message.
@@ -187,11 +187,11 @@ class Importance(msgspec.Struct, frozen=True):
     score: Callable[[Unit], float] | None = None
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """All that no summary stands for."""
+        """All history that is not summarised yet, since any unit may score highest."""
         return _EVERYTHING
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """Best first until the room is full; the newest of equals."""
+        """Units taken by score until the room is full; of equal scores the newer one."""
         scores = default_scores(units) if self.score is None else [float(self.score(unit)) for unit in units]
         room = room_tokens - sum(unit.tokens for unit in units if unit.pinned)
         chosen: set[int] = {place for place, unit in enumerate(units) if unit.pinned}
@@ -220,7 +220,7 @@ class ElideToolResults(msgspec.Struct, frozen=True):
         return max(64, room_tokens // 20) if self.max_tokens is None else self.max_tokens
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """No further than what fits once long results are markers; memory may yet take half of the room."""
+        """As many tokens as fit after long results are replaced, assuming recalled memory takes half of the room."""
         limit = self._limit(room_tokens // 2)
         return Reach(tokens=room_tokens, shortened=lambda unit: self._shown(unit, limit, aid).tokens)
 
@@ -229,7 +229,7 @@ class ElideToolResults(msgspec.Struct, frozen=True):
         return elide(unit, limit, aid) if unit.exchange and not unit.pinned and unit.tokens > limit else unit
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """The same units, long results of unpinned ones replaced."""
+        """All units, with long tool results of the unpinned ones replaced by markers."""
         keep: list[Unit] = []
         elided: list[Left] = []
         limit = self._limit(room_tokens)
@@ -243,7 +243,7 @@ class ElideToolResults(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, init=False)
 class Chain:
-    """The first policy, then the next ones in order until it fits."""
+    """Applies the first policy, then the following ones in order until the history fits."""
 
     policies: tuple[Policy, ...]
 
@@ -253,14 +253,14 @@ class Chain:
         object.__setattr__(self, "policies", policies)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """As far as the furthest-seeing member."""
+        """All history where one member needs it, else as much as the first policy needs."""
         reaches = [policy.reach(room_tokens, aid) for policy in self.policies]
         if any(reach.tokens is None and reach.units is None for reach in reaches):
             return _EVERYTHING
         return reaches[0]
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """What is left after the last policy that was needed."""
+        """The combined plan of the policies that were applied."""
         whole = Plan(tuple(units))
         for place, policy in enumerate(self.policies):
             if place and whole.tokens <= room_tokens:
@@ -284,14 +284,14 @@ def _joined(first: Plan, then: Plan) -> Plan:
 
 
 def _split(units: Sequence[Unit], cut: int, reason: str) -> Plan:
-    """Units from `cut` on and the pinned before it; the rest is left out."""
+    """A plan that keeps units from index `cut` on and the pinned ones before it."""
     cut = max(0, cut)
     keep = tuple(unit for place, unit in enumerate(units) if place >= cut or unit.pinned)
     return Plan(keep, tuple(Left(unit, reason) for unit in units[:cut] if not unit.pinned))
 
 
 def elide(unit: Unit, limit: int, aid: Aid) -> Unit:
-    """The unit with results over `limit` tokens replaced by a marker, where that is shorter."""
+    """The unit with tool results over `limit` tokens replaced by a marker, where the marker is shorter."""
     messages = tuple(
         _elided(message, place + unit.position, limit, aid) if place else message
         for place, message in enumerate(unit.messages)

@@ -1,4 +1,4 @@
-"""How far one request begins as another did: what a provider's prompt cache serves, and where that ends."""
+"""Compares two requests: how long their common prefix is, which a provider's prompt cache would serve."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class Prefix(msgspec.Struct, frozen=True):
-    """The beginning that two requests have in common."""
+    """The common prefix of two requests."""
 
     tokens: int
     share: float
-    """Of the tokens of the later request."""
+    """Its share of the tokens of the later request."""
     section: str
-    """The last section that is the same to its end, or in which the two part; empty where nothing is the same."""
+    """The section of the last part in common; empty where there is none."""
     seq: int
-    """The last message of the history that is the same; 0 where none is."""
+    """The sequence number of the last history message in common; 0 where there is none."""
     whole: bool
-    """Whether all of the later request is the same."""
+    """Whether it is all of the later request."""
 
 
 def shared_prefix(before: Context | None, after: Context, counter: Counter) -> Prefix:
-    """What of `after` a provider that served `before` still has, byte for byte: tools first, then each message."""
+    """The prefix of `after` that a provider has cached from `before`, byte for byte: tools, then each message."""
     known = [piece for _, _, piece, _ in _pieces(before, counter)] if before is not None else []
     tokens, section, seq, place = 0, "", 0, 0
     pieces = list(_pieces(after, counter))
@@ -47,7 +47,7 @@ def shared_prefix(before: Context | None, after: Context, counter: Counter) -> P
 
 
 def _pieces(context: Context, counter: Counter) -> Iterator[tuple[str, int, str, int]]:
-    """Section, place in the thread, bytes and tokens of each part of a request, in the order it is sent."""
+    """(section, sequence number, JSON, tokens) of each part of a request, in the order it is sent."""
     for tool in context.tools:
         yield "tools", 0, compact_json(tool), count_tools([tool], counter)
     for message in context.system_messages:

@@ -1,4 +1,4 @@
-"""The profile block: a few lines on the user that every request of theirs holds, in one order, so that it is cached."""
+"""The profile block: a few lines about the user in every request of theirs, in a fixed order so caches serve it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .measure import text_message
 from .tokens import Counter
 
 LANES = ("identity", "safety", "wishes", "corrections", "facts", "now")
-"""The order of the block; what comes first is what most questions lean on."""
+"""Groups of lines, in the order in which the block lists them."""
 KEEP_FIRST = ("safety", "wishes", "corrections", "identity", "now", "facts")
-"""What goes in first where there is room for few."""
+"""The same groups by priority, for when not all lines fit."""
 _LINES = str.maketrans("\r\n\u2028\u2029\x85", "     ")
 
 
 class ProfileLine(msgspec.Struct, frozen=True):
-    """One thing that is always said of a user, and where it comes from."""
+    """One line about a user, and where it comes from."""
 
     text: str
     lane: str

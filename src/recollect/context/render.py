@@ -1,4 +1,4 @@
-"""An assembled list of messages as an OpenAI request, an Anthropic request, or text."""
+"""Renders assembled messages for OpenAI's chat and Responses APIs, for Anthropic, or as text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def anthropic_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def _end_in_words(blocks: list[Any]) -> None:
-    """An assistant message may not end in thinking; what stands there is left out, since nothing follows from it."""
+    """Remove thinking blocks at the end of an assistant message, where Anthropic rejects them."""
     while len(blocks) > 1 and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
         blocks.pop()
 
@@ -94,14 +94,14 @@ def _results_first(blocks: list[Any]) -> list[Any]:
 
 
 def _trim_prefill(blocks: list[Any]) -> None:
-    """A last assistant text may not end in white space."""
+    """Strip white space at the end of a last assistant text (a prefill), which Anthropic rejects."""
     last = blocks[-1]
     if last["type"] == "text" and last["text"] != last["text"].rstrip():
         blocks[-1] = {**last, "text": last["text"].rstrip()}
 
 
 def fill(template: str, sections: Mapping[str, str]) -> str:
-    """A template with its sections filled in; other braces stay as they are, as do those in what is filled in."""
+    """A template with its sections filled in; other braces, and braces inside the sections, are left alone."""
 
     def section(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -111,12 +111,12 @@ def fill(template: str, sections: Mapping[str, str]) -> str:
 
 
 def transcript(messages: Iterable[Message]) -> str:
-    """Messages as lines of text, who speaks first."""
+    """Messages as text, each after its speaker's name."""
     return "\n\n".join(line for message in messages for line in _lines(message))
 
 
 def _quoted(text: str) -> str:
-    """Text in which no line can pass for another speaker's turn."""
+    """The text with lines such as `Assistant:` quoted, so that none passes for another speaker's turn."""
     return _SPEAKER.sub("> ", text)
 
 

@@ -1,4 +1,4 @@
-"""How much a unit matters: by its words against a query, and by what kind of turn it is."""
+"""Scores units: by the rare words they share with a query, and by importance (role, recency, decisions, errors)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..languages import rules
 from .units import Unit
 
 _WORD = re.compile(r"\w{2,}")
-# Words too common to say what a turn is about.
 _RULES = rules("en", "similar", "talk")
 COMMON = _RULES.words("common")
+"""Stop words: too common to say what a turn is about."""
 _DECISION = _RULES.decision
 _ERROR = _RULES.error
 
 
 def words(text: str) -> list[str]:
-    """Words that say what a text is about."""
+    """The words of a text without stop words."""
     return [word for word in _WORD.findall(text.casefold()) if word not in COMMON]
 
 
@@ -32,7 +32,7 @@ def most_similar(query: str, units: Sequence[Unit], k: int) -> list[int]:
     spread = Tally(word for tally in found for word in tally.keys() & wanted)
     scores: list[tuple[float, int]] = []
     for place, tally in enumerate(found):
-        # A word of every other turn tells none of them apart.
+        # A word that half of the turns have does not tell them apart.
         shared = {word for word in tally.keys() & wanted if spread[word] <= max(2, len(units) // 2)}
         if shared:
             weight = sum(math.log(1 + len(units) / spread[word]) for word in sorted(shared))
@@ -42,7 +42,7 @@ def most_similar(query: str, units: Sequence[Unit], k: int) -> list[int]:
 
 
 def default_scores(units: Sequence[Unit]) -> list[float]:
-    """Role, recency, references, questions, decisions and tool errors, as one number per unit."""
+    """One score per unit, from role, recency, later references to it, questions, decisions and tool errors."""
     texts = [unit.text for unit in units]
     references = _references(texts)
     count = len(units)

@@ -1,7 +1,7 @@
-"""Summaries: who writes them, when one is refused, and how a model's is checked.
+"""Writes summaries with a language model or the extractive summarizer, and checks what a model wrote.
 
-A language model that fails, answers nothing, too much, or things that are not in its source, is replaced by the
-extractive summarizer, and the digest says so: no history is lost for a model's sake.
+Where a model fails, or its summary is empty, too long, or has names and numbers that its source does not have, the
+extractive summarizer is used and the digest's note says why.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .tokens import Counter, open_counter
 from .units import Unit, said
 
 SMALLEST_SUMMARY = 16
-"""Tokens below which no summary is tried."""
+"""The fewest tokens for which a summary is attempted."""
 INVENTED_SHARE = 0.2
-"""A model's summary with more than this share of names and numbers not in the source is taken for a lie."""
+"""A model's summary is rejected if more than this share of its names and numbers are not in the source."""
 SYSTEM_PROMPT = (
     "You write the running summary of a conversation, to stand in for messages that no longer fit. "
     "Keep names, numbers, dates, identifiers, decisions and their reasons, preferences, open questions and unfinished "
@@ -37,23 +37,23 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?:\n]\s*|- )$")
 
 
 class Completer(Protocol):
-    """What is asked of a language model here."""
+    """A language model: anything with an awaitable `complete`."""
 
     async def complete(self, messages: Any, *, system: str, max_tokens: int) -> Any: ...
 
 
 def summary_message(text: str, counter: Counter) -> Message:
-    """A summary as it is sent: fenced, as a user's message."""
+    """The user message, with a fence around the summary, that is sent in a request."""
     return text_message("user", render_summary(text), counter)
 
 
 def summary_tokens(text: str, counter: Counter) -> int:
-    """What a summary costs as it is sent."""
+    """The tokens of a summary as it is sent, fence included."""
     return summary_message(text, counter).tokens or 0
 
 
 def write_summary(units: Sequence[Unit], max_tokens: int, aid: Aid, model: Any = None) -> Digest | None:
-    """A digest of at most `max_tokens` as it is sent, and shorter than what it replaces; else None."""
+    """A digest that takes at most `max_tokens` in a request and less than what it replaces; else None."""
     messages = said(units)
     replaced = sum(unit.tokens for unit in units)
     if aid.previous:
@@ -88,7 +88,7 @@ def extractive(
     pinned: Sequence[str] = (),
     note: str = "",
 ) -> Digest | None:
-    """The sentences worth keeping, word for word, in at most `max_tokens`."""
+    """A digest by the extractive summarizer in at most `max_tokens`, or None where no sentence fits."""
     counter = counter or open_counter()
     text = extract(messages, previous, max_tokens, counter, pinned=pinned)
     return Digest(text, "extractive", note) if text else None
@@ -103,7 +103,7 @@ async def summarize(
     counter: Counter | None = None,
     pinned: Sequence[str] = (),
 ) -> Digest | None:
-    """A model's summary where it holds up, else the extractive one with a note that says why."""
+    """A model's summary if it passes the checks, else the extractive one with a note that says why."""
     counter = counter or open_counter()
     try:
         answer = await model.complete(
@@ -113,7 +113,7 @@ async def summarize(
         stop = getattr(answer, "stop", "end")
         problem = problem_of(text, previous, messages, max_tokens, counter) if stop == "end" else _STOPPED.get(stop)
     except Exception as failure:
-        # Whatever a model's client raises, the history must stay readable: the note carries its type.
+        # A model's client may raise anything, and that must not fail the request: the note names the error's type.
         text, problem = "", f"the model failed ({type(failure).__name__})"
     if problem is None:
         return Digest(with_pinned(text, pinned), "model")
@@ -123,7 +123,7 @@ async def summarize(
 def ask(
     model: Any, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
 ) -> Digest | None:
-    """The same without an event loop: a function, a model's name, or a model whose calls block."""
+    """`summarize` without an event loop, for a function, a model's name, or a model whose calls block."""
     if callable(model) and not hasattr(model, "complete"):
         return _ask_function(model, previous, messages, max_tokens, counter)
     if isinstance(model, str):
@@ -143,7 +143,7 @@ def ask(
 
 
 def awaitable_model(model: Any) -> Completer | None:
-    """A policy's model as something to await, or None where it is a plain function or there is none."""
+    """A policy's model with an awaitable `complete`, or None for a plain function or no model."""
     if isinstance(model, str) or inspect.iscoroutinefunction(model):
         from ..models import open_model
 
@@ -162,7 +162,7 @@ def _ask_function(
         text = parse(answer)
         problem = problem_of(text, previous, messages, max_tokens, counter)
     except Exception as failure:
-        # As with a model: a summarizer of the caller's that breaks must not cost the history.
+        # The caller's function may raise anything, and that must not fail the request.
         text, problem = "", f"the summarizer failed ({type(failure).__name__})"
     if problem is None:
         return Digest(text, "model")
@@ -170,7 +170,7 @@ def _ask_function(
 
 
 def _call(function: Any, previous: str | None, messages: Sequence[Message], max_tokens: int) -> Any:
-    """A function of (messages, previous, max_tokens), or of one text, as models are plugged in elsewhere."""
+    """Call a function of (messages, previous, max_tokens), or one of a single prompt text."""
     kinds = [one.kind for one in inspect.signature(function).parameters.values()]
     places = sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
     if places >= 3 or inspect.Parameter.VAR_POSITIONAL in kinds:
@@ -184,7 +184,7 @@ def _call(function: Any, previous: str | None, messages: Sequence[Message], max_
 
 
 def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -> list[dict[str, Any]]:
-    """What a model is asked, as a message list."""
+    """The messages sent to a model to ask for a summary."""
     parts = []
     if previous:
         parts.append(fence("summary_so_far", "Covers what was said before the conversation below.", clean(previous)))
@@ -195,7 +195,7 @@ def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -
 
 
 def parse(answer: Any) -> str:
-    """The summary out of what a model wrote: without a fence, a heading or a code block around it."""
+    """The summary in a model's answer, without the tags, heading or code block that models put around it."""
     if not isinstance(answer, str):
         return ""
     text = answer.strip()
@@ -227,7 +227,7 @@ def problem_of(
 
 
 def invented_share(text: str, source: str) -> float:
-    """The share of names and numbers in a text that its source does not have; few of them weigh little."""
+    """The share of a text's names and numbers that its source does not have; one alone is not counted."""
     known = source.casefold()
     specific = {
         match.group().casefold()
@@ -239,6 +239,6 @@ def invented_share(text: str, source: str) -> float:
 
 
 def with_pinned(text: str, pinned: Sequence[str]) -> str:
-    """The text with what is pinned in front of it, word for word, unless it is there already."""
+    """The text with the pinned texts in front of it, word for word, except those it already contains."""
     missing = [item for item in pinned if item not in text]
     return "\n".join([*(f"- Pinned: {item}" for item in missing), text])

@@ -1,8 +1,8 @@
-"""The extractive summarizer: deterministic, local, word for word.
+"""The extractive summarizer: picks sentences word for word, deterministically, without a model.
 
-It keeps the sentences that carry names, numbers, decisions, preferences and open questions, the newest of statements
-about the same thing, and everything pinned; it drops talk. Its output is lines it can read again, so that a summary
-of a summary and new messages keeps what the first one kept.
+It keeps sentences with names, numbers, decisions, preferences and open questions, of statements about the same thing
+only the newest, and everything pinned; it drops small talk. It parses its own output, so that a summary of an earlier
+summary and new messages keeps what the earlier one kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RULES = rules("en", "summarise", "talk")
 _STATEMENT = _RULES.statement
 _LEADING = _RULES.leading
 _LINE = re.compile(r"^- (?:(?P<tag>Pinned|Open question): )?(?:(?P<speaker>[^:\n]{1,40}): )?(?P<text>.*)$")
-# Names nobody may speak under: they would read as a role, or as one of the summary's own marks.
+# Speaker names that are not used, because they would read as a role or as one of the summary's own labels.
 _RESERVED = {"system", "developer", "assistant", "tool", "pinned", "open question", "earlier"}
 _NOTHING = re.compile(r"\(\d+ earlier messages held no text to keep\)$")
 _DIGITS = re.compile(r"\d+")
@@ -50,9 +50,9 @@ class Sentence(msgspec.Struct):
     score: float
     question: bool = False
     carried: bool = False
-    """Already chosen by an earlier summary."""
+    """Whether an earlier summary already chose it."""
     terms: list[str] = []
-    """Its words that say something."""
+    """Its words without stop words."""
 
     def line(self) -> str:
         tag = "Open question: " if self.question else ""
@@ -79,7 +79,7 @@ def _parse(previous: str) -> tuple[list[str], list[Sentence]]:
     carried: list[Sentence] = []
     for line in previous.split("\n"):
         if line.startswith("  ") and fixed and not carried:
-            # A pinned text of several lines goes on.
+            # A further line of a pinned text.
             fixed[-1] += f"\n{line[2:]}"
             continue
         match = _LINE.match(line)
@@ -128,7 +128,7 @@ def _speaker(message: Message) -> str:
 
 
 def split(text: str) -> list[str]:
-    """Sentences of a text, each on one line, the over-long cut at a word."""
+    """The sentences of a text, each on one line; overlong ones are cut at a word."""
     out: list[str] = []
     for part in _BORDER.split(text[:20_000]):
         part = " ".join((part or "").split()).lstrip("-*•# ")
@@ -140,7 +140,7 @@ def split(text: str) -> list[str]:
 
 
 def _weigh_by_rarity(candidates: list[Sentence]) -> None:
-    """Words that come up once say more than those of every turn; sentences off one last say little."""
+    """Raise the score of sentences with rare words; lower it for sentences alike but for their numbers."""
     found = [set(sentence.terms) for sentence in candidates]
     spread = Tally(word for one in found for word in one)
     shapes = [_DIGITS.sub("#", sentence.text.casefold()) for sentence in candidates]
@@ -155,7 +155,7 @@ def _weigh_by_rarity(candidates: list[Sentence]) -> None:
 
 
 def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
-    """Questions that a later sentence of another speaker takes up are answered; they go."""
+    """Drop answered questions: those that share a word with a later statement of another speaker."""
     answered: set[int] = set()
     later: dict[str, set[str]] = {}
     everyone: set[str] = set()
@@ -179,7 +179,7 @@ def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def _newest_statements(candidates: list[Sentence]) -> list[Sentence]:
-    """Of statements about the same subject only the newest."""
+    """Keep of statements about the same subject only the newest."""
     seen: set[str] = set()
     kept: list[Sentence] = []
     for sentence in reversed(candidates):
@@ -194,7 +194,7 @@ def _newest_statements(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def subject_of(text: str) -> str:
-    """What a plain statement is about, and what kind of thing it says of it; or nothing."""
+    """A key of what a plain statement is about: its subject and the kind of predicate; "" for other sentences."""
     match = _STATEMENT.match(_LEADING.sub("", text))
     if match is None:
         return ""
@@ -205,7 +205,7 @@ def subject_of(text: str) -> str:
 
 
 def _predicate(said: str) -> str:
-    """The kind of thing said: two dates contradict each other, a profession and a name do not."""
+    """The kind of predicate: two numbers about one subject contradict each other, a profession and a name do not."""
     first = re.findall(r"\w+", _LEADING.sub("", said))[:1]
     if not first:
         return "other"
@@ -230,7 +230,7 @@ def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter: Counter) -> str:
-    """Best first while they fit, written in the order they were said; a few even where nothing stands out."""
+    """The best sentences that fit, in chronological order; at least a few even where all score low."""
     room = max_tokens - sum(counter.count(clean(line)) + 1 for line in lines)
     chosen: list[Sentence] = []
     for sentence in sorted(candidates, key=lambda one: (-one.score, -one.order)):

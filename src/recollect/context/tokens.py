@@ -18,13 +18,13 @@ ENCODINGS = ("o200k_base", "cl100k_base")
 CHARACTERS_PER_TOKEN = 4
 _MEMO_ENTRIES = 1 << 16
 _LOOK_AFTER = 1_000_000
-"""Characters counted between two looks at the tokenizer's cache: it cannot gain more words than that."""
+"""Characters to count between two checks of the tokenizer's cache, which bounds the words it can gain meanwhile."""
 _CACHED_WORDS = 1 << 14
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
 
 
 class Counter:
-    """Counts text and compares its counts with what providers report."""
+    """Counts the tokens of text, and compares its counts with those a provider reports."""
 
     exact = True
 
@@ -38,11 +38,11 @@ class Counter:
 
     @property
     def name(self) -> str:
-        """Stored beside the counts it made; equal names mean equal counts."""
+        """Stored with each count: a stored count is reused only by a counter of the same name."""
         return self._name
 
     def count(self, text: str) -> int:
-        """Tokens of a text, remembered for this process by its hash: the text itself is not kept."""
+        """Tokens of a text; memoised by the text's hash and length, so the text itself is not kept."""
         key = (hash(text), len(text))
         found = self._memo.get(key)
         if found is None:
@@ -53,11 +53,11 @@ class Counter:
         return found
 
     def assembled(self, tokens: int) -> None:
-        """Note the size of a request, which the next `calibrate` compares with."""
+        """Note the size of an assembled request, for the next `calibrate` to compare with."""
         self._last = tokens
 
     def calibrate(self, reported_tokens: int, *, counted_tokens: int | None = None) -> float:
-        """Compare with the provider's figure for the last request; answers reported ÷ counted."""
+        """Compare the provider's token count of the last request with ours; returns reported ÷ counted."""
         counted = self._last if counted_tokens is None else counted_tokens
         if counted <= 0:
             raise UsageError("nothing was counted yet; assemble a request first, or pass counted_tokens=")
@@ -79,7 +79,7 @@ class Estimate(Counter):
 
     @property
     def name(self) -> str:
-        """Carries the factor, so that counts stored under another one are made again."""
+        """Contains the factor, so that counts stored under another factor are counted again."""
         return "estimate" if self.factor == 1.0 else f"estimate*{self.factor:g}"
 
     def count(self, text: str) -> int:
@@ -91,7 +91,7 @@ class Estimate(Counter):
         return -int(-len(text) * self.factor // CHARACTERS_PER_TOKEN)
 
     def calibrate(self, reported_tokens: int, *, counted_tokens: int | None = None) -> float:
-        """Move the factor: at once the first time, half-way after that."""
+        """Adjust the factor to the provider's count: fully the first time, by half the difference after that."""
         drift = super().calibrate(reported_tokens, counted_tokens=counted_tokens)
         target = self.factor * drift
         factor = target if self._calibrations == 0 else (self.factor + target) / 2
@@ -153,9 +153,9 @@ class Encoding(Counter):
         return 0 if self._tokenizer is None else int(self._tokenizer.cache_len)
 
     def _look_at_cache(self) -> None:
-        """In a long-lived process the tokenizer's cache would come to hold most rare words ever said.
+        """Clear the tokenizer's cache of words once it is too large, since it has no limit of its own.
 
-        Asking for its length walks it, which takes longer than counting a message: so not with every message.
+        Reading its length walks the cache, which takes longer than counting a message, so this is done rarely.
         """
         self._uncounted = 0
         if self._tokenizer.cache_len > _CACHED_WORDS:
@@ -172,7 +172,7 @@ class Encoding(Counter):
         try:
             return len(self._tokenizer.encode_ordinary(text))
         except UnicodeEncodeError:
-            # Lone surrogates cannot be sent either; what is sent in their place is a question mark.
+            # Lone surrogates cannot be encoded as UTF-8; count the question mark that is sent in their place.
             return len(self._tokenizer.encode_ordinary(text.encode("utf-8", "replace").decode()))
 
 
@@ -184,7 +184,7 @@ def _hugging_face(tokenizer: Any) -> Counter:
 
 
 def _tokenizer_name(tokenizer: Any) -> str:
-    """Names the vocabulary, so that counts of another tokenizer are never taken for this one's."""
+    """A name that identifies the vocabulary, so that stored counts of another tokenizer are not reused."""
     path = getattr(tokenizer, "name_or_path", None)
     if isinstance(path, str) and path:
         return f"hf:{path}"
@@ -196,7 +196,7 @@ def _tokenizer_name(tokenizer: Any) -> str:
 def _function_name(function: Callable[[str], int]) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     if "<" in name or not hasattr(function, "__qualname__"):
-        # Two lambdas share a name; their counts must not be mixed up.
+        # All lambdas are called `<lambda>`; the id keeps their stored counts apart.
         return f"function:{name}:{id(function):x}"
     return f"function:{getattr(function, '__module__', '')}.{name}"
 
@@ -205,7 +205,7 @@ def _checked(function: Callable[[str], int]) -> Callable[[str], int]:
     def count(text: str) -> int:
         tokens = function(text)
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
-            raise UsageError("a counting function must answer a whole number of tokens, zero or more")
+            raise UsageError("a counting function must return a whole number of tokens, zero or more")
         return tokens
 
     return count

@@ -1,8 +1,9 @@
-"""Units: a message, or an assistant's tool calls with all their results.
+"""Groups messages into units, the smallest parts a request keeps or drops: a message, or tool calls with their results.
 
 Units are formed from the newest message backwards, so that a window over a long thread reads only what it keeps.
-What no provider would accept is repaired in the view, never in the store, and each repair is reported:
-a result without its call is left out, a call without its result gets one that says so, an empty message is left out.
+Messages that a provider would reject are repaired in the request, never in the store, and each repair is reported:
+a tool result without its call is dropped, a call without its result gets a placeholder result, an empty message is
+dropped.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from .tokens import DEFAULT_COUNTER, Counter, open_counter
 NO_RESULT = "(no result: the call was interrupted)"
 EMPTY = "(empty message)"
 EMPTY_MESSAGE = "empty message"
-"""The reason of the repair that leaves one out."""
+"""The reason given by the repair that drops an empty message."""
 SYNTHETIC = "recollect.synthetic"
+"""Metadata key of messages made for the request only, which nobody said and no store holds."""
 ATTACHED = "recollect.context"
-"""Key in a message's metadata: what was recalled for it, as it was sent."""
+"""Metadata key under which a message holds the memory that was recalled for it, byte for byte as it was sent."""
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """What the view changed so that a provider accepts it."""
+    """One change made to a message in the request so that a provider accepts it."""
 
     position: int
     reason: str
@@ -41,16 +43,16 @@ class Repair(msgspec.Struct, frozen=True):
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """What is kept or left out as a whole."""
+    """A message, or tool calls with their results: kept or left out of a request as a whole."""
 
     messages: tuple[Message, ...]
     tokens: int
     position: int
-    """Where its first message stands: index in the list, or sequence number in the thread."""
+    """Index of its first message in the list, or its sequence number in the thread."""
     pinned: bool = False
     exchange: bool = False
     last: int = 0
-    """Where its last message stands."""
+    """Index or sequence number of its last message."""
 
     @property
     def role(self) -> str:
@@ -63,7 +65,7 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 class _Carrier(msgspec.Struct):
-    """A message that carries results, waiting for the call before it."""
+    """A message with tool results, held back until the call it answers is read."""
 
     message: Message
     position: int
@@ -79,16 +81,16 @@ class Grouper:
         self.repairs: list[Repair] = []
         self._pending: list[_Carrier] = []
         self._turn: list[_Carrier] = []
-        """Items of one turn of the model, newest first: they are one message to every other provider."""
+        """Responses API items of one model turn, newest first; every other provider takes them as one message."""
         self._strays: dict[str, _Carrier] = {}
 
     @property
     def waiting(self) -> bool:
-        """Results were seen whose call is further back, or items whose turn may begin further back."""
+        """Whether older messages are needed to complete a unit: the call of a result, or the start of a turn."""
         return bool(self._pending or self._turn)
 
     def plain(self, message: Message, position: int) -> Unit | None:
-        """The unit of a message that is only text, which nearly all are; None where `push` must look at it."""
+        """Fast path: the unit of a message that is only text, as nearly all are; None where `push` must handle it."""
         content = message.content
         if type(content) is not str or message.extra or self.waiting or not content or content.isspace():
             return None
@@ -117,7 +119,7 @@ class Grouper:
         return self._push_any(as_turn([one.message for one in turn]), turn[0].position, turn[-1].position)
 
     def _sound(self, message: Message, position: int) -> Message:
-        """A stored message as a provider takes it: what was accepted once, or imported, may have flaws."""
+        """The message with malformed parts repaired: an imported one may hold what a provider rejects."""
         if type(message.content) is str and not message.extra:
             return message
         sound, flaws = mended(message)
@@ -125,7 +127,7 @@ class Grouper:
         return sound
 
     def close(self) -> list[Unit]:
-        """No older messages: what waits for a call will not find one."""
+        """The last units, once no older message follows; tool results whose call never came are dropped."""
         units = [*self._end_turn(), *self._release()]
         for stray in self._strays.values():
             self._note(stray.message, stray.position, "tool result without its call")
@@ -153,18 +155,18 @@ class Grouper:
 
     def _unit(self, messages: tuple[Message, ...], position: int, last: int, exchange: bool = False) -> Unit:
         if self._attached and ATTACHED in messages[0].metadata and messages[0].role == "user":
-            # What was recalled for this turn stands before it, in the same bytes as when it was first sent.
+            # Memory recalled for this turn is sent again before it, with the same bytes, so a prompt cache hits.
             messages = (attached_message(messages[0]), *messages)
         tokens = sum(stored_tokens(message, self.counter) for message in messages)
         if exchange:
-            # A provider may need another id for a call: one token more, in the call and in its result.
+            # Rendering may have to rename a call id for a provider: allow one token more in the call and its result.
             tokens += 2 * len(messages[0].tool_calls)
         elif messages[0].role in INSTRUCTIONS:
             tokens += self.counter.count(SYSTEM_NOTE)
         return Unit(messages, tokens, position, any(m.pinned for m in messages), exchange, last)
 
     def _release(self) -> list[Unit]:
-        """Results whose call does not stand directly before them wait longer; text beside them is a user's turn."""
+        """Set aside results whose call is not directly before them; text in the same message becomes a user's unit."""
         units: list[Unit] = []
         for carrier in self._pending:
             results, rest = split_results(carrier.message)
@@ -187,7 +189,7 @@ class Grouper:
         return self._mended(message, calls, position)
 
     def _mended(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
-        """An exchange whose results are missing, doubled, elsewhere or mixed with other text."""
+        """A repaired exchange: its results were missing, doubled, out of place or mixed with other text."""
         message, names = _distinct_ids(message, calls)
         first: dict[str, list[_Carrier]] = {}
         texts: list[Unit] = []
@@ -233,12 +235,12 @@ def units(messages: Iterable[Any], counter: Counter | None = None) -> list[Unit]
 
 
 def said(units: Iterable[Unit]) -> list[Message]:
-    """The messages of units without those made for the view: recalled memory is not what a speaker said."""
+    """The messages that were really said: without those made for the request, such as recalled memory."""
     return [message for unit in units for message in unit.messages if SYNTHETIC not in message.metadata]
 
 
 def group(messages: Iterable[Any], counter: Counter, *, attached: bool = False) -> tuple[list[Unit], list[Repair]]:
-    """All units of a list, oldest first, and what was repaired; `attached` with what was recalled for each turn."""
+    """All units of a list, oldest first, and the repairs; `attached` adds the memory stored with each turn."""
     grouper = Grouper(counter, attached=attached)
     out: list[Unit] = []
     listed = list(messages)
@@ -263,7 +265,7 @@ def carries_results(message: Message) -> bool:
 
 
 def has_substance(message: Message) -> bool:
-    """Whether there is anything to read: text that is not blank, an image, a call, a refusal."""
+    """Whether a message has content a provider accepts: text that is not blank, an image, a tool call, a refusal."""
     extra = message.extra
     if extra and (extra.get("tool_calls") or extra.get("refusal") or extra.get("audio")):
         return True
@@ -285,15 +287,15 @@ def _block_substance(block: Any) -> bool:
 
 
 def attached_message(message: Message) -> Message:
-    """What was recalled for a stored input, as a message of its own."""
+    """The memory stored with an input, as a message of its own."""
     kept = message.metadata[ATTACHED]
     text = kept.get("text") if isinstance(kept, Mapping) else None
-    # Neither the text nor its count is believed: an imported row may hold anything.
+    # The stored text is fenced and counted anew: metadata of an imported row may hold anything.
     return Message(role="user", content=fenced_memory(str(text or "")), metadata={SYNTHETIC: True})
 
 
 def synthetic_result(call_id: str) -> Message:
-    """Stands for a result that never came."""
+    """A placeholder result for a tool call that has none, since providers reject an unanswered call."""
     return Message(role="tool", content=NO_RESULT, extra={"tool_call_id": call_id}, metadata={SYNTHETIC: True})
 
 
@@ -332,7 +334,7 @@ def _is_clean(calls: list[ToolCall], carriers: list[_Carrier]) -> bool:
 
 
 def _distinct_ids(message: Message, calls: list[ToolCall]) -> tuple[Message, list[tuple[str, str]]]:
-    """The message with a name of its own for each call, and (old, new) per call."""
+    """The message with a unique id for each tool call, and the (old, new) id of each."""
     seen: set[str] = set()
     names: list[tuple[str, str]] = []
     for place, call in enumerate(calls, 1):
@@ -368,7 +370,7 @@ def _renamed(result: Message, new: str) -> Message:
 
 
 def _modern(message: Message) -> Message:
-    """Known blocks under their shape; the retired `function_call` and role `function` as a tool call and its result."""
+    """In today's chat shape: the retired `function_call` and role `function` become a tool call and its result."""
     replace = msgspec.structs.replace
     message = as_chat(message)
     extra = message.extra

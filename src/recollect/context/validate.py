@@ -1,7 +1,7 @@
-"""What providers accept: the last thing every assembly goes through.
+"""Checks assembled requests against the rules of the providers, as the last step of every assembly.
 
-`check_view` looks at the assembled messages without rendering them, which is cheap enough for every request;
-`openai_problems` and `anthropic_problems` look at a rendered request, by the rules the providers publish and enforce.
+`check_view` checks assembled messages without rendering them, which is cheap enough for every request;
+`openai_problems` and `anthropic_problems` check a rendered request by the rules the providers publish and enforce.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_CACHE_MARKERS = 4
 
 
 def check_view(messages: Iterable[Message]) -> None:
-    """Raise unless calls and results pair up and nothing is empty."""
+    """Raise unless tool calls and results pair up and no message is empty."""
     problems = view_problems(messages)
     if problems:
         raise RecollectError(f"the assembled request would be refused: {problems[0]}; this is a bug, please report it")

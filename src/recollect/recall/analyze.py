@@ -1,7 +1,7 @@
-"""Text to index terms: one analysis, so that every text index sees exactly the same tokens.
+"""Turns text into index terms, the same way for every store, so that all text indexes hold the same tokens.
 
-Text is normalised (NFKC, case folded), split into words, freed of stop words and stemmed; scripts written without
-spaces become overlapping pairs of characters. A term never holds a space, a quote or an operator, so a list of terms
+Text is normalised (NFKC, case folded), split into words, stripped of stop words and stemmed; scripts written without
+spaces become overlapping bigrams. A term never holds a space, a quote or an operator, so a list of terms
 joined by spaces can be given to any engine that splits on white space.
 """
 
@@ -16,11 +16,11 @@ from typing import Any
 from recollect.languages.stemmed import STOP_WORDS
 
 LONGEST_WORD = 40
-"""What is longer is a key, a hash or base64, which no grammar inflects."""
+"""Longer words (keys, hashes, base64) are neither stemmed nor cached."""
 MAX_TERM = 64
-"""Longer words (hashes, base64) are cut: the head is enough to find them."""
+"""Terms are cut to this length: the start of a hash or of base64 is enough to find it."""
 
-# Combining marks are part of a word in many scripts, and `\w` leaves them out.
+# Combining marks are part of a word in many scripts, but `\w` does not match them.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983"
 _MARKS += "\u09bc-\u09d7\u0a01-\u0a51\u0abc-\u0acd\u0b3c-\u0b57\u0bbe-\u0bcd\u0c3e-\u0c56\u0cbc-\u0cd6\u0d3e-\u0d4d"
 _UNSPACED = (
@@ -50,10 +50,10 @@ _SPELLING = (
     (re.compile("[èòù]"), ("italian", "french")),
     (re.compile("[êîœëï]"), ("french",)),
 )
-"""Letters, within a word, that few languages have."""
+"""Letters that only a few languages use, and those languages."""
 _LATIN = tuple(name for name in STOP_WORDS if name not in ("english", "russian"))
 _SHARED = STOP_WORDS["english"].intersection(frozenset().union(*(STOP_WORDS[name] for name in _LATIN)))
-"""English stop words that some other language has as well."""
+"""English stop words that are also stop words of another language, so they say little about the language."""
 _OWN = {name: STOP_WORDS[name] - STOP_WORDS["english"] for name in _LATIN}
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
@@ -63,8 +63,9 @@ _CODES = {
 
 
 _KNOWN: dict[str, dict[str, tuple[str, ...]]] = {language: {} for language in _CODES.values()}
-"""The terms of words that were met, by language."""
+"""Cache of the terms of each word seen, by language."""
 MOST_KNOWN = 65_536
+"""The cache of a language is cleared when it is larger than this."""
 
 
 def normalise(text: str) -> str:
@@ -81,10 +82,10 @@ def words(text: str) -> list[str]:
 
 
 def language_of(found: list[str], usual: str | None = None) -> str | None:
-    """The Snowball language of some normalised words; None where they are too few to tell.
+    """Guess the Snowball language of normalised words; None where there are too few to tell.
 
-    Counted are stop words that English does not have too ("a", "i" and "in" tell little), and words with letters of
-    the language. Where two languages fit as well, `usual` is taken.
+    It counts stop words that are not also English ("a", "i" and "in" tell little) and words with letters of the
+    language. Where two languages score the same, `usual` wins.
     """
     english = STOP_WORDS["english"]
     sure = plain = 0
@@ -103,7 +104,7 @@ def language_of(found: list[str], usual: str | None = None) -> str | None:
 
 
 def _spelled(found: list[str]) -> dict[str, float]:
-    """How many of some words are spelled with letters of each language; half of one where several have them."""
+    """How many words have letters typical of each language; a word counts half where several languages share them."""
     out: dict[str, float] = {}
     for word in found:
         if word.isascii():
@@ -118,8 +119,8 @@ def _spelled(found: list[str]) -> dict[str, float]:
 def tokens(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
     """The index terms of a text, in order, with repeats.
 
-    `language` is an ISO code or a Snowball name, else guessed; `usual` (a Snowball name) is taken, and without it
-    English, where there is too little to guess by.
+    `language` is an ISO code or a Snowball name; without it the language is guessed. Where the text is too short for a
+    guess, `usual` (a Snowball name) is used, or else English.
     """
     found = words(text)
     chosen = _CODES.get(language, language) if language else language_of(found, usual) or usual or "english"
@@ -138,7 +139,7 @@ def tokens(text: str, language: str | None = None, usual: str | None = None) -> 
 
 
 def _terms(word: str, language: str) -> tuple[str, ...]:
-    """What one word is looked for by: nothing where it is a stop word, its stem, or its pairs of letters."""
+    """The index terms of one word: its stem, its bigrams in an unspaced script, or none for a stop word."""
     if word in STOP_WORDS.get(language, STOP_WORDS["english"]):
         return ()
     if word.isascii():
@@ -149,14 +150,14 @@ def _terms(word: str, language: str) -> tuple[str, ...]:
 
 
 def token_string(text: str, language: str | None = None, usual: str | None = None) -> str:
-    """The index terms joined by spaces: what a store's own text index is given."""
+    """The index terms joined by spaces, as a store's text index takes them."""
     return " ".join(tokens(text, language, usual))
 
 
 def query_terms(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
-    """The distinct terms to look for: those of the guessed language, of the usual one, and of English.
+    """The distinct terms of a question, stemmed by the guessed language, the usual one and English.
 
-    A short question is a poor sample of a language, so all readings are searched.
+    A short question is too little text to guess its language from, so the terms of all three are searched.
     """
     terms = dict.fromkeys(tokens(text, language, usual))
     if language is None:
@@ -168,6 +169,7 @@ def query_terms(text: str, language: str | None = None, usual: str | None = None
 
 
 def _pairs(run: str) -> list[str]:
+    """The overlapping bigrams of a run of characters."""
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
 
 
@@ -182,13 +184,13 @@ def _stem(word: str, language: str) -> str:
     word = word.removesuffix("'s").replace("'", "")[:MAX_TERM]
     if len(word) <= LONGEST_WORD and not word.isdigit():
         stemmer = _stemmer(language)
-        with _LOCK:  # a stemmer keeps the word it works on
+        with _LOCK:  # a stemmer holds the current word as state, so it is not thread-safe
             word = (stemmer.stemWord(word) if stemmer is not None else word) or word
     return word if word.isascii() else _fold(word) or word
 
 
 def _fold(word: str) -> str:
-    """Without accents, so that `cafe` finds `café`; marks that spell vowels in other scripts stay."""
+    """The word without accents, so that `cafe` finds `café`; vowel marks of other scripts are kept."""
     plain = unicodedata.normalize("NFD", word)
     return unicodedata.normalize("NFC", "".join(c for c in plain if not "\u0300" <= c <= "\u036f"))
 

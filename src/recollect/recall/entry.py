@@ -1,4 +1,4 @@
-"""What recall knows of one remembered thing, and of the scope it is in."""
+"""Recall's view of one indexed record, and statistics of the scope it belongs to."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from recollect.recall.signals import signals
 
 ASSISTANT_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool"})
 MAX_CONTEXT_TERMS = 60
-"""A previous turn longer than this would drown the turn it explains."""
+"""Terms of the previous turn that are indexed with a turn; more would outweigh the turn's own."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One remembered thing as it is indexed: a message, fact, learning, summary or chunk of a document.
+    """One indexed record: a message, fact, learning, summary or chunk of a document. Make one with `entry()`.
 
-    `terms`, `context_terms` and `signals` are derived from the text when it is indexed, so that a recall
-    touches no text but that of its hits. Make one with `entry()`.
+    `terms`, `context_terms` and `signals` are computed when the text is indexed, so that a recall reads only the text
+    of its hits.
     """
 
     kind: str
@@ -43,26 +43,26 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScopeStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts over everything indexed in a scope; they make scores the same on every store."""
+    """Statistics over all indexed records of a scope; with them scores are the same on every store."""
 
     entries: int
     mean_terms: float
     """Index terms per entry."""
     assistant_entries: int = 0
     message_entries: int = 0
-    """Of them messages; 0 where it was not counted."""
+    """How many entries are messages; 0 where not counted."""
     speakers: tuple[str, ...] = ()
     """Distinct names of people who speak."""
 
     @property
     def assistant_share(self) -> float:
-        """How much of what was said an assistant said, 0 to 1."""
+        """The share of messages that an assistant wrote, 0 to 1."""
         said = self.message_entries or self.entries
         return self.assistant_entries / said if said else 0.0
 
 
 def entry(kind: str, id: str, text: str, *, context: str = "", language: str | None = None, **fields: Any) -> Candidate:
-    """Analyse a text for the index; `context` is the turn before, which helps to find this one."""
+    """Analyse a text for the index; `context` is the turn before it, whose words help to find this one."""
     context_terms = token_string(context, language).split(" ")[:MAX_CONTEXT_TERMS] if context else []
     return Candidate(
         kind=kind,
@@ -77,5 +77,5 @@ def entry(kind: str, id: str, text: str, *, context: str = "", language: str | N
 
 @lru_cache(1024)
 def is_assistant(role: str, speaker: str) -> bool:
-    """Whether a machine said it, by role or, where every role is `user`, by name."""
+    """Whether a machine wrote it, by its role or by a speaker's name such as `assistant`."""
     return role in ("assistant", "tool", "system") or speaker.lower() in ASSISTANT_NAMES

@@ -1,4 +1,4 @@
-"""Numbers that say how well each candidate answers a query, all over the candidate set and nothing else."""
+"""Computes the ranking features of each candidate for a query, from the candidates alone (no store access)."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ SESSION_GAP = 4 * 3600 * 1_000_000
 """A silence this long in one thread starts another session, in microseconds."""
 DAY = 86_400_000_000.0
 PASSAGE_SESSION, PASSAGE_COSINE = 0.6, 4.0
-"""What the company of a passage and its likeness to the question count, beside what they count for a message."""
+"""Factors on the session and cosine features of a document's passages, relative to messages."""
 OFFSETS = (-3, -2, -1, 1, 2)
-"""Turns that shed light on the one they stand near."""
+"""Distances of the neighbouring turns whose scores add to a turn's own."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 class Similarity(msgspec.Struct, frozen=True):
-    """Cosine of each candidate to the query, and how cosines lie over the whole scope."""
+    """Cosine of each candidate to the query, with mean and standard deviation of cosines over the whole scope."""
 
     cosine: Floats
     mean: float
     std: float
     contextual: bool = False
-    """Whether the embedder reads sentences, and does not only average words."""
+    """Whether the embedder encodes whole sentences, rather than averaging word vectors."""
 
 
 class Columns(msgspec.Struct, frozen=True):
-    """What ranking needs of the candidates, column by column."""
+    """The candidates as columns, for vectorised ranking."""
 
     size: int
     kind: Sequence[str]
@@ -50,17 +50,17 @@ class Columns(msgspec.Struct, frozen=True):
     """Thread and sequence number in one integer, so that neighbours differ by one."""
     names: tuple[str, ...]
     speaker: Ints
-    """Places in `names`."""
+    """Indices into `names`."""
     assistant: NDArray[np.bool_]
     message: NDArray[np.bool_]
     created_at: Ints
     signals: Floats
     prior: Floats
-    """Confidence, use and trust, as three columns."""
+    """Three columns, each 0 for an ordinary record: confidence - 1, log(1 + uses), trust - 1."""
     beside: Mapping[int, tuple[Ints, NDArray[np.bool_]]]
-    """Neighbours by their distance: where they are, and whether they are candidates."""
+    """For each of `OFFSETS`: the row of each candidate's neighbour, and whether that neighbour is a candidate."""
     leads: tuple[Ints, Ints]
-    """Places of facts and learnings, and of the messages among the candidates that each was taken from."""
+    """Rows of facts and learnings, and for each the row of the message it was extracted from."""
     superseded: NDArray[np.bool_]
 
 
@@ -99,13 +99,13 @@ def table(
     source: Sequence[str | None],
     superseded: Sequence[bool],
 ) -> Columns:
-    """Columns from lists that any kind of record can give."""
+    """Build `Columns` from plain lists, one value per candidate."""
     size = len(kind)
     threads = _coded(thread)[1]
     names, said_by = _coded(speaker)
     created = np.array(created_at, np.int64)
     width = len(SIGNALS)
-    # Signs that are newer than an entry are absent from it.
+    # Entries indexed before a signal was added have fewer bytes: the missing ones are zero.
     raw = b"".join([part[:width].ljust(width, b"\0") for part in signals])
     known = np.array(prior, np.float64).reshape(size, 3)
     known[:, 0] -= 1.0
@@ -138,7 +138,7 @@ DERIVED = ("fact", "learning")
 
 
 def _leads(kind: Sequence[str], id: Sequence[str], source: Sequence[str | None]) -> tuple[Ints, Ints]:
-    """From each fact or learning to the message it was taken from, where that is a candidate too."""
+    """(rows of facts and learnings, rows of their source messages), for those whose source is a candidate too."""
     at = {name: place for place, name in enumerate(id) if kind[place] == "message"}
     pairs = [(i, at[s]) for i, s in enumerate(source) if s is not None and kind[i] in DERIVED and s in at]
     found = np.array(pairs, np.int64).reshape(len(pairs), 2)
@@ -146,7 +146,7 @@ def _leads(kind: Sequence[str], id: Sequence[str], source: Sequence[str | None])
 
 
 def _coded(values: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """The distinct values, and for each its place among them."""
+    """Dictionary encoding: the distinct values, and for each value its index among them."""
     codes: dict[str, int] = {}
     places = [codes.setdefault(value, len(codes)) for value in values]
     return tuple(codes), np.array(places, np.int64)
@@ -159,7 +159,7 @@ def features(
     frequency: Mapping[str, int],
     similarity: Similarity | None = None,
 ) -> dict[str, Floats]:
-    """Every feature by name; `frequency` says in how many entries of the scope each query term is."""
+    """All features by name; `frequency` is the document frequency of each query term in the scope."""
     out = _lexical(query, table, stats, frequency)
     if similarity is not None:
         out.update(_vector(table, similarity))
@@ -175,7 +175,8 @@ def features(
 
 
 def _of_documents(table: Columns, out: dict[str, Floats]) -> None:
-    """Passages of a document: it is no session, whose turns speak of one thing, so meaning counts more beside it."""
+    """Rescale features of document passages: a document covers many topics, so its other passages count less than
+    the other turns of a session do, and the passage's own cosine counts more."""
     passages = np.array([kind == "document" or kind == "chunk" for kind in table.kind], np.bool_)
     if not passages.any():
         return
@@ -187,7 +188,7 @@ def _of_documents(table: Columns, out: dict[str, Floats]) -> None:
 
 
 def _led(table: Columns, found: Mapping[str, Floats]) -> Floats:
-    """How well the best fact taken from a message answers; the fact itself has none of it."""
+    """For each message the score of the best fact extracted from it; 0 for the facts themselves."""
     facts, messages = table.leads
     out = np.zeros(table.size)
     if facts.size:
@@ -197,7 +198,7 @@ def _led(table: Columns, found: Mapping[str, Floats]) -> Floats:
 
 
 def idf(count: int, frequency: int) -> float:
-    """How much a term that `frequency` of `count` entries have tells."""
+    """Inverse document frequency (BM25's) of a term that `frequency` of `count` entries have."""
     return math.log(1.0 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -227,17 +228,13 @@ def _lexical(query: Query, table: Columns, stats: ScopeStats, frequency: Mapping
 
 
 def _counts(query: Query, table: Columns, weight: Mapping[str, float]) -> tuple[Floats, Floats, Floats, Floats]:
-    """Occurrences of each term in text and context, the length of the text, and the weight of pairs kept together.
-
-    Terms are looked for in one string of all candidates, many times faster than in each of them; a term said twice in
-    a row counts once.
-    """
+    """Counts of each term in text and in context, lengths of the texts, and the weight of adjacent query pairs."""
     own = _occurrences(table.terms, query.terms)
     together = np.zeros(table.size)
     column = {term: i for i, term in enumerate(query.terms)}
     for a, b in sorted(query.pairs):
         has = [own[:, column[term]] > 0 for term in (a, b) if term in column]
-        if has:  # a pair of words that are not asked for weighs nothing
+        if has:  # neither word is a query term: the pair has no weight
             worth = weight.get(a, 0.0) + weight.get(b, 0.0)
             for row in np.nonzero(has[0] & has[-1])[0].tolist():
                 together[row] += worth * (f" {a} {b} " in f" {table.terms[row]} ")
@@ -246,7 +243,11 @@ def _counts(query: Query, table: Columns, weight: Mapping[str, float]) -> tuple[
 
 
 def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
-    """How often each of the texts (rows) has each of the terms (columns)."""
+    """How often each text (row) has each term (column).
+
+    One search through all texts joined is many times faster than a search in each. A term repeated directly counts
+    once, because the two occurrences share the space between them.
+    """
     joined = " " + " \n ".join(texts) + " "
     places: list[int] = []
     columns: list[int] = []
@@ -265,6 +266,7 @@ def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
 
 
 def _saturate(count: Floats, norm: Floats | float) -> Floats:
+    """BM25's term saturation: each further occurrence of a term adds less."""
     result: Floats = count * (K1 + 1) / (count + norm)
     return result
 
@@ -308,7 +310,7 @@ def mixed(stats: ScopeStats) -> float:
 
 
 def talk(query: Query, stats: ScopeStats) -> int:
-    """Which weights count: 0 people with each other, 1 a turn of a talk with an assistant, 2 a bare question to it."""
+    """Which set of weights applies: 0 people talking, 1 a turn of a chat with an assistant, 2 a bare question to it."""
     return 0 if not mixed(stats) else 2 if query.bare else 1
 
 
@@ -317,7 +319,7 @@ def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
     assisted = mixed(stats)
     people = np.where(table.message, 1.0 - assisted, 0.0)
     user = np.where(table.message & ~table.assistant, assisted, 0.0)
-    length = said["words"] * 10.2  # back to the logarithm that `signals` wrote
+    length = said["words"] * 10.2  # undo the scaling of `signals`: back to log(1 + words)
     other = _said(table, [bool(name) and name not in query.speakers for name in table.names])
     return {
         "asks": said["asks"] * people,
@@ -373,7 +375,7 @@ def _time(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
 
 
 def _sessions(thread: Ints, created: Ints) -> Ints:
-    """Number the sessions: a thread, cut where it was silent for long."""
+    """Session numbers: a thread is cut into sessions where it was silent for longer than `SESSION_GAP`."""
     if not thread.size:
         return thread
     order = np.lexsort((created, thread))
@@ -385,7 +387,7 @@ def _sessions(thread: Ints, created: Ints) -> Ints:
 
 
 def _session_terms(has: NDArray[np.bool_], session: Ints) -> Floats:
-    """Share of the query that a session speaks of, rare terms counting more."""
+    """The share of query terms that each candidate's session contains, weighted by their rarity among sessions."""
     if not has.size:
         return np.zeros(len(session))
     sessions = int(session.max()) + 1
@@ -399,7 +401,7 @@ def _session_terms(has: NDArray[np.bool_], session: Ints) -> Floats:
 
 
 def _session_top(value: Floats, session: Ints, take: int = 3) -> Floats:
-    """Mean of the best `take` of each session, given to all its members."""
+    """For each candidate, the mean of the best `take` values in its session."""
     if not value.size:
         return value
     order = np.lexsort((-value, session))
@@ -412,7 +414,7 @@ def _session_top(value: Floats, session: Ints, take: int = 3) -> Floats:
 
 
 def _neighbours(value: Floats, table: Columns, offsets: tuple[tuple[int, float], ...]) -> Floats:
-    """Weighted sum over turns near each one, where they are candidates too."""
+    """Weighted sum of the values of neighbouring turns that are candidates too."""
     out = np.zeros(table.size)
     for offset, weight in offsets:
         other, found = table.beside[offset]
@@ -421,7 +423,7 @@ def _neighbours(value: Floats, table: Columns, offsets: tuple[tuple[int, float],
 
 
 def _beside(place: Ints, session: Ints) -> dict[int, tuple[Ints, NDArray[np.bool_]]]:
-    """By distance, where among the candidates each one's neighbour is, and whether it is there at all."""
+    """For each of `OFFSETS`: the row of each candidate's neighbour, and whether it is a candidate of the session."""
     order = np.argsort(place, kind="stable")
     places = place[order]
     out = {}
@@ -433,6 +435,6 @@ def _beside(place: Ints, session: Ints) -> dict[int, tuple[Ints, NDArray[np.bool
 
 
 def matrix(found: Mapping[str, Any], names: Sequence[str]) -> Floats:
-    """The named features side by side; one that is absent is zero."""
+    """The named features as columns of a matrix; zeros for one that was not computed."""
     zero = np.zeros(len(next(iter(found.values()))))
     return np.array([found.get(name, zero) for name in names]).T

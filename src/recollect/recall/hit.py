@@ -1,4 +1,4 @@
-"""What a recall answers."""
+"""`Hit`, one result of a recall, and `Reason`, why it ranks where it does."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import msgspec
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """One signal that spoke for a hit: its share of the score, and the hit's place by that signal alone."""
+    """One signal behind a hit: its share of the score, and the hit's rank by that signal alone."""
 
     signal: str
     weight: float
     rank: int
     note: str = ""
-    """What a reranker cost, or why it was not waited for."""
+    """How long a reranker took, or why its result was not used."""
 
     def __str__(self) -> str:
         return f"{self.signal} #{self.rank} ({self.weight:+.2f}){', ' + self.note if self.note else ''}"
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """One remembered thing that matters to the question; `id` is the record's own."""
+    """One record found for a question; `id` is the record's own id."""
 
     kind: str
     id: str
@@ -34,13 +34,13 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     org: str = "default"
     created_at: datetime
     source: str | None = None
-    """Where it came from: a message's own id, the message a fact was taken from, the source of a document."""
+    """Where it came from: a message's own id, the message a fact was extracted from, the source of a document."""
     superseded_by: str | None = None
-    """What replaced it, in words: "location: Porto since 2026-11-16"; None while it holds."""
+    """What replaced it, in words: "location: Porto since 2026-11-16"; None while it is current."""
     reasons: tuple[Reason, ...] = ()
     trust: str = "user"
-    """Where the text came from: `user`, `assistant`, `tool`, `web`, `document`, …"""
+    """Who or what wrote the text: `user`, `assistant`, `tool`, `web`, `document`, …"""
     speaker: str = ""
-    """Who said it, where it was said."""
+    """The speaker of a message; empty for other records."""
     place: int = 0
-    """Where it stands in its thread or document, from 1 on; 0 for what stands alone."""
+    """Its number in its thread or document, from 1 on; 0 for records that are not part of one."""

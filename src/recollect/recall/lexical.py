@@ -1,4 +1,4 @@
-"""An inverted index in plain Python, for stores that have no text index of their own."""
+"""An in-memory inverted index with BM25 ranking, for stores that have no text index of their own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from recollect.recall.features import CONTEXT_SHARE, K1, B, idf
 Key = TypeVar("Key", bound=Hashable)
 
 FREQUENT, FREQUENT_MOST = 0.02, 5_000
-"""Terms that more of the entries have are dropped, when enough rarer ones are left and the scope is large."""
+"""In a large scope, terms that more than this share (or number) of entries have are skipped if two rarer remain."""
 SMALL_SCOPE = 2_000
+"""Up to this many entries all terms are searched."""
 
 
 def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: int) -> list[str]:
@@ -30,7 +31,7 @@ def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: in
 
 
 class _Postings:
-    """Where a term is: slot numbers ascending, with counts in the text and in its context."""
+    """The posting list of a term: ascending slots (entry numbers), with its counts in the text and in its context."""
 
     __slots__ = ("context", "live", "own", "slots")
 
@@ -39,11 +40,11 @@ class _Postings:
         self.own = array("B")
         self.context = array("B")
         self.live = 0
-        """Living entries that have the term in their own text."""
+        """Entries, not counting removed ones, that have the term in their own text: its document frequency."""
 
 
 class LexicalIndex(Generic[Key]):
-    """Terms to entries, added and removed one by one; removed slots are swept when they are a quarter."""
+    """Terms to entries. A removed entry leaves its slot empty; slots are compacted when a quarter are empty."""
 
     def __init__(self) -> None:
         self._postings: dict[str, _Postings] = {}
@@ -61,7 +62,7 @@ class LexicalIndex(Generic[Key]):
 
     @property
     def mean_terms(self) -> float:
-        """Index terms per living entry."""
+        """Index terms per entry, on average."""
         return self._total / len(self._slot) if self._slot else 0.0
 
     def add(self, key: Key, terms: str, context_terms: str = "") -> None:
@@ -80,7 +81,7 @@ class LexicalIndex(Generic[Key]):
         self._total += len(split)
 
     def remove(self, key: Key) -> bool:
-        """Forget an entry; its terms no longer count."""
+        """Remove an entry; false where there is none."""
         slot = self._slot.pop(key, None)
         if slot is None:
             return False
@@ -94,7 +95,7 @@ class LexicalIndex(Generic[Key]):
         return True
 
     def frequency(self, terms: Iterable[str]) -> dict[str, int]:
-        """In how many entries each term is."""
+        """The document frequency of each term that is indexed."""
         return {term: posting.live for term in terms if (posting := self._postings.get(term)) is not None}
 
     def search(self, terms: Sequence[str], limit: int, *, allowed: set[Key] | None = None) -> list[tuple[Key, float]]:
@@ -138,7 +139,7 @@ class LexicalIndex(Generic[Key]):
             posting.live += term in own
 
     def _sweep(self) -> None:
-        """Renumber the living; postings of the dead go."""
+        """Compact the index: renumber the slots in use and drop the postings of removed entries."""
         alive = np.array([key is not None for key in self._keys])
         renumber = np.cumsum(alive) - 1
         for term in list(self._postings):

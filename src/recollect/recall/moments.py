@@ -1,7 +1,7 @@
-"""The times a question speaks of, as intervals in which something was said: what the one reader of dates reads.
+"""Finds the times a question mentions, as intervals of when something was said; dates are parsed by `recollect.dates`.
 
-A question is asked of the past, so a time to come names no interval ("what do I have next Friday"); its words stay
-words. A bare weekday is the last one only where the question is of the past too.
+What is stored was said in the past, so a future time gives no interval ("what do I have next Friday") and its words are
+searched as words. A bare weekday means the last one only if the question is in the past tense.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DAY = timedelta(days=1)
 
 
 def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
-    """The intervals a text speaks of, seen from `now` (microseconds), and where in the text they stand."""
+    """The intervals a text mentions, relative to `now` (microseconds), and their character spans in the text."""
     at = to_datetime(now)
     lang = language_of(text) or "en"
     intervals: list[Interval] = []
@@ -38,14 +38,14 @@ def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
 
 
 def _any_weekday(found: DateRange, text: str) -> bool:
-    """Whether it is only the name of a day, in a question that is not of the past."""
+    """Whether it is only the name of a weekday, in a question that is not in the past tense."""
     return found.grain == "day" and not _SAID.search(found.text) and found.text.isalpha() and not _PAST.search(text)
 
 
 def _meant(found: DateRange, now: datetime) -> tuple[datetime, datetime]:
-    """The stretch in which something is looked for."""
+    """The interval to search for a parsed date: whole days, widened for "two weeks ago", open for "since"."""
     start, end = found.start, found.end
-    if found.grain in ("minute", "hour"):  # nobody remembers the minute at which a thing was said
+    if found.grain in ("minute", "hour"):  # people rarely remember the minute at which something was said
         start = start.replace(hour=0, minute=0, second=0, microsecond=0)
         end = start + _DAY
     if found.approximate and found.grain == "day" and _WEEKS.search(found.text):

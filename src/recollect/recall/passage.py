@@ -1,7 +1,7 @@
-"""The part of a long text that answers a question: whole sentences or lines that follow each other.
+"""Cuts a long text to the run of sentences or lines that best matches a question.
 
-Code and tables are cut between lines, never inside one; a row keeps the head of its table, a passage the heading it
-stands under. Pure: the same text, terms and room give the same passage.
+Code and tables are cut between lines, never inside one; a passage is given the heading above it, and a table row the
+head of its table. The result depends only on text, terms and room.
 """
 
 from __future__ import annotations
@@ -15,30 +15,32 @@ import msgspec
 from recollect.recall.analyze import language_of, tokens, words
 
 CUT = "…"
-"""Stands where something was left out."""
+"""Marks where text was left out."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _RULE = re.compile(r"\s*\|[\s:|-]+\|\s*$")
 _SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|$)", re.DOTALL)
 HEAD = 8
-"""So many pieces tell the language of a text."""
+"""How many pieces the language of a text is guessed from."""
 _LONGEST = 400
-"""A sentence longer than this is cut at its commas, or at a space."""
+"""A sentence of more characters is cut at a comma, or at a space."""
 
 
 class _Piece(msgspec.Struct, frozen=True):
+    """A sentence or line, with its offsets in the text."""
+
     text: str
     start: int
     stop: int
     heading: int = -1
-    """Which piece is the heading it stands under."""
+    """Index of the heading above it; -1 where there is none."""
     table: int = -1
-    """Which piece is the first row of its table."""
+    """Index of the first row of its table; -1 outside of tables."""
 
 
 Read = tuple[list[_Piece], list[float], list[int]]
-"""The pieces of a text, how much of the question each has, and its tokens."""
+"""The pieces of a text, with the relevance and the tokens of each."""
 
 
 def passage(
@@ -48,9 +50,9 @@ def passage(
     count: Callable[[str], int],
     known: dict[str, Read] | None = None,
 ) -> str:
-    """The text where it fits; else its best passage in at most `max_tokens`, or nothing where none fits.
+    """The text if it fits; else its best passage in at most `max_tokens`, or "" where none fits.
 
-    `known` remembers how texts were read, for a caller that asks for several lengths with the same terms.
+    `known` caches how texts were split and scored, for a caller that asks for several lengths with the same terms.
     """
     if count(text) <= max_tokens:
         return text
@@ -78,7 +80,7 @@ def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
 
 
 def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
-    """The run around a piece that fits, taking the better neighbour each time, what follows on equal terms."""
+    """(first, last) of the run grown from a piece while it fits: by the better neighbour, the next one on a tie."""
     first = last = place
     spent = costs[place]
     while True:
@@ -97,7 +99,7 @@ def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) 
 def _written(
     text: str, pieces: Sequence[_Piece], first: int, last: int, max_tokens: int, count: Callable[[str], int]
 ) -> str:
-    """A run with its heading and the head of its table, where they fit; nothing where the run alone does not."""
+    """The text of a run, with its heading and table head if they fit; "" where the run alone does not fit."""
     body = text[pieces[first].start : pieces[last].stop].strip("\n")
     opened = first > 0 and not body.startswith(CUT)
     closed = last + 1 < len(pieces)
@@ -117,7 +119,7 @@ def _written(
 
 
 def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
-    """The head of a piece that has no border to be cut at."""
+    """The start of a piece that is too long itself, cut by characters."""
     if room < 1:
         return ""
     size = min(len(text), 4 * room)
@@ -127,7 +129,7 @@ def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
 
 
 def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
-    """How much of the question each piece has, rare terms counting more; earlier ones win where nothing tells."""
+    """The relevance of each piece: the sum of the weights of the question's terms in it, rare terms weighing more."""
     wanted = set(terms)
     language = language_of(words(" ".join(piece.text for piece in pieces[:HEAD]))) or "english"
     has = [wanted.intersection(tokens(piece.text, language)) for piece in pieces]
@@ -137,7 +139,7 @@ def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
 
 
 def _pieces(text: str) -> list[_Piece]:
-    """Sentences of prose, lines of code and tables, each with where it stands."""
+    """The pieces of a text: sentences of prose, lines of code and tables."""
     out: list[_Piece] = []
     at, fenced = 0, False
     heading = table = -1

@@ -1,4 +1,4 @@
-"""What a question asks for: terms, names, dates and the kind of answer."""
+"""Parses a question into terms, speakers' names, dates and the kind of answer it asks for."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ from recollect.recall.moments import Interval, find_dates
 _FLAGS = re.IGNORECASE
 _RULES = rules("en", "query", "talk")
 _FORMS = _RULES.each("forms")
-"""Forms of question whose answer is gathered from several places."""
+"""Patterns of questions whose answer is gathered from several records (an order, a summary, a count, a list)."""
 _PAST = _RULES.past
 _GREETS = _RULES.greets
 _SENTENCES = re.compile(r"[^.!?？。！]+[.!?？。！]*")
 _ASKING = _RULES.asking
 BARE_WORDS = 60
+"""The most words of a bare question (see `Query.bare`)."""
 _KINDS = _RULES.each("kinds")
 _ASKS_ASSISTANT = _RULES.asks_assistant
 MAX_TERMS = 48
+"""Only so many terms of a question are searched: a pasted page is no better a question for being long."""
 MAX_CHARS = 4_000
-"""How much of a question is read: what is longer is a pasted text, whose question stands at one of its ends."""
-"""A pasted page is no better a question for being long; the first terms are kept."""
+"""Of a longer question half as many characters are read from each end, where a pasted text has its question."""
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """A question, analysed against the people who speak in its scope."""
+    """A parsed question."""
 
     text: str
     terms: tuple[str, ...]
-    """What to look for in the text index: no stop words, no speakers, no dates."""
+    """Terms to search the text index for: without stop words, speakers' names and dates."""
     pairs: frozenset[tuple[str, str]]
+    """Terms that stand side by side in the question."""
     embed_text: str
-    """What to embed: speakers' names and dates poison a vector, so they are out."""
+    """The text to embed: without speakers' names and dates, which would dominate the vector."""
     content_text: str = ""
     """The same without stop words, for embedders that only average word vectors."""
     speakers: tuple[str, ...] = ()
@@ -48,11 +50,11 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     dates: tuple[Interval, ...] = ()
     kind: str = "other"
     form: str = "one"
-    """`order`, `summary`, `count` and `list` gather their answer from several places; `one` does not."""
+    """`order`, `summary`, `count` and `list` gather their answer from several records; `one` from a single one."""
     past: bool = False
-    """Whether it asks how things were, so that what was superseded answers too."""
+    """Whether it asks how things were, so that superseded records are not ranked down."""
     bare: bool = False
-    """A question that stands for itself, not a turn that goes on with what was talked about last."""
+    """Whether it can be understood by itself, rather than as the next turn of a conversation."""
     asks_assistant: bool = False
     now: int = 0
 
@@ -60,9 +62,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 def analyse(
     text: str, *, speakers: Iterable[str] = (), now: int = 0, language: str | None = None, usual: str | None = None
 ) -> Query:
-    """Read a question; `speakers` are the names seen in the scope, `now` is when it is asked, in microseconds.
+    """Parse a question; `speakers` are the names seen in the scope, `now` is when it is asked, in microseconds.
 
-    `usual` is the language of the scope, for a question too short to tell its own.
+    `usual` is the language of the scope, used for a question too short to guess its language from.
     """
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"
@@ -96,7 +98,7 @@ def analyse(
 
 
 def _bare(text: str) -> bool:
-    """One question, with at most one sentence before or behind it, that greets nobody and answers nothing."""
+    """Whether a text is a question with at most one other sentence, without a greeting."""
     if len(text.split()) > BARE_WORDS or _GREETS.match(text):
         return False
     parts = [part.strip() for part in _SENTENCES.findall(text) if part.strip()]
@@ -105,14 +107,17 @@ def _bare(text: str) -> bool:
 
 
 def content(text: str) -> str:
-    """A text without English stop words, or as it is where nothing else is left."""
+    """A text without English stop words; unchanged where nothing would be left."""
     listed = STOP_WORDS["english"]
     found = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
     return " ".join(word for word in found if normalise(word) not in listed) or text
 
 
 def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str]]:
-    """The speakers a text names, by any of their names or a capitalised short form of the first one."""
+    """The speakers a text mentions, in order, and the words it mentions them by.
+
+    A speaker is recognised by any word of their name, or by a capitalised short form of the first one.
+    """
     spoken = [word[:-2] if word.endswith("'s") else word for word in words(text)]
     place = {word: i for i, word in reversed(list(enumerate(spoken)))}
     capital = {normalise(word) for word in re.findall(r"\b[^\W\d_]+", text) if word[:1].isupper()}
@@ -132,7 +137,7 @@ def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str
 
 @lru_cache(4096)
 def _names(speaker: str) -> tuple[str, ...]:
-    """The words of a speaker's name; the same few people are asked about again and again."""
+    """The words of a speaker's name; cached, since questions are about the same few people."""
     return tuple(words(speaker))
 
 

@@ -1,4 +1,4 @@
-"""Candidates to ranked hits: a weighted blend of features, each hit with its reasons."""
+"""Ranks candidates by a weighted sum of their features (a linear model), and says which features moved each hit."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ GROUPS = {
     "superseded": ("superseded",),
     "confidence": ("confidence", "uses", "trust"),
 }
-"""Signals shown to people; what is in none of them is `form`: length, questions, reactions."""
+"""Features grouped into the signals that `Hit.reasons` shows; features in no group are shown as `form`."""
 
 Weights = Mapping[str, tuple[tuple[float, float, float], ...]]
 
 
 class Scored(msgspec.Struct, frozen=True):
-    """A candidate with its score between 0 and 1; `place` is where it was in the candidates."""
+    """A candidate with its score between 0 and 1; `place` is its index among the candidates."""
 
     entry: Candidate
     score: float
     place: int
     reasons: tuple[Reason, ...] = ()
     pool: int = 0
-    """Which question found it, where several were asked."""
+    """Index of the question that found it, where several were asked."""
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """Candidates in order, with what each feature gave to each of them."""
+    """The order and scores of candidates, with the contribution of each feature (column) to each of them (row)."""
 
     order: list[int]
     score: Floats
@@ -52,7 +52,7 @@ class Ranking(msgspec.Struct, frozen=True):
     names: list[str]
 
     def reasons(self, places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
-        """Why the candidates at these places stand where they stand."""
+        """The reasons of the candidates at these indices."""
         return _reasons(self.parts, self.names, places)
 
 
@@ -95,7 +95,7 @@ def rank(
 
 
 def _order(raw: Floats, table: Columns) -> list[int]:
-    """Best first; of equals the newest, then by identity, so that no store's own order shows."""
+    """Indices best first; ties by newest, then by kind and id, so that every store gives the same order."""
     value = -raw.round(9)
     order = np.lexsort((-table.created_at, value))
     by_value, by_time = value[order], table.created_at[order]
@@ -106,7 +106,7 @@ def _order(raw: Floats, table: Columns) -> list[int]:
 
 
 def _reasons(parts: Floats, names: Sequence[str], places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
-    """For each place, the groups that moved it, strongest first."""
+    """For each index, the signals that moved its score by 0.05 or more, strongest first."""
     if not places:
         return {}
     groups, members = _grouping(tuple(names))
@@ -126,7 +126,7 @@ def _reasons(parts: Floats, names: Sequence[str], places: Sequence[int]) -> dict
 
 @lru_cache(64)
 def _grouping(names: tuple[str, ...]) -> tuple[tuple[str, ...], Floats]:
-    """The groups of these features, and which feature (row) is in which of them (column)."""
+    """The names of the groups, and a 0/1 matrix of which feature (row) is in which group (column)."""
     grouped = {name for members in GROUPS.values() for name in members}
     groups = {**GROUPS, "form": tuple(name for name in names if name not in grouped)}
     inside = [[float(name in members) for members in groups.values()] for name in names]

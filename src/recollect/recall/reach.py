@@ -1,11 +1,12 @@
-"""How far recall looks before it ranks: learned with the weights, and the same for every store."""
+"""How many candidates recall collects before it ranks them; tuned with the weights, and the same for every store."""
 
 from __future__ import annotations
 
 CANDIDATES = 40
-"""From each arm; three for every hit wanted, where that is more."""
+"""Candidates from each search (text and vector); three times the hits wanted where that is more."""
 NEIGHBOURS_OF = 4
+"""How many of the best candidates of each search bring their neighbours in."""
 NEAR = (-2, -1, 1, 2, 3)
-"""Turns around the best of each arm are looked at too: what follows a mention is often the answer."""
+"""Offsets of those neighbouring turns: the answer often follows the turn that mentions the subject."""
 DATED = 40
-"""The nearest of what was said at a time that the question names."""
+"""Nearest vectors taken from within a time that the question names."""

@@ -1,8 +1,8 @@
-"""Later words that revise earlier ones: "I got that wrong …", "we moved, new address …", "I'm not vegan anymore".
+"""Finds statements that revise earlier ones: "I got that wrong …", "we moved, new address …", "I'm not vegan anymore".
 
-Facts that an extractor reads are superseded by their keys. What it cannot read is compared here, among what was
-recalled: a statement of the user's with a sign of change, and an earlier one that shares a telling word with it. The
-later one is quoted, so that a reader can judge. English signs only; elsewhere nothing is marked.
+Extracted facts supersede each other by their keys. For text that no extractor understood, recalled statements are
+compared here: one of the user's with a sign of change revises an earlier one that shares a distinctive word with it.
+The earlier one is marked and the later one quoted beside it, so that the reader can judge. English only.
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ _STRONG = _RULES.strong
 _ASKS = re.compile(r"[?？؟]\W*$")
 _PLAIN = _RULES.words("plain")
 COMMON = 0.2
-"""A word that more than this share of the statements have tells nothing."""
+"""A word that more than this share of the statements have is not distinctive."""
 ALONE = 0.16
-"""One shared word is enough where it is at least this share of what the earlier statement says."""
+"""One shared word is enough if it is at least this share of the terms of the earlier statement."""
 MANY, RARE = 12, 4
-"""Among many statements, a word of that many letters that only two of them have is enough for a strong sign."""
+"""With a strong sign of change, one shared word of at least `RARE` letters is enough if only these two statements have
+it and there are many statements (together at least `MANY` squared terms)."""
 QUOTED = 120
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One recalled thing that may revise or be revised."""
+    """One recalled record that may revise another or be revised."""
 
     text: str
     terms: frozenset[str]
     created_at: int
     own: bool
-    """Whether the user said it; other things are only revised."""
+    """Whether the user said it; other statements cannot revise, only be revised."""
     careful: bool = False
-    """A part of a document, or what must not be missed: it takes two shared words to say that it is revised."""
+    """Part of a document, or safety-relevant: it counts as revised only with two shared words."""
     speaker: str = ""
-    """Nobody revises what another said; a document is nobody's."""
+    """A statement is revised only by the same speaker, unless it is `careful`."""
     sign: int = 0
     """Whether it has a sign of change: 0 none, 1 some, 2 a strong one."""
 
 
 def revised(statements: Sequence[Statement]) -> dict[int, int]:
-    """For each statement that a later one revises, the place of the newest that does."""
+    """For the index of each revised statement, the index of the newest one that revises it."""
     later = [place for place, one in enumerate(statements) if one.own and one.sign]
     if not later:
         return {}
@@ -77,20 +78,20 @@ def revised(statements: Sequence[Statement]) -> dict[int, int]:
 
 
 def _only_theirs(new: Statement, old: Statement, many: bool, count: Mapping[str, int]) -> bool:
-    """Whether a strong sign of change comes with a word that no other of many statements has."""
+    """Whether two statements share a word that no other has, and the newer has a strong sign of change (see `MANY`)."""
     if not many or new.sign < 2:
         return False
     return any(count[term] <= 2 and len(term) >= RARE for term in new.terms & old.terms if term not in _PLAIN)
 
 
 def sign_of_change(text: str) -> int:
-    """0 where a text has no sign of change, or asks something; 1 where it has one, 2 for a strong one."""
+    """How strong the wording of a change is in a text: 0 none (or it is a question), 1 some, 2 strong."""
     if len(text) > 600 or not _SIGNS.search(text) or _ASKS.search(text):
         return 0
     return 2 if _STRONG.search(text) else 1
 
 
 def quoted(text: str) -> str:
-    """The beginning of what revises, to stand beside what it revised."""
+    """The start of a revising statement, to quote beside the one it revises."""
     plain = " ".join(text.split())
     return plain if len(plain) <= QUOTED else plain[:QUOTED].rsplit(" ", 1)[0] + " …"

@@ -1,4 +1,4 @@
-"""From a ranking to an answer: near-duplicates out, neighbouring chunks merged, a token budget filled."""
+"""Chooses hits from a ranking: drops near-duplicates, merges neighbouring chunks, fills a token budget."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from recollect.recall.passage import passage
 from recollect.recall.rank import Scored
 
 DUPLICATE = 0.9
-"""Two texts that share this much of their terms say the same."""
+"""Two texts are near-duplicates if the Jaccard similarity of their terms is at least this."""
 OVERLAP = 12
-"""Characters that must repeat at a border before they are taken for an overlap."""
+"""The fewest characters that count as text repeated by chunking where two chunks meet."""
 MIN_SHARE = 0.35
-"""A budget is not filled up with hits that score less than this share of the best."""
+"""A token budget is not filled with hits that score less than this share of the best."""
 MOST_MERGED = 4
-"""Chunks of one document that become one hit at most: a passage, not the document."""
+"""The most chunks of one document that are merged into one hit."""
 LEAST_TOKENS = 24
-"""What is left of a hit that was cut must be worth reading."""
+"""A hit is not cut to fewer tokens than this."""
 Place = tuple[tuple[str, str, str], int]
-"""What a chunk is part of, and its place in that."""
+"""The (kind, namespace, document) of a chunk, and its number in the document."""
 
 
 def distinct(ranked: Iterable[Scored], limit: int | None = None) -> tuple[list[Scored], list[Scored]]:
-    """The first of each group of near-duplicates, in order, up to `limit`; and the repeats that were passed over."""
+    """(kept, repeats): the best of each group of near-duplicates, up to `limit`, and the duplicates left out."""
     kept: list[Scored] = []
     repeats: list[Scored] = []
     seen: dict[str, dict[int, list[frozenset[str]]]] = {}
@@ -44,7 +44,7 @@ def distinct(ranked: Iterable[Scored], limit: int | None = None) -> tuple[list[S
 
 
 def chosen(ranked: Iterable[Scored], count: int, most: int) -> list[Scored]:
-    """Up to `most`, best first; repeats come in only where `count` is not reached without them."""
+    """Up to `most` hits, best first; near-duplicates are included only if there are fewer than `count` without."""
     kept, repeats = distinct(ranked, most)
     if len(kept) >= count:
         return kept
@@ -53,13 +53,13 @@ def chosen(ranked: Iterable[Scored], count: int, most: int) -> list[Scored]:
 
 
 def _same(a: frozenset[str], b: frozenset[str]) -> bool:
-    # Two texts without a word, such as pictures, are not told apart by their terms.
+    # Texts without any term, such as images, are never duplicates of each other.
     shared = len(a & b)
     return shared > 0 and shared >= DUPLICATE * (len(a) + len(b) - shared)
 
 
 def merge_chunks(ranked: Sequence[Scored], *, separator: str = "\n") -> list[Scored]:
-    """Chunks of one document that follow each other become one hit, at the place of the best of them."""
+    """Merge consecutive chunks of one document into one hit, at the rank of the best of them."""
     chunks = {_place(s): s for s in ranked if s.entry.kind == "chunk" and s.entry.thread}
     out: list[Scored] = []
     used: set[Place] = set()
@@ -78,13 +78,13 @@ def merge_chunks(ranked: Sequence[Scored], *, separator: str = "\n") -> list[Sco
 
 
 def _place(scored: Scored) -> Place:
-    # Documents of two namespaces may have one id, and a thread may have it too.
+    # Ids are unique only within a kind and a namespace.
     entry = scored.entry
     return (entry.kind, entry.namespace, entry.thread), entry.seq
 
 
 def _run(key: Place, chunks: dict[Place, Scored], used: set[Place]) -> list[Scored]:
-    """The chunks around one that may join it: what follows before what precedes."""
+    """The consecutive chunks around one, at most `MOST_MERGED`, later ones taken first."""
     whole, first = key
     last = first
     while last - first + 1 < MOST_MERGED:
@@ -98,7 +98,7 @@ def _run(key: Place, chunks: dict[Place, Scored], used: set[Place]) -> list[Scor
 
 
 def _joined(texts: Sequence[str], separator: str) -> str:
-    """Texts one after the other, without the words that chunking repeats at their borders."""
+    """Texts joined, without the text that chunking repeats where they meet."""
     out = texts[0]
     for text in texts[1:]:
         longest = min(len(out), len(text))
@@ -110,7 +110,7 @@ def _joined(texts: Sequence[str], separator: str) -> str:
 def fill(
     ranked: Sequence[Scored], max_tokens: int, count: Callable[[str], int], terms: Sequence[str] = ()
 ) -> list[Scored]:
-    """The most useful set that fits: best first, the best cut to its passage rather than left out."""
+    """The best hits that fit a token budget; one that is too long is cut to its best passage."""
     out: list[Scored] = []
     left = max_tokens
     for scored in ranked:

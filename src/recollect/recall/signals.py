@@ -1,7 +1,7 @@
-"""Signs of how likely a text is to be evidence, whatever is asked: computed once, kept as a few bytes.
+"""Features of a text that do not depend on the query, computed once when it is indexed and stored as a few bytes.
 
 Reports ("I went to Rome last week") answer questions; greetings, reactions ("Wow, that's great!") and questions
-rarely do. The wording is English; in other languages the signs are absent and the ranking does without them.
+rarely do. The word lists are English; for other languages most signals are zero and ranking relies on the rest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from recollect.recall.analyze import words
 from recollect.recall.revision import sign_of_change
 
 NAMES = ("words", "asks", "times", "reacts", "first", "second", "names", "standing", "numbers", "orders", "revises")
-"""What each byte of a signal string says; `words` is logarithmic, the rest are shares of 255."""
+"""The meaning of each byte; `words` is 25 · log(1 + number of words), the others are shares of 255."""
 
 _RULES = rules("en", "signals", "talk")
 _TIMES = _RULES.times
@@ -27,7 +27,7 @@ _ASKS = re.compile(r"[?？؟]\W*(?:\[[^\]]*\]\s*)?$")
 _FIRST = _RULES.words("first")
 _SECOND = _RULES.words("second")
 _HEAD = 1200
-"""Only the head is read: a long text is evidence by its length already, and signs thin out."""
+"""Only the first so many characters are read, to bound the cost for long texts."""
 
 
 def signals(text: str) -> bytes:

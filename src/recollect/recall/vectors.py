@@ -1,8 +1,8 @@
-"""Nearest vectors in one scope: exact while that is fast, a short sketch with exact re-scoring beyond.
+"""Nearest-neighbour search over the vectors of one scope: exact when small, by a PCA sketch with re-scoring when large.
 
-A vector is kept as one byte per dimension with its own scale, 260 bytes for 256 dimensions, in the store as in memory.
-Past `EXACT` vectors a sketch of the strongest directions (principal components) is searched first, and only its best
-are compared in full; a numpy product over the sketch is several times cheaper than over the vectors.
+A vector is quantised to one byte per dimension and a scale, 260 bytes for 256 dimensions, in the store as in memory.
+Beyond `EXACT` vectors, projections onto the first principal components (the sketch) are compared first, and only the
+best of them in full; a matrix product over the sketch is several times cheaper than over the vectors.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ Floats = NDArray[np.float32]
 EXACT = 4_096
 SKETCH = 64
 RESCORE = 200
-"""The fewest sketch hits that are compared in full; more where there are more to choose from."""
+"""The fewest sketch hits that are compared in full."""
 RESCORE_SHARE = 250
+"""In a large index one vector in so many is compared in full."""
 _BLOCK = 2_048
 _SPREAD = 32_768
-"""From about so many scores, evenly taken, mean and deviation are told."""
+"""Mean and standard deviation are estimated from an even sample of about so many scores."""
 
 
 def encode(vector: Any) -> bytes:
@@ -56,7 +57,7 @@ def _quantise(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 
 class Nearest(msgspec.Struct, frozen=True):
-    """What a vector search found, and how cosines lie over all that was searched."""
+    """The result of a vector search, with mean and standard deviation of the cosines of all that was searched."""
 
     keys: list[Any]
     cosines: NDArray[np.float32]
@@ -65,7 +66,7 @@ class Nearest(msgspec.Struct, frozen=True):
 
 
 class VectorIndex(Generic[Key]):
-    """Vectors of one scope by key; adding, replacing and removing are cheap, nothing is built beforehand."""
+    """The vectors of one scope by key, updated in place; no index has to be built beforehand."""
 
     def __init__(self, dimensions: int, *, exact: int = EXACT, sketch: int = SKETCH) -> None:
         if dimensions < 1:
@@ -99,7 +100,7 @@ class VectorIndex(Generic[Key]):
         """Add or replace vectors, given as rows of floats."""
         rows = np.asarray(vectors, np.float32).reshape(len(keys), -1)
         if rows.shape[1:] != (self.dimensions,) and len(keys):
-            raise UsageError(f"vectors of {rows.shape[1]} dimensions in an index of {self.dimensions}")
+            raise UsageError(f"these vectors have {rows.shape[1]} dimensions, but the index has {self.dimensions}")
         self._put(keys, *_quantise(rows))
 
     def add_encoded(
@@ -110,7 +111,7 @@ class VectorIndex(Generic[Key]):
         times: Sequence[int] | None = None,
         groups: Sequence[int] | None = None,
     ) -> None:
-        """Add or replace vectors as `encode` wrote them; a time and a small number of each can be searched by."""
+        """Add or replace vectors encoded by `encode`; their `times` and `groups` can be filtered by (see `between`)."""
         size = self.dimensions + 4
         if any(len(item) != size for item in data):
             raise CorruptRecord(f"a stored vector is not {size} bytes; re-embed with `recollect process vectors`")
@@ -121,7 +122,7 @@ class VectorIndex(Generic[Key]):
         self._groups[places] = 0 if groups is None else groups
 
     def remove(self, keys: Iterable[Key]) -> int:
-        """Forget vectors; the last one moves into the gap and the old bytes are wiped."""
+        """Remove vectors: the last one moves into the gap and its old bytes are zeroed."""
         gone = 0
         for key in keys:
             at = self._place.pop(key, None)
@@ -143,7 +144,7 @@ class VectorIndex(Generic[Key]):
         return gone
 
     def search(self, vector: Any, limit: int, *, mask: NDArray[np.bool_] | None = None) -> Nearest:
-        """The nearest by cosine, best first; `mask` (by `positions`) filters before the cut."""
+        """The nearest by cosine, best first; `mask` (from `positions` or `between`) is applied before the limit."""
         query = _unit(np.asarray(vector, np.float32))
         count = len(self._keys)
         if count == 0 or limit < 1 or (mask is not None and not mask.any()):
@@ -226,7 +227,7 @@ class VectorIndex(Generic[Key]):
             self._fit()
 
     def reserve(self, size: int) -> None:
-        """Make room for so many at once, so that loading them copies nothing twice."""
+        """Allocate room for so many vectors, so that loading them does not reallocate."""
         if size > len(self._codes):
             self._resize(size)
 
@@ -244,7 +245,7 @@ class VectorIndex(Generic[Key]):
             self._sketch = _grow(self._sketch, grown)
 
     def _fit(self) -> None:
-        """Choose the directions of the sketch from what is there, again each time there is four times more."""
+        """Compute the principal components of the current vectors; repeated each time their number has quadrupled."""
         count = len(self._keys)
         sample = np.linspace(0, count - 1, min(count, 4 * _BLOCK)).astype(np.int64)
         rows = self._codes[sample].astype(np.float32) * self._scales[sample, None]
@@ -293,7 +294,7 @@ def _unit(vector: Floats) -> Floats:
 
 
 def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
-    """Where the highest scores are, best first."""
+    """The indices of the highest scores, best first."""
     if limit >= len(scores):
         return np.argsort(-scores, kind="stable")
     likely = _likely(scores, limit) if len(scores) > 2 * _SPREAD else None
@@ -303,9 +304,9 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
 
 
 def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
-    """A few times more than `limit` places with every one of the best, by a threshold that a sample of them gives.
+    """Indices of a few times `limit` scores, among them all of the best, by a threshold estimated from a sample.
 
-    Comparing a million scores with one number costs a tenth of sorting out the best of them.
+    Comparing a million scores with one number costs a tenth of partitioning them.
     """
     sample = scores[:: len(scores) // _SPREAD]
     rank = min(len(sample), 8 + 4 * limit * len(sample) // len(scores))

@@ -1,9 +1,10 @@
-"""How much each feature counts; what they mean is in `features.py`.
+"""The weights of the ranking features, which `features.py` defines.
 
-Learned, save those in `FIXED`, by `python bench/recall/learn.py`. One triple for each kind of talk (people with each
-other, a turn of a talk with an assistant, a bare question to one), and in each a weight for vectors that average
-words, for none, and for vectors of an embedder that reads whole sentences. Only the first of a triple was learned with
-the features of today; in the other two, weights that are newer than their last fit are those of the first.
+All but those in `FIXED` were learned by `python bench/recall/learn.py`. A feature has one triple for each kind of
+conversation (between people, a turn of a chat with an assistant, a bare question to one). In a triple, the first weight
+is for an embedder that averages word vectors, the second for recall without vectors, the third for an embedder of whole
+sentences. Only the first was learned with today's features; in the other two, features added after their last fit use
+the first one's weight.
 """
 
 from __future__ import annotations
@@ -70,6 +71,6 @@ TABLE: dict[str, tuple[Triple, Triple, Triple]] = {
     "superseded": ((2.0, 2.0, 2.0), (2.0, 2.0, 2.0), (2.0, 2.0, 2.0)),
 }
 FIXED = frozenset({"own", "own_first", "confidence", "uses", "trust", "fact", "superseded"})
-"""Set by hand: the data they were learned on says nothing about these."""
+"""Weights set by hand: the training data has no examples for them."""
 CENTRE = 4.0
-"""The raw score that becomes 0.5."""
+"""The raw score that maps to 0.5."""
