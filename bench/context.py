@@ -17,10 +17,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from recollect.context import Assembly, Context, SlidingWindow, TokenBudget, compress, count_tools, open_counter
+from recollect.context.assemble import Assembly
+from recollect.context.budget import TokenBudget
 from recollect.context.cache import cached_tokens
+from recollect.context.compress import compress
+from recollect.context.context import Context
 from recollect.context.fold import write_fold
+from recollect.context.measure import count_tools
+from recollect.context.policies import SlidingWindow
 from recollect.context.summarise import extract
+from recollect.context.tokens import open_counter
 from recollect.messages import Message, as_message
 
 COUNTER = open_counter("o200k_base")

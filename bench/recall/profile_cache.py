@@ -15,8 +15,8 @@ import warnings
 from typing import Any
 
 from recollect import FactExtractor, Memory, TokenBudget
-from recollect.context import Context
 from recollect.context.cache import cached_tokens
+from recollect.context.context import Context
 from recollect.context.tokens import open_counter
 from recollect.messages import Message
 

@@ -42,11 +42,15 @@ _HOMES = {
         "VectorIndexer", "Archiver", "Deduplicator", "Processor", "Report",
     ),
     "recall.hit": ("Hit", "Reason"),
-    "context": (
-        "TokenBudget", "PromptBuilder", "Context", "Manifest", "compress", "maybe_compress", "Fifo",
-        "SlidingWindow", "Summarize", "VectorSwap", "Importance", "ElideToolResults", "Chain", "MemoryItem",
-        "ProfileLine", "open_counter",
-    ),
+    "context.budget": ("TokenBudget",),
+    "context.builder": ("PromptBuilder",),
+    "context.context": ("Context",),
+    "context.manifest": ("Manifest",),
+    "context.compress": ("compress", "maybe_compress"),
+    "context.policies": ("Fifo", "SlidingWindow", "Summarize", "VectorSwap", "Importance", "ElideToolResults", "Chain"),
+    "context.items": ("MemoryItem",),
+    "context.profile": ("ProfileLine",),
+    "context.tokens": ("open_counter",),
     "context.fates": ("InputFate",),
     "context.plan": ("Policy",),
     "engine.tasks.tasks": ("Checkpoint",),
@@ -90,24 +94,24 @@ if TYPE_CHECKING:
     from .blocking.session import Session as Session
     from .blocking.tasks import TaskRun as TaskRun
     from .blocking.watch import Watch as Watch
-    from .context import Chain as Chain
-    from .context import Context as Context
-    from .context import ElideToolResults as ElideToolResults
-    from .context import Fifo as Fifo
-    from .context import Importance as Importance
-    from .context import Manifest as Manifest
-    from .context import MemoryItem as MemoryItem
-    from .context import ProfileLine as ProfileLine
-    from .context import PromptBuilder as PromptBuilder
-    from .context import SlidingWindow as SlidingWindow
-    from .context import Summarize as Summarize
-    from .context import TokenBudget as TokenBudget
-    from .context import VectorSwap as VectorSwap
-    from .context import compress as compress
-    from .context import maybe_compress as maybe_compress
-    from .context import open_counter as open_counter
+    from .context.budget import TokenBudget as TokenBudget
+    from .context.builder import PromptBuilder as PromptBuilder
+    from .context.compress import compress as compress
+    from .context.compress import maybe_compress as maybe_compress
+    from .context.context import Context as Context
     from .context.fates import InputFate as InputFate
+    from .context.items import MemoryItem as MemoryItem
+    from .context.manifest import Manifest as Manifest
     from .context.plan import Policy as Policy
+    from .context.policies import Chain as Chain
+    from .context.policies import ElideToolResults as ElideToolResults
+    from .context.policies import Fifo as Fifo
+    from .context.policies import Importance as Importance
+    from .context.policies import SlidingWindow as SlidingWindow
+    from .context.policies import Summarize as Summarize
+    from .context.policies import VectorSwap as VectorSwap
+    from .context.profile import ProfileLine as ProfileLine
+    from .context.tokens import open_counter as open_counter
     from .engine.assembling import Recall as Recall
     from .engine.entities import EntityStats as EntityStats
     from .engine.events import Event as Event

@@ -1,4 +1,4 @@
-"""New ids: short, unique, and sorted by when they were made."""
+"""Ids: new ones, short, unique and sorted by when they were made; and ids made of content."""
 
 from __future__ import annotations
 
@@ -19,3 +19,10 @@ def new_id() -> str:
         moment = _last
     number = moment << 44 | int.from_bytes(os.urandom(6)) >> 4
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(95, -1, -5))
+
+
+def digest(data: bytes, size: int = 16) -> str:
+    """An id of content: the BLAKE2b hash of some bytes, `size` bytes long, as hexadecimal digits."""
+    import hashlib  # here, since it loads OpenSSL, which takes longer than most of our modules
+
+    return hashlib.blake2b(data, digest_size=size).hexdigest()

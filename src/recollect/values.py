@@ -5,7 +5,6 @@ The check runs before anything is written, so all stores refuse the same inputs 
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -109,6 +108,8 @@ def compact_json(value: Any) -> str:
 
 def _any_json(value: Any) -> str:
     """The slow way, which also takes lone surrogates (escaped), huge integers and keys that are not text."""
+    import json
+
     try:
         return json.dumps(value, separators=(",", ":"), default=str)
     except RecursionError as cause:

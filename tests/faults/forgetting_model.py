@@ -21,7 +21,6 @@ from typing import Any
 
 import msgspec
 
-from recollect.engine.carried import ATTACHED
 from recollect.engine.core import Core, Shared
 from recollect.engine.derive import Deriver
 from recollect.engine.documents import Documents
@@ -37,7 +36,7 @@ from recollect.engine.working import WorkingMemory
 from recollect.errors import RecollectError
 from recollect.extract.extracted import Extracted
 from recollect.kinds import RECORDS
-from recollect.messages import Message
+from recollect.messages import ATTACHED, Message
 from recollect.records import Chunk, Document, Fact, Job, Summary, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.scope import Scope

@@ -10,24 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.context import (
-    Assembly,
-    Chain,
-    ElideToolResults,
-    Fifo,
-    Importance,
-    SlidingWindow,
-    Summarize,
-    TokenBudget,
-    VectorSwap,
-    compress,
-    open_counter,
-    plan_fold,
-    write_fold,
-)
-from recollect.context.assemble import OMITTED, STARTS
+from recollect.context.assemble import OMITTED, STARTS, Assembly
+from recollect.context.budget import TokenBudget
+from recollect.context.compress import compress
+from recollect.context.fold import plan_fold, write_fold
 from recollect.context.measure import count_message, measure_anthropic, measure_openai
+from recollect.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
 from recollect.context.summaries import summary_tokens
+from recollect.context.tokens import open_counter
 from recollect.context.units import Grouper, Unit, group, said
 from recollect.context.validate import anthropic_problems, openai_problems
 from recollect.errors import BudgetError, RecollectError

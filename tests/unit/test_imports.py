@@ -96,6 +96,26 @@ def test_a_memory_in_ram_loads_no_driver_and_no_model() -> None:
     assert not _loaded_by(code) & set(HEAVY)
 
 
+def _newly_loaded_by(code: str) -> list[str]:
+    """The modules, by their full names, that running some code loads beyond those of a bare Python."""
+    script = f"import sys\nbare = set(sys.modules)\n{code}\nprint(*set(sys.modules) - bare)"
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_importing_memory_loads_only_what_opening_one_needs() -> None:
+    """Contexts, languages, chunking and OpenSSL's hashes would take as long again as all that is loaded."""
+    late = ("recollect.context", "recollect.languages", "recollect.extract", "recollect.stores.sqlite")
+    late += ("recollect.engine.chunking", "hashlib", "json", "logging", "pathlib", "tomllib")
+    loaded = _newly_loaded_by("from recollect import Memory")
+    assert "recollect.engine.facts" in loaded
+    assert [name for name in loaded if name.startswith(late)] == []
+
+
+def test_counting_the_tokens_of_a_message_loads_no_assembly() -> None:
+    late = ("recollect.context.assemble", "recollect.languages")
+    assert [name for name in _newly_loaded_by("import recollect.context.measure") if name.startswith(late)] == []
+
+
 def test_the_help_of_the_command_line_loads_no_engine() -> None:
     code = "import sys\nfrom recollect.cli.main import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
     script = f"{code}\nprint([name for name in sys.modules if name.startswith('recollect.engine')])"

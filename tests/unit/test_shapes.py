@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from recollect import Memory, compress
-from recollect.context import open_counter
+from recollect.context.tokens import open_counter
 from recollect.context.units import group
 from recollect.errors import InvalidValue, RecollectError, TooLarge
 from recollect.messages import Message, as_message
@@ -75,7 +75,7 @@ def stored(given: dict[str, Any]) -> Message:
 
 @pytest.mark.parametrize("flaw", sorted(FLAWED))
 def test_a_flawed_message_that_is_stored_is_put_right_and_said(flaw: str) -> None:
-    from recollect.context import Assembly
+    from recollect.context.assemble import Assembly
 
     assembly = Assembly(budget=2000, input="And now?")
     assembly.feed([stored(FLAWED[flaw]), Message(role="user", content="first")], more=False, position=1)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from ..errors import BudgetError, UsageError
-from ..messages import INSTRUCTIONS, Message, as_message
+from ..messages import ATTACHED, INSTRUCTIONS, Message, as_message
 from .budget import SECTIONS, TokenBudget, as_budget
 from .context import Account, Context
 from .fence import render_scratchpad
@@ -31,7 +31,7 @@ from .policies import SlidingWindow, model_of
 from .profile import ProfileLine, fit_profile
 from .summaries import awaitable_model, summarize, summary_message
 from .tokens import Counter, open_counter
-from .units import ATTACHED, EMPTY_MESSAGE, Grouper, Unit, group
+from .units import EMPTY_MESSAGE, Grouper, Unit, group
 from .validate import check_view
 
 LAYOUTS = ("standard", "cached")

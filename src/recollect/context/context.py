@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..errors import InvalidValue
-from ..messages import Message
+from ..messages import ATTACHED, Message
 from ..responses import problems as item_problems
 from ..responses import responses_tools
 from ..values import compact_json
@@ -29,7 +29,7 @@ from .render import (
     response_items,
     transcript,
 )
-from .units import ATTACHED, Repair, Unit
+from .units import Repair, Unit
 from .validate import anthropic_problems, openai_problems, refuse
 
 FORMAT = 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ..messages import INSTRUCTIONS, Message, ToolCall, as_message
+from ..messages import ATTACHED, INSTRUCTIONS, Message, ToolCall, as_message
 from ..responses import SHAPE as RESPONSES
 from ..responses import as_chat, as_turn
 from ..shapes import mended
@@ -28,8 +28,6 @@ EMPTY_MESSAGE = "empty message"
 """The reason given by the repair that drops an empty message."""
 SYNTHETIC = "recollect.synthetic"
 """Metadata key of messages made for the request only, which nobody said and no store holds."""
-ATTACHED = "recollect.context"
-"""Metadata key under which a message holds the memory that was recalled for it, byte for byte as it was sent."""
 
 
 class Repair(msgspec.Struct, frozen=True):

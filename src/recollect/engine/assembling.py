@@ -70,7 +70,8 @@ class Assembling:
         `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false. `profile`
         is true (what is known of this handle's user), false, or lines of your own to add to it.
         """
-        from ..context import Assembly, TokenBudget
+        from ..context.assemble import Assembly
+        from ..context.budget import TokenBudget
         from ..context.policies import VectorSwap
 
         core = self._core
@@ -207,8 +208,7 @@ class Assembling:
 
     @staticmethod
     def _item(hit: Any) -> Any:
-        from ..context import MemoryItem
-        from ..context.items import when
+        from ..context.items import MemoryItem, when
 
         # The id under which forgetting looks for what came from it.
         source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..context.units import ATTACHED
-from ..messages import Message
+from ..messages import ATTACHED, Message
 from ..records import Link
 
 DERIVED = "recollect.sources"

@@ -6,24 +6,26 @@ or has only moved, keeps its row, its index entry and its vector.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import InvalidValue
 from ..filters import Where, parse_filter
-from ..ids import new_id
+from ..ids import digest, new_id
 from ..ports import Ttl
 from ..records import Chunk, Document, Entry, Job
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..values import Json, check_metadata, check_name, check_text, fingerprint_json
 from .audit import audit
-from .chunking import Piece, chunk
 from .core import Core
 from .facts import index_job, page
 from .forgetting.guard import owned, raised
+
+if TYPE_CHECKING:
+    from .chunking import Piece
 
 
 class Documents:
@@ -163,7 +165,7 @@ class Documents:
             source=source,
             metadata=fields,
             text=text,
-            digest=_digest(text),
+            digest=digest(text.encode()),
             actor=self._core.scope.actor,
             created_at=at,
             updated_at=at,
@@ -171,6 +173,8 @@ class Documents:
         )
 
     def _chunks(self, document: Document) -> dict[str, Chunk]:
+        from .chunking import chunk
+
         chunks: dict[str, Chunk] = {}
         for position, piece in enumerate(chunk(document.text, self._core.shared.counter.count)):
             part = _part(piece, chunks)
@@ -242,15 +246,11 @@ def _id(ns: str, source: str | None, id: str | None) -> str:
         return check_name(id, "document id")
     if source is None:
         return new_id()
-    return hashlib.blake2b(f"{ns}\x00{check_name(source, 'source')}".encode(), digest_size=12).hexdigest()
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return digest(f"{ns}\x00{check_name(source, 'source')}".encode(), 12)
 
 
 def _part(piece: Piece, taken: dict[str, Chunk]) -> str:
-    made = _digest(f"{piece.heading or ''}\x00{piece.text}")[:16]
+    made = digest(f"{piece.heading or ''}\x00{piece.text}".encode())[:16]
     part, again = made, 1
     while part in taken:
         again += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from .core import Core
 
 EVENTS = ("message", "fact", "learning", "fold", "forget", "recall", "context", "job")
-log = logging.getLogger("recollect")
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -25,6 +23,13 @@ class Event(msgspec.Struct, frozen=True):
     name: str
     org: str
     data: Mapping[str, Any]
+
+
+def warn(text: str, *values: object) -> None:
+    """Log a warning under `recollect`: ids and names of errors, never content."""
+    import logging
+
+    logging.getLogger("recollect").warning(text, *values)
 
 
 Hook = Callable[[Event], Any]
@@ -71,7 +76,7 @@ class Events:
             try:
                 hook(Event(name, org, data))
             except Exception as problem:  # a user's function may raise anything
-                log.warning("a hook on %s failed: %s", name, type(problem).__name__)
+                warn("a hook on %s failed: %s", name, type(problem).__name__)
 
     def span(self, name: str, **attributes: Any) -> AbstractContextManager[Any]:
         """A span around a unit of work, where OpenTelemetry listens."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Iterable
@@ -268,6 +267,8 @@ async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, 
     if "system" in names:
         return await _run(core, call, (input,), {"system": _system(own, context)})
     if isinstance(own, str) and call is not agent:
+        import copy
+
         # A copy: another call of the same agent may be under way with other things known.
         twin = copy.copy(agent)
         twin.system = _system(own, context)

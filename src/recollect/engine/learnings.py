@@ -10,15 +10,15 @@ Confidence moves by these rules:
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Literal
 
 import msgspec
 
 from ..errors import InvalidValue, NotFound
-from ..languages import rules
+from ..ids import digest
 from ..records import Entry, Job, Learning, Link, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import check_name, check_text
@@ -35,9 +35,6 @@ REINFORCE = 0.2
 WEAKEN = 0.7
 CORRECT = 0.5
 SAME_THING = 0.5
-# Said of almost anything: sharing one of these says nothing about sharing a subject.
-_RULES = rules("en", "learnings", "talk")
-_GENERIC = _RULES.words("generic")
 
 
 class Learnings:
@@ -317,14 +314,22 @@ def fold(content: str) -> str:
 
 def learning_id(content: str) -> str:
     """The id of a learning with this content."""
-    return hashlib.blake2b(fold(content).encode(), digest_size=12).hexdigest()
+    return digest(fold(content).encode(), 12)
 
 
 def content_terms(content: str) -> frozenset[str]:
     """What a learning is about: its stemmed words, without those said of almost anything."""
     from ..recall.analyze import tokens
 
-    return frozenset(term for term in tokens(content) if term not in _GENERIC)
+    return frozenset(term for term in tokens(content) if term not in _generic())
+
+
+@cache
+def _generic() -> frozenset[str]:
+    """Words said of almost anything: sharing one of these says nothing about sharing a subject."""
+    from ..languages import rules
+
+    return rules("en", "learnings", "talk").words("generic")
 
 
 def _same_thing(one: frozenset[str], other: frozenset[str]) -> bool:

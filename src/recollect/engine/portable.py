@@ -7,10 +7,7 @@ its line and changes nothing; then it writes in batches and remembers how far it
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import os
-import secrets
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -41,7 +38,6 @@ from ..records import (
 )
 from ..scope import Namespace
 from ..stores.base import Change, Delete, Load, Put
-from ..stores.codec import codec
 from ..typed import ready
 from ..values import check_name
 from .core import Core
@@ -91,7 +87,6 @@ class _End(msgspec.Struct, frozen=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_log = logging.getLogger("recollect")
 
 
 class Portable:
@@ -227,7 +222,7 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
     It is readable by its owner alone, and no link is followed to it; one that is there is replaced.
     """
     # A name that nobody can know before: two exports to one path do not meet, and no link waits there.
-    part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
+    part = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
     try:
         with create(part) as file:
             yield file
@@ -249,6 +244,8 @@ def _line(record: Record) -> bytes:
 
 def _validate(path: Path) -> tuple[int, str, dict[str, int]]:
     """Read all of a file and refuse it at the first line that is not as it was written."""
+    import hashlib
+
     digest = hashlib.blake2b(digest_size=16)
     counts: Counter[str] = Counter()
     end: int | None = None
@@ -298,6 +295,8 @@ def _record(number: int, line: bytes) -> Record:
     if zlib.crc32(row) != wrapped.crc:
         raise _damaged(number, "it does not match its checksum")
     record: Record = _decoded(number, row, kind)
+    from ..stores.codec import codec
+
     try:
         codec(kind).encode(record)
         _check_names(record)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..kinds import fact_text
-from ..languages import rules
 from ..records import Fact, Learning
 from ..values import Json
 from .core import Core
@@ -31,9 +30,6 @@ MANY_FACTS = 1_000
 MOST_FACTS = 24
 BELIEVED = ("user", "system", "processor", "assistant")
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
-_RULES = rules("en", "profile", "talk")
-_BOUND = _RULES.bound
-"""A wish about one subject comes in with its subject; it is said unasked only behind those about everything."""
 
 
 class UserProfile(msgspec.Struct, frozen=True):
@@ -179,5 +175,15 @@ def _told(fact: Fact) -> tuple[float, str, str, str, str, str]:
 
 
 def _order(one: Learning) -> tuple[bool, int, Any, str]:
-    """Wishes about everything first, then the most used (by powers of two, so that a use alone moves nothing)."""
-    return bool(_BOUND.search(one.content)), -one.usage_count.bit_length(), one.created_at, one.id
+    """Wishes about everything first, then the most used (by powers of two, so that a use alone moves nothing).
+
+    A wish about one subject is recalled with its subject, so it comes last here.
+    """
+    from ..languages import rules
+
+    return (
+        bool(rules("en", "profile", "talk").bound.search(one.content)),
+        -one.usage_count.bit_length(),
+        one.created_at,
+        one.id,
+    )

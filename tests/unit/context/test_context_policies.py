@@ -4,21 +4,13 @@ from typing import Any
 
 import pytest
 
-from recollect.context import (
-    Assembly,
-    Chain,
-    ElideToolResults,
-    Fifo,
-    Importance,
-    SlidingWindow,
-    Summarize,
-    TokenBudget,
-    VectorSwap,
-    compress,
-    units,
-)
+from recollect.context.assemble import Assembly
+from recollect.context.budget import TokenBudget
+from recollect.context.compress import compress
 from recollect.context.plan import Aid, Digest, roundest
+from recollect.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
 from recollect.context.tokens import open_counter
+from recollect.context.units import units
 from recollect.errors import BudgetError, UsageError
 from recollect.messages import as_message
 

@@ -7,18 +7,12 @@ from typing import Any
 
 import pytest
 
-from recollect.context import (
-    Assembly,
-    Chain,
-    ElideToolResults,
-    Summarize,
-    compress,
-    maybe_compress,
-    open_counter,
-    summarize,
-)
-from recollect.context.summaries import SYSTEM_PROMPT, invented_share, parse, prompt
+from recollect.context.assemble import Assembly
+from recollect.context.compress import compress, maybe_compress
+from recollect.context.policies import Chain, ElideToolResults, Summarize
+from recollect.context.summaries import SYSTEM_PROMPT, invented_share, parse, prompt, summarize
 from recollect.context.summarise import extract, subject_of
+from recollect.context.tokens import open_counter
 from recollect.errors import BudgetError
 from recollect.messages import Message
 

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from recollect.context import TokenBudget, count_message, count_tools, open_counter
+from recollect.context.budget import TokenBudget
 from recollect.context.measure import (
     IMAGE_TOKENS,
     LOW_DETAIL_TOKENS,
+    count_message,
+    count_tools,
     image_tokens,
     measure_openai,
     stored_tokens,
 )
-from recollect.context.tokens import Encoding
+from recollect.context.tokens import Encoding, open_counter
 from recollect.errors import UsageError
 from recollect.messages import Message, as_message
 

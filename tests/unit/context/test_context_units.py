@@ -4,9 +4,9 @@ from typing import Any
 
 from recollect.context.fence import fenced_memory
 from recollect.context.tokens import open_counter
-from recollect.context.units import ATTACHED, NO_RESULT, Grouper, group, units
+from recollect.context.units import NO_RESULT, Grouper, group, units
 from recollect.context.validate import anthropic_problems, openai_problems, view_problems
-from recollect.messages import Message, as_message
+from recollect.messages import ATTACHED, Message, as_message
 
 COUNTER = open_counter()
 

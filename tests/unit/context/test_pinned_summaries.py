@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.context import SlidingWindow, Summarize, compress
+from recollect.context.compress import compress
+from recollect.context.policies import SlidingWindow, Summarize
 
 
 def test_a_summary_gives_way_to_what_is_pinned() -> None:

@@ -15,10 +15,9 @@ from typing import Any
 
 import msgspec
 
-from ...context.units import ATTACHED
 from ...filters import same
 from ...kinds import KINDS, Kind, namespaced, owned_by
-from ...messages import Message
+from ...messages import ATTACHED, Message
 from ...ports import to_datetime
 from ...records import (
     AuditEvent,

@@ -6,21 +6,16 @@ forgetting name things by these.
 
 from __future__ import annotations
 
-import hashlib
-
+from ...ids import digest
 from ...records import Fact
 from ...values import fingerprint_json
 
 
 def fingerprint(*parts: str) -> str:
     """Of an id: a source, a thread, a namespace, or a learning by its namespace and id."""
-    return _digest("\x00".join(parts).encode("utf-8", "surrogatepass"))
+    return digest("\x00".join(parts).encode("utf-8", "surrogatepass"))
 
 
 def value_fingerprint(fact: Fact, source: str | None) -> str:
     """Of a fact's value, as it came from one source, or (None) whatever it came from."""
-    return _digest(fingerprint_json([fact.ns, fact.key, fact.value, source]))
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    return digest(fingerprint_json([fact.ns, fact.key, fact.value, source]))

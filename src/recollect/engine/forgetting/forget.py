@@ -6,7 +6,6 @@ What is to be forgotten is written down first, as a job. A process that dies hal
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import msgspec
@@ -19,13 +18,13 @@ from ...stores.base import Absence, Delete, Put, Scrubbed, Scrubs, Store, Verifi
 from ...values import check_name, decode_json, encode_json
 from ..audit import audit
 from ..core import Core
+from ..events import warn
 from ..watching import forget_notices
 from .erase import Eraser
 from .fingerprints import fingerprint
 from .guard import forgotten
 from .reach import in_reach, thread_reach, thread_row
 
-_log = logging.getLogger("recollect")
 QUEUE = "forget"
 SCRUB = "scrub"
 
@@ -228,7 +227,7 @@ class Forgetting:
         try:
             await self._scrub(job)
         except (StoreError, Unsupported) as error:
-            _log.warning("deleted bytes are still in the files of the store: %s", error)
+            warn("deleted bytes are still in the files of the store: %s", error)
 
     async def _search(self, eraser: Eraser) -> Absence:
         """Look for pieces of what went, wherever the store keeps any."""

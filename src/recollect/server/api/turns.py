@@ -9,12 +9,11 @@ from typing import Any, Literal
 import msgspec
 
 from ...context.context import Context
-from ...context.units import ATTACHED
 from ...engine.folding import Folding
 from ...engine.receipts import MessageReceipt
 from ...engine.session import AsyncSession, Ended
 from ...errors import InvalidValue, NotFound
-from ...messages import Message, as_message
+from ...messages import ATTACHED, Message, as_message
 from ...records import Summary
 from .asked import ServerNoun
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...context.units import ATTACHED
 from ...engine.core import Core
 from ...engine.corrections import is_correction, replaced_correction
 from ...engine.facts import Facts
-from ...messages import Message
+from ...messages import ATTACHED, Message
 from ...records import AuditEvent, Fact, Link, Thread
 
 if TYPE_CHECKING:
