@@ -36,7 +36,7 @@ from recollect.server.process import serve
 path, port = sys.argv[1], int(sys.argv[2])
 fast = Rate(1e9, 1e9)
 memory = lambda: AsyncMemory(path, all_orgs=True, worker=False)
-serve(lambda: make_app(memory(), Options(usual=fast, heavy=fast)), host="127.0.0.1", port=port)
+serve(lambda: make_app(memory(), Options(usual=fast, heavy=fast)), host="127.0.0.1", port=port, proxy_headers=False)
 """
 """`recollect serve --no-worker` without limits of rate."""
 

@@ -7,16 +7,22 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from .runtime import Background, run_blocking
+from .runtime import Background, Failed, Outcome, run_blocking
 
 T = TypeVar("T")
+A = TypeVar("A")
+BRIEFS = 16
+"""After so many calls in place the loop gets its turn."""
+MOST_TOGETHER = 64
+"""So many items go to the worker thread at once: the first of them waits for the last."""
 
 
 class AsyncRuntime:
@@ -28,9 +34,20 @@ class AsyncRuntime:
         self._worker: ThreadPoolExecutor | None = None
         self._pid = 0
         self._guard = threading.Lock()
+        self._briefs = 0
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor(), function, *args)
+
+    async def brief(self, function: Callable[..., T], *args: Any) -> T:
+        # A coroutine that never suspends would keep the loop from its other tasks and from timeouts.
+        self._briefs += 1
+        if self._briefs % BRIEFS == 0:
+            await asyncio.sleep(0)
+        return function(*args)
+
+    def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
+        return _Batches(self, function).add
 
     def _executor(self) -> ThreadPoolExecutor:
         # Threads do not survive a fork: a child makes its own worker.
@@ -77,6 +94,86 @@ class AsyncRuntime:
         if self._worker is not None and self._pid == os.getpid():
             self._worker.shutdown(wait=False)
         self._worker = None
+
+
+class _Batches(Generic[A, T]):
+    """Items that come while the worker thread is busy with others go to it together, in their order, with one hop.
+
+    Each event loop has its own queue. An item whose caller was cancelled while it waited is dropped; one that is on its
+    way is finished, and nobody hears of it.
+    """
+
+    def __init__(self, runtime: AsyncRuntime, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> None:
+        self._runtime = runtime
+        self._function = function
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[A, T]] = WeakKeyDictionary()
+
+    async def add(self, item: A) -> T:
+        """Queue an item; its result, once the batch that it is in is done."""
+        loop = asyncio.get_running_loop()
+        queue = self._queues.get(loop)
+        if queue is None or queue.pid != os.getpid():
+            queue = self._queues[loop] = _Queue(os.getpid())
+        future: asyncio.Future[T] = loop.create_future()
+        queue.waiting.append((item, future))
+        if not queue.busy:
+            self._send(loop, queue)
+        return await future
+
+    def _send(self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T]) -> None:
+        batch: list[tuple[A, asyncio.Future[T]]] = []
+        while queue.waiting and len(batch) < MOST_TOGETHER:
+            item, future = queue.waiting.popleft()
+            if not future.done():
+                batch.append((item, future))
+        queue.busy = bool(batch)
+        if not batch:
+            return
+        futures = [future for _, future in batch]
+        try:
+            sent = loop.run_in_executor(self._runtime._executor(), self._function, [item for item, _ in batch])
+        except RuntimeError as error:  # the worker thread was shut down
+            queue.busy = False
+            _fail(futures, error)
+            return
+        sent.add_done_callback(lambda done: self._done(loop, queue, futures, done))
+
+    def _done(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        queue: _Queue[A, T],
+        futures: list[asyncio.Future[T]],
+        sent: asyncio.Future[Sequence[Outcome[T]]],
+    ) -> None:
+        if sent.cancelled():
+            for future in futures:
+                future.cancel()
+        elif error := sent.exception():
+            _fail(futures, error)
+        else:
+            for future, outcome in zip(futures, sent.result(), strict=True):
+                if future.done():
+                    continue
+                if isinstance(outcome, Failed):
+                    future.set_exception(outcome.error)
+                else:
+                    future.set_result(outcome)
+        self._send(loop, queue)
+
+
+class _Queue(Generic[A, T]):
+    """What waits on one event loop."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.waiting: deque[tuple[A, asyncio.Future[T]]] = deque()
+        self.busy = False
+
+
+def _fail(futures: list[asyncio.Future[T]], error: BaseException) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)
 
 
 class _Cancellable:

@@ -9,14 +9,24 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, Union
 
 from .errors import SuspendedError, UsageError
 
 T = TypeVar("T")
+A = TypeVar("A")
+Outcome = Union[T, "Failed"]
+"""What came of one item of a batch: its result, or why it failed."""
+
+
+class Failed:
+    """The error of one item of a batch, apart from results that may be errors themselves."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
 
 def run_blocking(coro: Coroutine[Any, Any, T]) -> T:
@@ -38,6 +48,14 @@ class Runtime(Protocol):
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         """Run a blocking function: in place, or on the worker thread so that a loop is never stalled."""
+        ...
+
+    async def brief(self, function: Callable[..., T], *args: Any) -> T:
+        """Run a function of some microseconds in place: the hop to the worker thread would cost more than it does."""
+        ...
+
+    def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
+        """A call for each item, made for all items together that wait while the worker thread is busy."""
         ...
 
     async def offload(self, function: Callable[..., T], *args: Any) -> T:
@@ -92,6 +110,18 @@ class BlockingRuntime:
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         return function(*args)
+
+    async def brief(self, function: Callable[..., T], *args: Any) -> T:
+        return function(*args)
+
+    def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
+        async def alone(item: A) -> T:
+            (outcome,) = function([item])
+            if isinstance(outcome, Failed):
+                raise outcome.error
+            return outcome
+
+        return alone
 
     async def offload(self, function: Callable[..., T], *args: Any) -> T:
         return function(*args)

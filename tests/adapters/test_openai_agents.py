@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from recollect import Memory
-from recollect.adapters.handles import Handles
 from recollect.adapters.openai_agents import RecollectSession, budgeted, recalling, whole_exchanges
 from tests.adapters.conftest import OpenMemory
 
@@ -88,13 +87,6 @@ async def test_what_cannot_be_written_is_refused_and_nothing_is_kept(memory: Mem
     session.close()
     with pytest.raises(RuntimeError, match="is closed"):
         await session.add_items([])
-
-
-async def test_short_reads_stay_on_the_loop_where_the_store_is_a_local_one(memory: Memory, url: Any) -> None:
-    handles = Handles(memory)
-    local = url == "memory://" or not str(url).startswith(("postgres", "redis"))
-    assert (handles.for_short_reads is handles.stepped) == local
-    assert Handles(memory.aio).for_short_reads is not handles.stepped
 
 
 async def test_racing_pops_each_get_another_item(memory: Memory) -> None:

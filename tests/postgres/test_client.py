@@ -23,7 +23,8 @@ from recollect.stores.base import Append, Expect, Increment, Put, Scan
 from recollect.stores.postgres import PostgresStore
 from recollect.testing.samples import NOW, WHEN, append, entry, fact, job, thread
 from tests.postgres.turns import proxied
-from tests.servers.postgres import Postgres, free_port
+from tests.servers.ports import free_port
+from tests.servers.postgres import Postgres
 
 
 @pytest.fixture

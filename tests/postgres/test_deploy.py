@@ -12,7 +12,8 @@ import pytest
 
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.postgres import PostgresStore
-from tests.servers.postgres import Postgres, binaries, free_port, start_postgres
+from tests.servers.ports import free_port
+from tests.servers.postgres import Postgres, binaries, start_postgres
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy-postgres.md"
 BLOCK = re.compile(r"^```(sql|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -16,8 +16,9 @@ from recollect.stores.base import Increment, Put, Scan
 from recollect.stores.redis import RedisStore
 from recollect.testing.plugin import Run
 from recollect.testing.samples import NOW, append, entry, thread
+from tests.servers.ports import free_port
 from tests.servers.proxy import Proxy
-from tests.servers.redis import RedisCluster, RedisServer, free_port, start_redis
+from tests.servers.redis import RedisCluster, RedisServer, start_redis
 
 KILLS = int(os.environ.get("RECOLLECT_KILLS", "5"))
 CUTS = 50

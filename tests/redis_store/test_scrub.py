@@ -21,7 +21,8 @@ from recollect.stores.redis import RedisStore
 from recollect.stores.redis.keys import base_of
 from recollect.testing.plugin import Run
 from recollect.testing.samples import NOW, fact, later, thread
-from tests.servers.redis import RedisServer, free_port, products, start_redis, start_redis_cluster, wait_for
+from tests.servers.ports import free_port
+from tests.servers.redis import RedisServer, products, start_redis, start_redis_cluster, wait_for
 
 SECRET = "a very secret sentence, said once and never again"
 NEEDLE = SECRET.encode()
@@ -167,7 +168,7 @@ def test_files_of_a_replica_are_rewritten(start: Start, runtime: Runtime, run: R
 def test_every_node_of_a_cluster_is_scrubbed_and_so_are_their_replicas(runtime: Runtime, run: Run) -> None:
     cluster = start_redis_cluster()
     settings = {"cluster-enabled": "yes", "cluster-config-file": "nodes.conf", "cluster-node-timeout": "5000"}
-    replica = start_redis(options={**settings, "rdbcompression": "no"}, port=free_port(below=55_536))
+    replica = start_redis(options={**settings, "rdbcompression": "no"}, port=free_port())
     try:
         for node in cluster.nodes:
             with node.client() as client:

@@ -13,7 +13,8 @@ from typing import Any
 
 import psycopg
 
-from .postgres import Postgres, _ordinary_user, free_port
+from .ports import free_port
+from .postgres import Postgres, _ordinary_user
 
 CONNECTIONS = 4
 """So many connections to the server, whatever the number of clients."""

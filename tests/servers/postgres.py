@@ -8,7 +8,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,8 @@ from typing import Any
 
 import psycopg
 from psycopg import conninfo, sql
+
+from .ports import free_port
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -146,13 +147,6 @@ def start_postgres(*, fsync: bool = False, database: str = "recollect") -> Postg
     with psycopg.connect(server.url_for(database="postgres"), autocommit=True) as conn:
         conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
     return server
-
-
-def free_port() -> int:
-    """A loopback port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def binaries() -> Path:

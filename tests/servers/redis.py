@@ -9,7 +9,6 @@ import os
 import platform
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import redis
+
+from .ports import free_port
 
 SLOTS = 16384
 
@@ -95,7 +96,8 @@ class RedisServer:
             raise RuntimeError(f"Redis ended at once:\n{(self._folder() / 'log').read_text()[-2000:]}")
         try:
             with self.client() as client:
-                return bool(client.ping())
+                # Where another server had the port first, ours ends, and the other one answers.
+                return bool(client.ping()) and int(client.info("server")["process_id"]) == self._running().pid
         except (redis.exceptions.ConnectionError, redis.exceptions.BusyLoadingError):
             return False
 
@@ -162,8 +164,7 @@ def start_redis_cluster(*, aof: str = "always", product: str | None = None) -> R
     if given and product is None:
         return RedisCluster([], given)
     options = {"cluster-enabled": "yes", "cluster-node-timeout": "5000", "cluster-config-file": "nodes.conf"}
-    # The bus listens 10,000 ports higher.
-    ports = [free_port(below=55_536) for _ in range(3)]
+    ports = [free_port() for _ in range(3)]
     nodes = [_started(aof=aof, product=product, options=options, port=port) for port in ports]
     _share_slots(nodes)
     cluster = RedisCluster(nodes, "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports))
@@ -271,7 +272,7 @@ class ClusterOfPairs(Failover):
     def __init__(self, *, product: str | None = None, patience_ms: int = 6000) -> None:
         options = {"cluster-enabled": "yes", "cluster-config-file": "nodes.conf", **_PROMPT}
         options["cluster-node-timeout"] = str(patience_ms)
-        ports = [free_port(below=55_536) for _ in range(6)]
+        ports = [free_port() for _ in range(6)]
         self.nodes = {port: _started(aof="no", product=product, options=options, port=port) for port in ports}
         self._turn = 0
         _share_slots([self.nodes[port] for port in ports[:3]])
@@ -339,16 +340,6 @@ def wait_for(ready: Callable[[], bool], complaint: Callable[[], str], seconds: f
         if time.monotonic() > until:
             raise RuntimeError(complaint())
         time.sleep(0.02)
-
-
-def free_port(below: int = 65_536) -> int:
-    """A loopback port that nobody listens on."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port < below:
-            return port
 
 
 def _started(*, aof: str, product: str | None, options: dict[str, str], port: int) -> RedisServer:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.servers.redis import RedisServer, free_port, start_redis
+from tests.servers.ports import free_port
+from tests.servers.redis import RedisServer, start_redis
 
 from recollect.runtime import Runtime
 from recollect.stores.base import Store

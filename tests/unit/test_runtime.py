@@ -2,14 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from recollect import SuspendedError, UsageError
 from recollect.loop_runtime import AsyncRuntime
-from recollect.runtime import BlockingRuntime, Runtime, run_blocking
+from recollect.runtime import BlockingRuntime, Failed, Outcome, Runtime, run_blocking
 
 
 async def _seven() -> int:
@@ -159,3 +159,113 @@ def test_cleaning_up_in_a_cancelled_task_is_not_cancelled_again() -> None:
     done: list[str] = []
     asyncio.run(main())
     assert done == ["slept"]
+
+
+# Batches
+
+
+class _Slow:
+    """A function for batches that waits until it is let go, and notes what came together."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.go = threading.Event()
+
+    async def begun(self) -> None:
+        while not self.batches:  # noqa: ASYNC110  # a thread, which sets no event of this loop
+            await asyncio.sleep(0)
+
+    def __call__(self, items: Sequence[int]) -> list[Outcome[int]]:
+        self.batches.append(list(items))
+        assert self.go.wait(30)
+        return [Failed(ZeroDivisionError()) if item == 0 else item * 10 for item in items]
+
+
+async def test_an_item_gets_its_own_result_or_error(runtime: Runtime, run: Any) -> None:
+    slow = _Slow()
+    slow.go.set()
+    add = runtime.batched(slow)
+    assert await add(7) == 70
+    with pytest.raises(ZeroDivisionError):
+        await add(0)
+
+
+def test_what_comes_while_the_worker_is_busy_goes_together() -> None:
+    slow, runtime = _Slow(), AsyncRuntime()
+
+    async def main() -> list[Any]:
+        add = runtime.batched(slow)
+        tasks = [asyncio.create_task(_awaited(add(item))) for item in (1, 2, 0, 3)]
+        await slow.begun()
+        slow.go.set()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    first, second, third, fourth = asyncio.run(main())
+    assert (first, second, fourth) == (10, 20, 30) and isinstance(third, ZeroDivisionError)
+    assert slow.batches == [[1], [2, 0, 3]]
+
+
+def test_what_was_cancelled_while_it_waited_is_not_begun() -> None:
+    slow, runtime = _Slow(), AsyncRuntime()
+
+    async def main() -> None:
+        add = runtime.batched(slow)
+        tasks = [asyncio.create_task(_awaited(add(item))) for item in (1, 2, 3)]
+        await slow.begun()
+        tasks[0].cancel()  # on its way: finished, unheard
+        tasks[1].cancel()  # waiting: dropped
+        slow.go.set()
+        assert await tasks[2] == 30
+        assert [task.cancelled() for task in tasks] == [True, True, False]
+
+    asyncio.run(main())
+    assert slow.batches == [[1], [3]]
+
+
+def test_each_loop_has_its_own_queue() -> None:
+    slow, runtime = _Slow(), AsyncRuntime()
+    slow.go.set()
+    add = runtime.batched(slow)
+    for item in (1, 2):  # the first loop is closed by the time of the second
+        assert asyncio.run(_awaited(add(item))) == item * 10
+
+
+def test_a_function_that_breaks_fails_every_item_and_the_next_batch_runs() -> None:
+    broken = [True]
+
+    def function(items: Sequence[int]) -> list[Outcome[int]]:
+        if broken.pop():
+            raise RuntimeError("broken")
+        return list(items)
+
+    async def main() -> None:
+        add = AsyncRuntime().batched(function)
+        broken[:] = [False, True]
+        with pytest.raises(RuntimeError, match="broken"):
+            await add(1)
+        assert await add(2) == 2
+
+    asyncio.run(main())
+
+
+def test_brief_calls_let_other_tasks_run() -> None:
+    async def main() -> int:
+        runtime, turns = AsyncRuntime(), 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(other())
+        for _ in range(160):
+            await runtime.brief(int)
+        beside.cancel()
+        return turns
+
+    assert asyncio.run(main()) >= 9
+
+
+async def _awaited(work: Any) -> Any:
+    return await work

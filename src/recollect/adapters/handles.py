@@ -18,9 +18,6 @@ Source = Memory | AsyncMemory | str | os.PathLike[str]
 Work = Callable[[AsyncMemory], Coroutine[Any, Any, T]]
 """A piece of work, written once: it awaits the memory that it is given."""
 
-IN_PLACE = ("memory", "sqlite")
-"""Stores whose short reads are done on the caller's own thread."""
-
 
 class Handles:
     """One memory, awaited or stepped. An adapter writes its work once, as coroutines over an `AsyncMemory`.
@@ -60,16 +57,6 @@ class Handles:
             with self._lock:
                 self._awaited = self.memory.aio
         return self._awaited
-
-    @property
-    def for_short_reads(self) -> AsyncMemory:
-        """The memory for a read of a few rows from a coroutine, without a hop to another thread where that is safe.
-
-        A blocking memory in RAM or in a local file is read in place: readers of a WAL file never wait for writers, and
-        a few rows take less time than the hop. Writes, which may wait for the disk, and servers go the awaited way.
-        """
-        core = self.memory._core
-        return self.stepped if core.runtime.blocking and core.shared.store.name in IN_PLACE else self.awaited
 
     def space(self, name: str) -> str:
         """Where an adapter keeps its rows unless told: a user's handle writes only to the user's own namespace."""

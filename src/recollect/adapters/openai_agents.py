@@ -22,8 +22,6 @@ from .handles import Handles, Source
 T = TypeVar("T")
 CALLS = ("_call",)
 RESULTS = ("_call_output", "_output")
-SHORT = 100
-"""Up to so many items are read on the event loop's own thread, where the store is a local one."""
 
 
 class RecollectSession:
@@ -58,11 +56,8 @@ class RecollectSession:
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The items in order; with a limit, the newest."""
-        self._check_open()
         wanted = resolve_session_limit(limit, self.session_settings)
-        short = wanted is not None and 0 <= wanted <= SHORT
-        handles = self._handles
-        return await self._items(handles.for_short_reads if short else handles.awaited, wanted)
+        return await self._run(lambda memory: self._items(memory, wanted))
 
     async def _items(self, memory: AsyncMemory, limit: int | None) -> list[Any]:
         try:

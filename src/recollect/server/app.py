@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
 from ..telemetry import NO_REQUEST_SPAN, RequestSpan, Telemetry
 from .answers import JSON, Limited
@@ -25,6 +27,7 @@ from .auth import ApiKey, Keys, Unauthorized
 from .browser import LOOPBACK, Sessions, browser_routes, check_same_site, cookie_of
 from .dispatch import Dispatch, read_body
 from .gate import Gate
+from .headers import headers_of
 from .health import Health
 from .inspect import inspect_routes
 from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused, rate_headers
@@ -108,7 +111,7 @@ class Server:
 
     async def who(self, request: Request) -> ApiKey:
         """Who sent a request: the key of its Authorization header, else of its cookie."""
-        header = request.headers.get("authorization")
+        header = headers_of(request.scope).get("authorization")
         cookie = cookie_of(request) if header is None else None
         if cookie is None:
             return await self.key_of(request, header)
@@ -141,7 +144,7 @@ class Server:
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
         """The key, unless it asks too often; the answer will say how much is left of its rate."""
         rate, name = (self.options.heavy, "heavy") if heavy else (self.options.usual, "usual")
-        left = self.buckets.take(f"{key.id}:{heavy}", rate)
+        left = self.buckets.take(f"{name}:{key.id}", rate)
         request.scope["recollect.key"] = key.id
         request.scope["recollect.limits"] = rate_headers(name, rate, left)
         if isinstance(left, Refused):
@@ -162,11 +165,18 @@ def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterabl
             yield
             server.draining = True
 
-    app = Starlette(routes=_routes(server, made), lifespan=running)
+    app = Application(routes=_routes(server, made), lifespan=running)
     app.state.server = server
-    app.add_middleware(Dispatch, server=server)
-    app.add_middleware(Gate, server=server)
     return app
+
+
+class Application(Starlette):
+    """Starlette with our gate in the place of its own outer layers: the gate answers every error itself."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The gate, then the operations, then the routes of all the rest."""
+        server: Server = self.state.server
+        return Gate(Dispatch(ExceptionMiddleware(self.router), server), server)
 
 
 def _routes(server: Server, parts: list[Part]) -> list[BaseRoute]:

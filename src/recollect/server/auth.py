@@ -80,7 +80,7 @@ class Keys:
         """`memory` must be able to reach every org."""
         self._records = memory.scope(org=KEYS_ORG).records
         self._cache: dict[str, tuple[float, ApiKey]] = {}
-        self._used: dict[str, datetime] = {}
+        self._used: dict[str, float] = {}
         self._secret: bytes | None = None
 
     async def secret(self) -> bytes:
@@ -92,7 +92,8 @@ class Keys:
 
     def used_at(self, id: str) -> datetime | None:
         """When a key was last used here, to the minute."""
-        return self._used.get(id)
+        used = self._used.get(id)
+        return None if used is None else datetime.fromtimestamp(used // 60 * 60, UTC)
 
     async def create(
         self,
@@ -160,7 +161,7 @@ class Keys:
         matches = hmac.compare_digest(key.digest if key else b"\0" * 32, _digest(secret))
         if key is None or not matches:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
-        self._used[id] = datetime.now(UTC).replace(second=0, microsecond=0)
+        self._used[id] = time.time()
         return key
 
     async def known(self, id: str) -> ApiKey | None:

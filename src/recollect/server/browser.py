@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -142,9 +143,9 @@ def check_same_site(request: Request) -> None:
         raise Forbidden("a write by cookie needs our own Origin and the header X-Recollect: 1")
 
 
-def host_name(request: Request) -> str:
+def host_name(headers: Mapping[str, str]) -> str:
     """The host a request was sent to, without its port."""
-    host = request.headers.get("host", "")
+    host = headers.get("host", "")
     name, found, port = host.rpartition(":")
     return name if found and port.isdecimal() else host
 
@@ -209,6 +210,6 @@ def _path(request: Request) -> str:
 def _with_cookie(request: Request, answer: Response, secret: str) -> Response:
     answer.set_cookie(
         cookie_name(request.scope), secret, max_age=SESSION_SECONDS, path=_path(request), httponly=True,
-        samesite="strict", secure=host_name(request) not in LOOPBACK,
+        samesite="strict", secure=host_name(request.headers) not in LOOPBACK,
     )  # fmt: skip
     return answer

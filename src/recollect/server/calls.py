@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -96,11 +97,18 @@ def _struct(parameter: Parameter, data: Any, kind: type) -> Any:
 
 def _positional(operation: Operation, call: Call) -> Call:
     """What stands before `*messages` must be given by place."""
-    names = [parameter.name for parameter in parameters_of(operation)]
-    many = next((n for n, one in enumerate(parameters_of(operation)) if one.kind == "many"), None)
-    if many is not None:
-        call.args = [*(call.options.pop(name) for name in names[:many] if name in call.options), *call.args]
+    for name in _before_many(operation):
+        if name in call.options:
+            call.args.insert(0, call.options.pop(name))
     return call
+
+
+@cache
+def _before_many(operation: Operation) -> tuple[str, ...]:
+    """The parameters before the one that takes many, the last one first; none where there is no such parameter."""
+    parameters = parameters_of(operation)
+    many = next((n for n, one in enumerate(parameters) if one.kind == "many"), 0)
+    return tuple(parameter.name for parameter in reversed(parameters[:many]))
 
 
 def _query(query: bytes, operation: Operation) -> dict[str, Any]:
@@ -151,6 +159,8 @@ def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
 
 
 def _converted(parameter: Parameter, value: Any, *, listed: bool = False) -> Any:
+    if parameter.type is str and type(value) is str and not listed:
+        return value
     kind = list[parameter.type] if listed else parameter.type  # type: ignore[name-defined]  # made at run time
     if parameter.place == "query" and isinstance(value, str):
         value = _from_text(parameter, value)
@@ -176,19 +186,18 @@ def _is_number(value: str) -> bool:
     return value.lstrip("-").replace(".", "", 1).isdecimal() and value.isascii()
 
 
-def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers of an answer; a list says where the next page begins."""
+def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
+    """The body of an answer, and the version of what it tells (0 where it has none); a list says where the next page
+    begins."""
     if result is None and operation.found:
         raise NotFound("there is nothing here under that name")
-    headers: dict[str, str] = {}
     version = getattr(result, "version", None)
-    if isinstance(version, int) and version > 0:
-        headers["etag"] = f'"{version}"'
+    version = version if isinstance(version, int) else 0
     if result is not None and is_list(operation):
-        return _encode({"items": [_sent(item) for item in result], "next": _next(operation, call, result)}), headers
+        return _encode({"items": [_sent(item) for item in result], "next": _next(operation, call, result)}), version
     if isinstance(result, msgspec.Struct) or is_dataclass(result):
-        return _encode(_sent(result)), headers
-    return _encode({"result": _sent(result)}), headers
+        return _encode(_sent(result)), version
+    return _encode({"result": _sent(result)}), version
 
 
 def answer_data(operation: Operation, result: Any) -> Any:

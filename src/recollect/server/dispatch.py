@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..engine.replays import Replays
@@ -16,6 +16,7 @@ from .answers import JSON, Unsuited, WrongMethod
 from .api.asked import Asked
 from .auth import ApiKey
 from .calls import Call, read_call, written
+from .headers import headers_of
 from .narrowing import NARROWED
 from .operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .app import Server
 
 MAX_BODY = 8 * 1024 * 1024
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
 class Dispatch:
@@ -57,11 +58,12 @@ def _path(scope: Scope) -> str:
 def _endpoint(server: Server, operation: Operation) -> Endpoint:
     with_request, once = takes_request(operation), takes_key(operation)
 
-    async def answer(request: Request) -> Response:
+    async def answer(request: Request) -> ASGIApp:
+        headers = headers_of(request.scope)
         key = await _allowed(server, request, operation)
-        asked = Asked(server, key, server.handle(key, request.headers.get(NARROWED)))
+        asked = Asked(server, key, server.handle(key, headers.get(NARROWED)))
         query, body = request.scope["query_string"], await read_body(request) if operation.has_body else b""
-        call = read_call(operation, query, body, request.headers)
+        call = read_call(operation, query, body, headers)
         if operation.upload:
             _check_type(request, operation.upload)
         if with_request:
@@ -71,7 +73,7 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
             return StreamingResponse(counted(server, parts), media_type=operation.streamed)
         if operation.waits:
             return _answered(operation, call, await _called(asked, operation, call))
-        idempotency = request.headers.get("idempotency-key") if once else None
+        idempotency = headers.get("idempotency-key") if once else None
         async with server.room:
             if idempotency is None:
                 result = await _called(asked, operation, call)
@@ -83,9 +85,22 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
     return answer
 
 
-def _answered(operation: Operation, call: Call, result: Any) -> Response:
-    content, headers = written(operation, call, result)
-    return Response(content, media_type=JSON, headers=headers)
+def _answered(operation: Operation, call: Call, result: Any) -> JsonAnswer:
+    return JsonAnswer(*written(operation, call, result))
+
+
+class JsonAnswer:
+    """What most requests get: 200 and JSON, sent without the general `Response`, which costs three times as much."""
+
+    def __init__(self, content: bytes, version: int) -> None:
+        self._content = content
+        self._headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
+        if version > 0:
+            self._headers.append((b"etag", b'"%d"' % version))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+        await send({"type": "http.response.body", "body": self._content})
 
 
 async def counted(server: Server, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -106,7 +121,7 @@ async def _allowed(server: Server, request: Request, operation: Operation) -> Ap
 
 
 def _check_type(request: Request, wanted: str) -> None:
-    if request.headers.get("content-type", wanted).partition(";")[0].strip().lower() != wanted:
+    if headers_of(request.scope).get("content-type", wanted).partition(";")[0].strip().lower() != wanted:
         raise Unsuited(f"send {wanted}")
 
 
@@ -114,12 +129,16 @@ async def read_body(request: Request) -> bytes:
     """The JSON a request carries, as bytes; refused where it is of another type or too long."""
     _check_type(request, JSON)
     parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
+    size, more = 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
         if size > MAX_BODY:
             raise TooLarge(f"a body may have {MAX_BODY} bytes")
-        parts.append(part)
+        more = message.get("more_body", False)
     return b"".join(parts)
 
 

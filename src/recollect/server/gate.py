@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from ..errors import RecollectError, StoreError
 from ..problems import Problem
 from .answers import forbidden, problem_response, send_problem
 from .browser import host_name
+from .headers import headers_of
 from .logs import log, log_request, operation_name
 
 if TYPE_CHECKING:
@@ -31,6 +32,25 @@ _SAFE_HEADERS = [
 ]
 
 
+class Answering:
+    """The `send` of one request: adds our headers to its answer, and notes its status."""
+
+    def __init__(self, scope: Any, send: Any) -> None:
+        self.id = scope["recollect.request"] = secrets.token_hex(8)
+        self.status = 500
+        self.started = False
+        self._scope = scope
+        self._send = send
+
+    async def __call__(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.started, self.status = True, message["status"]
+            limits = self._scope.get("recollect.limits", ())
+            own = (b"x-request-id", self.id.encode())
+            message["headers"] = [*message["headers"], *_SAFE_HEADERS, *limits, own]
+        await self._send(message)
+
+
 class Gate:
     """Every request passes here, also those of mounted parts."""
 
@@ -42,72 +62,47 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = scope["recollect.request"] = secrets.token_hex(8)
-        start = time.perf_counter()
-        status = 500
-
-        async def sent(message: Any) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [
-                    *message["headers"], *_SAFE_HEADERS, *scope.get("recollect.limits", ()),
-                    (b"x-request-id", request_id.encode()),
-                ]  # fmt: skip
-            await send(message)
-
+        answering, start = Answering(scope, send), time.perf_counter()
         self.server.metrics.in_flight += 1
         try:
             with self.server.traced(scope) as span:
                 try:
-                    await self._answered(scope, receive, sent, request_id)
+                    await self._answered(scope, receive, answering)
                 finally:
-                    span.done(operation_name(scope), status)
+                    span.done(operation_name(scope), answering.status)
         finally:
             self.server.metrics.in_flight -= 1
             took = time.perf_counter() - start
-            self.server.metrics.done(operation_name(scope), status, took)
-            log_request(scope, status, took)
+            self.server.metrics.done(operation_name(scope), answering.status, took)
+            log_request(scope, answering.status, took)
 
-    async def _answered(self, scope: Any, receive: Any, send: Any, request_id: str) -> None:
-        refused = self._refusal(Request(scope, receive))
-        if refused is not None:
-            await refused(scope, receive, send)
-        else:
-            await self._inside(scope, receive, send, request_id)
-
-    async def _inside(self, scope: Any, receive: Any, send: Any, request_id: str) -> None:
-        started = False
-
-        async def watched(message: Any) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await send(message)
-
+    async def _answered(self, scope: Any, receive: Any, send: Answering) -> None:
         try:
-            await self.app(scope, receive, watched)
+            refused = self._refusal(headers_of(scope))
+            await (refused or self.app)(scope, receive, send)
         except ClientDisconnect:
             return
         except RecollectError as error:
-            if started:
+            if send.started:
                 raise
             if isinstance(error, StoreError):
                 self.server.metrics.failed(type(error).__name__)
-            await problem_response(error, request_id, scope)(scope, receive, send)
+            await problem_response(error, send.id, scope)(scope, receive, send)
         except Exception as error:
             # A bug of ours: the kind and the request id are logged, what was sent is not.
-            log.error("%s in %s request=%s", type(error).__name__, operation_name(scope), request_id)
-            if started:
+            log.error("%s in %s request=%s", type(error).__name__, operation_name(scope), send.id)
+            if send.started:
                 raise
-            detail = f"the server failed; its log has the request {request_id}"
+            detail = f"the server failed; its log has the request {send.id}"
             await send_problem(Problem(type="urn:recollect:internal", title="Internal", status=500, detail=detail))(
                 scope, receive, send
             )
 
-    def _refusal(self, request: Request) -> Response | None:
-        if host_name(request) not in self.server.options.hosts and "*" not in self.server.options.hosts:
+    def _refusal(self, headers: Mapping[str, str]) -> Response | None:
+        hosts = self.server.options.hosts
+        if host_name(headers) not in hosts and "*" not in hosts:
             return forbidden("this server does not answer to that host name")
-        origin = request.headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != headers.get("host"):
             return forbidden("requests of other origins are refused")
         return None

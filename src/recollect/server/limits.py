@@ -36,19 +36,19 @@ class Buckets:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buckets: dict[tuple[str, Rate], tuple[float, float]] = {}
+        self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, key: str, rate: Rate) -> Refused | float:
-        """Take one token: how many are left, or how long to wait for the next."""
+        """Take one token: how many are left, or how long to wait for the next. A key has one rate."""
         now = self._clock()
-        level, then = self._buckets.pop((key, rate), (rate.burst, now))
+        level, then = self._buckets.pop(key, (rate.burst, now))
         level = min(rate.burst, level + (now - then) * rate.per_second)
         if len(self._buckets) >= KEPT_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
         if level < 1:
-            self._buckets[(key, rate)] = (level, now)
+            self._buckets[key] = (level, now)
             return Refused((1 - level) / rate.per_second)
-        self._buckets[(key, rate)] = (level - 1, now)
+        self._buckets[key] = (level - 1, now)
         return level - 1
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
+from itertools import accumulate
 
 BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
@@ -14,18 +16,21 @@ class Metrics:
     def __init__(self) -> None:
         self.in_flight = 0
         self._requests: Counter[tuple[str, int]] = Counter()
-        self._seconds: dict[str, list[float]] = {}
+        self._seconds: dict[str, float] = {}
+        self._counts_by_time: dict[str, list[int]] = {}
+        """By operation: how many requests took longer than one bound and at most the next."""
         self._gauges: dict[str, float] = {}
         self._store_errors: Counter[str] = Counter()
 
     def done(self, operation: str, status: int, seconds: float) -> None:
         """A request was answered."""
         self._requests[(operation, status)] += 1
-        buckets = self._seconds.setdefault(operation, [0.0] * (len(BOUNDS) + 2))
-        for place, bound in enumerate(BOUNDS):
-            buckets[place] += seconds <= bound
-        buckets[-2] += 1
-        buckets[-1] += seconds
+        counts = self._counts_by_time.get(operation)
+        if counts is None:
+            counts = self._counts_by_time[operation] = [0] * (len(BOUNDS) + 1)
+            self._seconds[operation] = 0.0
+        counts[bisect_left(BOUNDS, seconds)] += 1
+        self._seconds[operation] += seconds
 
     def failed(self, kind: str) -> None:
         """The store failed under a request."""
@@ -46,12 +51,11 @@ class Metrics:
 
     def _histograms(self) -> Iterable[str]:
         yield "# TYPE recollect_request_seconds histogram"
-        for operation, buckets in sorted(self._seconds.items()):
-            for bound, count in zip(BOUNDS, buckets, strict=False):
-                yield f'recollect_request_seconds_bucket{{operation="{operation}",le="{bound}"}} {count:.0f}'
-            yield f'recollect_request_seconds_bucket{{operation="{operation}",le="+Inf"}} {buckets[-2]:.0f}'
-            yield f'recollect_request_seconds_count{{operation="{operation}"}} {buckets[-2]:.0f}'
-            yield f'recollect_request_seconds_sum{{operation="{operation}"}} {buckets[-1]:.6f}'
+        for operation, counts in sorted(self._counts_by_time.items()):
+            for bound, count in zip((*BOUNDS, "+Inf"), accumulate(counts), strict=True):
+                yield f'recollect_request_seconds_bucket{{operation="{operation}",le="{bound}"}} {count}'
+            yield f'recollect_request_seconds_count{{operation="{operation}"}} {sum(counts)}'
+            yield f'recollect_request_seconds_sum{{operation="{operation}"}} {self._seconds[operation]:.6f}'
 
     def _rest(self) -> Iterable[str]:
         yield "# TYPE recollect_store_errors_total counter"

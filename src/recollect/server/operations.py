@@ -70,6 +70,10 @@ class Operation(msgspec.Struct, frozen=True):
     admits: bool = False
     """Any key may ask, whatever its roles."""
 
+    def __hash__(self) -> int:
+        # Operations are keys of caches that every request looks into: two fields tell them apart.
+        return hash((self.method, self.path))
+
     @property
     def name(self) -> str:
         """`facts.set`, or `recall` for a method of the memory itself."""

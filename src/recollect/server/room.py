@@ -26,6 +26,12 @@ class Room:
             raise StoreUnavailable("the server is busy; try again in a moment")
         self.taken += 1
         try:
+            self._places.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._wait()
+
+    async def _wait(self) -> None:
+        try:
             await self._places.acquire()
         except BaseException:
             self.taken -= 1

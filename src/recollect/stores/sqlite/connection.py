@@ -14,11 +14,7 @@ from weakref import WeakSet, finalize
 
 import apsw
 
-from ...errors import (
-    SchemaError,
-    StoreUnavailable,
-    UnknownOutcome,
-)
+from ...errors import SchemaError, StoreTimeout, StoreUnavailable, UnknownOutcome
 from .errors import BUSY_SECONDS, driver_errors, translated
 from .fast_append import SCHEMA
 from .folder_lock import folder_lock
@@ -48,6 +44,8 @@ _connecting = threading.Lock()
 """Held by a fork, so that no thread begins with a new connection while one is being made."""
 _held: list[tuple[Connections, list[apsw.Cursor], bool]] = []
 """What `_before_fork` took, for `_after_fork_in_parent` to give back."""
+_hurry = threading.local()
+"""`now` is true in a thread that must not wait for a lock."""
 _FORK_SECONDS = 10.0
 _SHARED_LOCK = (0x40000002, 510)
 _SHM_LOCK = (128, 1)
@@ -88,6 +86,13 @@ def _after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):  # where there is no fork, nothing comes over one
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+
+
+class Locked:
+    """Another process holds the file, so that a read would have to wait."""
+
+
+LOCKED = Locked()
 
 
 class Connections:
@@ -243,6 +248,16 @@ class Connections:
         finally:
             self._idle.append(cursor)
 
+    def read_at_once(self, function: Callable[..., T], *args: Any) -> T | Locked:
+        """Run a function that reads, without waiting where the file is locked: an event loop may be behind it."""
+        _hurry.now = True
+        try:
+            return function(*args)
+        except StoreTimeout:
+            return LOCKED
+        finally:
+            _hurry.now = False
+
     def write_one(self, sql: str, values: Sequence[Any]) -> bool:
         """Run one statement of the fast way, which is a transaction by itself; whether its guards let it."""
         if self._forks != _forks:
@@ -363,6 +378,8 @@ def _patience() -> Any:
     started = [0.0]
 
     def wait(count: int) -> bool:
+        if getattr(_hurry, "now", False):
+            return False
         if count == 0:
             started[0] = time.monotonic()
         elif time.monotonic() - started[0] > BUSY_SECONDS:

@@ -10,8 +10,10 @@ wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import apsw
 
 from ...messages import Message
 from ...ports import to_micros
@@ -77,6 +79,23 @@ _APPEND = f"INSERT INTO temp.appended VALUES ({', '.join('?' * (len(_messages) +
 _SAVE = f"INSERT INTO temp.stepped VALUES ({', '.join('?' * len(_STEPPED))})"
 
 
+Write = Callable[[str, Sequence[Any]], bool]
+"""Runs one statement; whether its guards let it."""
+
+
+def within(cursor: apsw.Cursor) -> Write:
+    """Statements inside the transaction that is open: one that is refused undoes itself alone."""
+
+    def write(sql: str, values: Sequence[Any]) -> bool:
+        try:
+            cursor.execute(sql, values)
+        except apsw.ConstraintError:
+            return False
+        return True
+
+    return write
+
+
 class FastAppend:
     """Tries the fast way; knows how long the threads are that this process alone has been appending to."""
 
@@ -85,26 +104,29 @@ class FastAppend:
         self._known: dict[tuple[str, str], tuple[int, bool]] = {}
         """The last number given by this process, and whether it followed another of its own."""
 
-    def apply(self, changes: Sequence[Change]) -> list[Any] | None:
-        """The results, or None where nothing was written because the changes are others or a guard failed."""
-        first = changes[0] if changes else None
+    def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[Any] | None:
+        """The results, or None where nothing was written because the changes are others or a guard failed.
+
+        `write` runs the statement; without it the statement is a transaction of its own.
+        """
+        first, write = changes[0] if changes else None, write or self._write
         if type(first) is Append:
-            return self._append(first, changes)
+            return self._append(first, changes, write)
         if type(first) is Put and type(first.record) is StoredRecord and len(changes) == 2 and not first.absent:
-            return self._put_new(first.record, changes[1])
+            return self._put_new(first.record, changes[1], write)
         if type(first) is Expect and first.kind is Task and len(changes) == 3:
-            return self._save(first, changes)
+            return self._save(first, changes, write)
         return None
 
-    def _put_new(self, record: StoredRecord, pieces: Change) -> list[Any] | None:
+    def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[Any] | None:
         """A record under a key that has none: then there are no pieces to remove either."""
         if type(pieces) is not DeleteRange or pieces != DeleteRange(RecordPiece, record.row_key):
             return None
         cells = list(_RECORD.encode(record))
         cells[_VERSION] = 1
-        return [Stored(1, record.created_at), 0] if self._write(_PUT_NEW, (*cells, _RECORD.sum(cells))) else None
+        return [Stored(1, record.created_at), 0] if write(_PUT_NEW, (*cells, _RECORD.sum(cells))) else None
 
-    def _append(self, change: Append, changes: Sequence[Change]) -> list[Any] | None:
+    def _append(self, change: Append, changes: Sequence[Change], write: Write) -> list[Any] | None:
         key = (change.org, change.thread)
         length, alone = self._known.get(key, (0, False))
         if not alone or len(changes) != 2 or len(change.messages) != 1 or change.key is not None:
@@ -118,7 +140,7 @@ class FastAppend:
         cells[_ORG], cells[_THREAD] = key
         cells[_SEQ], cells[_EXPIRES] = seq, None
         cells += (_MESSAGE.sum(cells), to_micros(change.at), job.queue, job.ns, job.item)
-        if not self._write(_APPEND, cells):
+        if not write(_APPEND, cells):
             self._known.pop(key, None)
             return None
         self._known[key] = (seq, True)
@@ -139,7 +161,7 @@ class FastAppend:
             self._known.clear()
         self._known[key] = (last, before == done[0].first - 1)
 
-    def _save(self, expect: Expect, changes: Sequence[Change]) -> list[Any] | None:
+    def _save(self, expect: Expect, changes: Sequence[Change], write: Write) -> list[Any] | None:
         task, step = changes[1], changes[2]
         if type(task) is not Load or type(step) is not Load or type(step.record) is not CheckpointStep:
             return None
@@ -147,4 +169,4 @@ class FastAppend:
         if type(after) is not Task or after.version != expect.version + 1 or (after.org, after.task_id) != expect.key:
             return None
         row = _STEP.encode(step.record)
-        return [None, None, None] if self._write(_SAVE, (*_TASK.encode(after), *row, _STEP.sum(row))) else None
+        return [None, None, None] if write(_SAVE, (*_TASK.encode(after), *row, _STEP.sum(row))) else None

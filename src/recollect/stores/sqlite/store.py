@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import apsw
 import msgspec
@@ -18,9 +18,10 @@ from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, S
 from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as give
-from .connection import Connections
+from .connection import Connections, Locked
 from .fast_append import FastAppend
 from .fast_read import plain_messages
+from .group_commit import GroupCommit
 from .rows import Reader
 from .search import search_text, term_counts
 from .statements import column_names, many_sql, scan_sql, statements, successor
@@ -33,6 +34,9 @@ _DUE = (
 
 FEW = 3
 """Up to so many rows are got one by one."""
+BRIEF = 100
+"""Reads of at most so many rows are done on the event loop's own thread."""
+T = TypeVar("T")
 
 
 class SqliteStore:
@@ -50,6 +54,7 @@ class SqliteStore:
         self._connections = Connections(path, durability)
         self._fast = FastAppend(self._connections)
         self._reader = Reader(self._connections)
+        self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply).apply)
 
     async def open(self) -> None:
         """Create or check the file, and bring its schema up to date."""
@@ -63,23 +68,27 @@ class SqliteStore:
         """The live row under a key."""
         if self._runtime.blocking:
             return self._get(kind, key, now)
-        return await self._runtime.call(self._get, kind, key, now)
+        return await self._read_briefly(self._get, kind, key, now)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """The live rows under several keys, in their order."""
+        if len(keys) <= BRIEF:
+            return await self._read_briefly(self._get_many, kind, keys, now)
         return await self._runtime.call(self._get_many, kind, keys, now)
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Live rows in key (or index) order within the bounds."""
         if self._runtime.blocking:
             return self._scan(scan, now)
+        if scan.where is None and scan.limit is not None and scan.limit <= BRIEF:
+            return await self._read_briefly(self._scan, scan, now)
         return await self._runtime.call(self._scan, scan, now)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none, in one transaction."""
         if self._runtime.blocking:
             return self._apply(changes, now)
-        return await self._runtime.call(self._apply, changes, now)
+        return await self._grouped((changes, now))
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows for good."""
@@ -130,6 +139,11 @@ class SqliteStore:
         return await self._runtime.call(diagnose, self._connections, self._reader, self.durability, deep)
 
     # -- reads
+
+    async def _read_briefly(self, read: Callable[..., T], *args: Any) -> T:
+        """A short read, on the caller's own thread unless another process holds the file."""
+        found = await self._runtime.brief(self._connections.read_at_once, read, *args)
+        return await self._runtime.call(read, *args) if isinstance(found, Locked) else found
 
     def _get(self, kind: type[R], key: Key, now: int) -> R | None:
         sql, expires, key_of = _getting(kind)

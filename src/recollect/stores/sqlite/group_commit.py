@@ -1,0 +1,62 @@
+"""Group commit: writes that wait for the file at the same time share one transaction, and so one sync of the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apsw
+
+from ...errors import RecollectError, StoreError, StoreTimeout, UnknownOutcome
+from ...runtime import Failed, Outcome
+from ..base import Change
+from .changes import encode_changes, run_changes
+from .connection import Connections
+from .fast_append import FastAppend, within
+
+Unit = tuple[Sequence[Change], int]
+"""The changes of one caller, and the time they are made at."""
+
+
+class GroupCommit:
+    """Does the units of several callers, each all or nothing, in the order they came."""
+
+    def __init__(self, connections: Connections, fast: FastAppend, alone: Callable[..., list[Any]]) -> None:
+        self._connections = connections
+        self._fast = fast
+        self._alone = alone
+
+    def apply(self, units: Sequence[Unit]) -> list[Outcome[list[Any]]]:
+        """The outcome of each unit; none is told before all of them are on the disk.
+
+        What our own rules refuse (a guard, a missing thread) concerns one unit, and the others stand. Where the driver
+        fails, the whole transaction is undone and each unit is done alone, so that it learns its own fate.
+        """
+        if len(units) > 1:
+            try:
+                return self._connections.write(lambda cursor: [self._done(cursor, *unit) for unit in units])
+            except (StoreTimeout, UnknownOutcome) as error:
+                return [Failed(error)] * len(units)  # alone, each would wait as long for the same lock
+            except StoreError:
+                pass  # nothing was written; the loop below finds out whose fault it is
+        return [self._done_alone(*unit) for unit in units]
+
+    def _done(self, cursor: apsw.Cursor, changes: Sequence[Change], now: int) -> Outcome[list[Any]]:
+        done = self._fast.apply(changes, within(cursor))
+        if done is not None:
+            return done
+        cursor.execute("SAVEPOINT unit")
+        try:
+            done = run_changes(cursor, changes, encode_changes(changes), now)
+        except RecollectError as refused:
+            cursor.execute("ROLLBACK TO unit; RELEASE unit")
+            return Failed(refused)
+        cursor.execute("RELEASE unit")
+        self._fast.learn(changes, done)
+        return done
+
+    def _done_alone(self, changes: Sequence[Change], now: int) -> Outcome[list[Any]]:
+        try:
+            return self._alone(changes, now)
+        except Exception as error:
+            return Failed(error)
