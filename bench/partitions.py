@@ -3,15 +3,18 @@
     python -m bench.partitions [--rows 10000000] [--parts 100] [--calls 400]
 
 The first database has 10,000 messages and is not split; the second has as many as asked for, in partitions by org.
-Both are asked alternately, a call here and a call there, so that a busy machine slows both alike. Figures are medians.
+Both are asked alternately, a call here and a call there, so that a busy machine slows both alike. Figures are medians
+by the clock, and the CPU that the server's processes spent on a call, which a busy machine changes less.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -28,14 +31,14 @@ def fill(url: str, rows: int, orgs: int) -> None:
             "WHERE table_schema = 'recollect' AND table_name = 'messages'"
         ).fetchall()
         value = {
-            "org": "'filler-' || n % {orgs}", "thread": "'t'", "seq": "n / {orgs} + 1", "role": "'user'",
+            "org": "'filler-' || n / {each}", "thread": "'t'", "seq": "n % {each} + 1", "role": "'user'",
             "content": "'\"' || repeat('what the user said, in a sentence or two ', 4) || n || '\"'",
         }  # fmt: skip
         columns, values = [], []
         for name, nullable, kind in names:
             if name in value:
                 columns.append(name)
-                values.append(value[name].format(orgs=orgs))
+                values.append(value[name].format(each=max(1, rows // orgs)))
             elif nullable == "NO":
                 columns.append(name)
                 values.append("'x'" if kind == "text" else "false" if kind == "boolean" else "0")
@@ -80,6 +83,43 @@ def calls(memory: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
+class Backends:
+    """The server processes that serve one database."""
+
+    def __init__(self, url: str, database: str) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            found = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()", [database]
+            ).fetchall()
+        self._processes = [pid for (pid,) in found]
+
+    def cpu(self) -> float:
+        """CPU seconds they have spent so far; a process that has ended counts no more."""
+        total = 0
+        for pid in self._processes:
+            with contextlib.suppress(FileNotFoundError):
+                total += int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
+        return total / 1e9
+
+
+def compare(name: str, count: int, memories: dict[str, Any], spent: dict[str, Backends]) -> None:
+    """Do the same on both, turn by turn, and print how they differ."""
+    took: dict[str, list[float]] = {which: [] for which in memories}
+    before = {which: backends.cpu() for which, backends in spent.items()}
+    for _ in range(count):
+        for which, memory in memories.items():
+            began = time.perf_counter()
+            calls(memory)[name]()
+            took[which].append(time.perf_counter() - began)
+    few, many = (statistics.median(took[which]) * 1e3 for which in ("few", "many"))
+    cpu_few, cpu_many = ((spent[which].cpu() - before[which]) / count * 1e3 for which in ("few", "many"))
+    print(
+        f"  {name}: {few:.2f} ms -> {many:.2f} ms, {many / few:.2f} x; "
+        f"CPU of the server {cpu_few:.2f} ms -> {cpu_many:.2f} ms, {cpu_many / cpu_few:.2f} x",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Fill two databases, then ask both."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -100,18 +140,13 @@ def main() -> None:
             found = connection.execute("SELECT pg_size_pretty(pg_database_size(current_database()))").fetchone()
         size = found[0] if found else "?"
         print(f"{options.rows} messages in {options.parts} partitions ({size}) against {FEW} in one table")
+        spent = {which: Backends(server.url, which) for which in ("few", "many")}
         for name in calls(few):
-            took: dict[str, list[float]] = {"few": [], "many": []}
             count = options.calls if name != "recall" else options.calls // 8
-            for _ in range(count):
-                for which, memory in (("few", few), ("many", many)):
-                    began = time.perf_counter()
+            for memory in (few, many):  # prepared statements and caches
+                for _ in range(20):
                     calls(memory)[name]()
-                    took[which].append(time.perf_counter() - began)
-            middle = {which: statistics.median(some) * 1e3 for which, some in took.items()}
-            print(
-                f"  {name}: {middle['few']:.2f} ms -> {middle['many']:.2f} ms, {middle['many'] / middle['few']:.2f} x"
-            )
+            compare(name, count, {"few": few, "many": many}, spent)
     finally:
         server.stop()
 

@@ -126,14 +126,15 @@ def _at(document: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         if isinstance(document, Mapping) and name in document:
             document = document[name]
-        elif isinstance(document, list | tuple) and _is_place(name) and int(name) < len(document):
+        elif isinstance(document, list | tuple) and is_place(name) and int(name) < len(document):
             document = document[int(name)]
         else:
             return MISSING
     return document
 
 
-def _is_place(name: str) -> bool:
+def is_place(name: str) -> bool:
+    """Whether a name of a path may be an index of a list."""
     return name.isascii() and name.isdecimal() and len(name) < 10
 
 
@@ -159,6 +160,10 @@ def _equal(value: Any, operand: Any) -> bool:
         return False
     if isinstance(value, bool) or isinstance(operand, bool):
         return value is operand
+    if isinstance(value, list | tuple) and isinstance(operand, list | tuple):
+        return len(value) == len(operand) and all(map(_equal, value, operand))
+    if isinstance(value, Mapping) and isinstance(operand, Mapping):
+        return value.keys() == operand.keys() and all(_equal(value[name], operand[name]) for name in operand)
     return bool(value == operand)
 
 

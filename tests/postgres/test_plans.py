@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from recollect.filters import parse_filter
 from recollect.messages import Message
 from recollect.records import Entry, Fact, FactVersion, StateEntry, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
@@ -84,6 +85,7 @@ def everyday(store: PostgresStore, org: str) -> None:
     run_blocking(store.get_many(Fact, [(org, "global", "k"), (org, "global", "no")], now=NOW))
     scan(FactVersion, (org, "global", "k"))
     scan(Fact, (org, "global"), starts="k")
+    scan(Fact, (org, "global"), where=parse_filter({"a.b": {"$gt": 1}, "status": "active"}), limit=5)
     apply(Put(entry(org, "n", 1)), Increment(entry(org, "n", 1)))
     apply(Expect(StateEntry, (org, "global", "n"), 2), Put(entry(org, "n", 3)))
     apply(Put(full(Entry, org)), Put(job(org, queue="index")))

@@ -37,6 +37,8 @@ DOCUMENT = {
         ({"$and": [{"n": 9}, {"text": "x"}]}, False), ({"n": 9, "text": "x"}, False),
         ({"n": {"$not": {"$gt": 10}}}, True), ({"list." + "9" * 5000: 1}, False), ({"list.\u0663": 1}, False),
         ({"n": {"$gt": float("nan")}}, False),
+        ({"list": ["a", 1.0, {"x": 2}]}, True), ({"list": ("a", 1, {"x": 2})}, True),
+        ({"list": ["a", True, {"x": 2}]}, False), ({"deep": {"er": {"k": True}}}, False),
     ],
     ids=lambda item: ascii(item)[:60],
 )  # fmt: skip

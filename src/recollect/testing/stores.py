@@ -23,6 +23,7 @@ from .suite.appends import Appends
 from .suite.claims import ClaimTests
 from .suite.concurrency import Concurrency
 from .suite.expiry import Expiry
+from .suite.filtering import Filtering
 from .suite.inputs import Inputs
 from .suite.isolation import Isolation
 from .suite.reads import Reads
@@ -31,7 +32,7 @@ from .suite.writes import Writes
 MakeStore = Callable[[Runtime], Store]
 
 
-class StoreConformance(Reads, Writes, Appends, Expiry, ClaimTests, Inputs, Isolation, Concurrency):
+class StoreConformance(Reads, Filtering, Writes, Appends, Expiry, ClaimTests, Inputs, Isolation, Concurrency):
     """Every promise of the Store protocol; a subclass gives `make_store`."""
 
     @pytest.fixture

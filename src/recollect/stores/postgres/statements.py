@@ -207,6 +207,11 @@ class Shape(NamedTuple):
 @cache
 def scan_sql(kind: type[Record], shape: Shape) -> bytes:
     """A scan; parameters are prefix, after, before, starts, the time where rows expire, the limit."""
+    return filtered_sql(kind, shape, "", "true")
+
+
+def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) -> bytes:
+    """A scan of the rows, called `t`, that pass a condition over them and over what is joined to each (`source`)."""
     order = order_of(kind, shape.along)
     parts, place = _bounds(order, shape)
     alive = _alive(kind, place)
@@ -214,8 +219,8 @@ def scan_sql(kind: type[Record], shape: Shape) -> bytes:
     way = " DESC" if shape.reverse else ""
     by = ", ".join(f"{_q(name)}{way}" for name in order[shape.prefix :] or order[-1:])
     limit = f" LIMIT ${place}" if shape.limited else ""
-    where = " AND ".join(parts) or "true"
-    return f"SELECT {selected(kind)} FROM {table(kind)} WHERE {where}{alive} ORDER BY {by}{limit}".encode()
+    where = " AND ".join([*parts, condition])
+    return f"SELECT {selected(kind)} FROM {table(kind)} AS t{source} WHERE {where}{alive} ORDER BY {by}{limit}".encode()
 
 
 @cache

@@ -9,15 +9,17 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ...errors import RecollectError
 from ...filters import document_of, matches
 from ...ports import to_datetime
 from ...records import Entry, Job, Key, Mark, Record
 from ...runtime import Runtime
 from ..base import Change, Delete, DeleteRange, Put, R, Scan, Scrubbed, repeatable
-from ..codec import codec, row_of
+from ..codec import Row, codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
 from .connection import Session
+from .filters import translate
 from .options import options_of
 from .replica import Replica
 from .rows import Reader, records_of
@@ -25,7 +27,7 @@ from .schema import prepare, roles
 from .search import Search
 from .wire import Failed, Step, array_cell, cell
 
-_PAGE = 256
+_PAGE = 1024
 
 
 class PostgresStore:
@@ -237,27 +239,55 @@ class PostgresStore:
 
     async def _scan_org(self, org: str, scan: Scan[R], now: int) -> list[R]:
         if scan.where is None:
-            return await self._page(org, scan, now)
+            rows = (await self._session.read(org, _scan_step(scan, now))).rows()
+            return await self._reader.records(scan.kind, rows)
         found: list[R] = []
-        page = replace(scan, where=None, limit=_PAGE)
-        while True:
-            rows = await self._page(org, page, now)
-            for record in rows:
-                if matches(scan.where, document_of(record)):
-                    found.append(record)
-                    if len(found) == scan.limit:
-                        return found
-            if len(rows) < (page.limit or 0):
-                return found
-            page = replace(_beyond(page, rows[-1]), limit=min((page.limit or 0) * 2, 4096))
+        page, more = scan, True
+        while more:
+            rows, more = await self._filtered(org, page, now)
+            records = await self._reader.records(scan.kind, rows)
+            found += [record for record in records if matches(scan.where, document_of(record))]
+            more = more and (scan.limit is None or len(found) < scan.limit)
+            page = _beyond(page, records[-1]) if more else page
+        return found[: scan.limit]
 
-    async def _page(self, org: str, scan: Scan[R], now: int) -> list[R]:
-        rows = (await self._session.read(org, _scan_step(scan, now))).rows()
-        return await self._reader.records(scan.kind, rows)
+    async def _filtered(self, org: str, scan: Scan[R], now: int) -> tuple[list[Row], bool]:
+        """Rows that the server lets pass a filter, and whether there may be more of them."""
+        step, limit = _filtered_step(scan, now)
+        try:
+            rows = (await self._session.read(org, step)).rows()
+        except RecollectError as refused:
+            if not _cannot_compare(refused):
+                raise
+            # A damaged row: read all as they are, so that the one which is damaged is named.
+            step = _scan_step(replace(scan, limit=_PAGE), now)
+            rows, limit = (await self._session.read(org, step)).rows(), _PAGE
+        return rows, limit is not None and len(rows) == limit
+
+
+def _cannot_compare(refused: RecollectError) -> bool:
+    """Whether the server found no `jsonb` in a column, or too much of it."""
+    cause = refused.__cause__
+    return isinstance(cause, Failed) and cause.state[:2] in ("22", "54")
 
 
 def _scan_step(scan: Scan[R], now: int) -> Step:
-    """The statement of one page."""
+    """The statement of a scan without its filter."""
+    shape, values = _scan_parts(scan, now)
+    return Step(sql.scan_sql(scan.kind, shape), [cell(value) for value in values])
+
+
+def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
+    """The statement of one page of a scan with a filter, and how many rows it gives at most."""
+    assert scan.where is not None
+    shape, values = _scan_parts(replace(scan, limit=_PAGE), now)
+    condition = translate(scan.where, scan.kind, len(values) + 1)
+    limit = values[-1] = scan.limit if condition.exact else _PAGE  # NULL is no limit
+    text = sql.filtered_sql(scan.kind, shape, condition.source, condition.sql)
+    return Step(text, [*(cell(value) for value in values), *condition.cells], kept=False), limit
+
+
+def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
     after, before = scan.after or (), scan.before or ()
     ends: tuple[str, ...] = ()
     if scan.starts:
@@ -270,7 +300,7 @@ def _scan_step(scan: Scan[R], now: int) -> Step:
         values.append(now)
     if scan.limit is not None:
         values.append(scan.limit)
-    return Step(sql.scan_sql(scan.kind, shape), [cell(value) for value in values])
+    return shape, values
 
 
 def _beyond(scan: Scan[R], record: R) -> Scan[R]:

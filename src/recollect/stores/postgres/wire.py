@@ -37,6 +37,8 @@ class Step(NamedTuple):
     sql: bytes
     cells: Sequence[Cell]
     binary: Sequence[int] | None = None
+    kept: bool = True
+    """Whether it is worth preparing; not where its text follows what a user asks for."""
 
 
 class Failed(Exception):
@@ -153,9 +155,9 @@ class Channel:
         preparing: dict[int, bytes] = {}
         place, pgconn, names = 0, self.pgconn, self._names
         try:
-            for sql, cells, binary in steps:
+            for sql, cells, binary, kept in steps:
                 name = names.get(sql)
-                if name is None and (not self._prepare or len(names) >= MOST_PREPARED):
+                if name is None and (not self._prepare or not kept or len(names) >= MOST_PREPARED):
                     pgconn.send_query_params(sql, cells, None, binary, _BINARY)
                 else:
                     if name is None:
