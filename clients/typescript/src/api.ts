@@ -523,7 +523,7 @@ export type Diagnosis = {
   problems: string[];
 };
 
-/** Who a key stands for. */
+/** The org, user and rights of the key that asks. */
 export type Me = {
   id: string;
   org: string;
@@ -536,7 +536,7 @@ export type Me = {
   version: string;
 };
 
-/** A key as it is listed: all but the key itself. */
+/** An API key without its secret. */
 export type KnownKey = {
   id: string;
   org: string;
@@ -545,9 +545,9 @@ export type KnownKey = {
   roles: ("admin" | "forget" | "operator" | "reader" | "writer")[];
   read: string[];
   write: string[];
+  expires_at: string | null;
   note: string;
   created_at: string;
-  expires_at: string | null;
   used_at: string | null;
 };
 
@@ -568,14 +568,14 @@ export type Step = {
   arguments?: Record<string, unknown>;
 };
 
-/** What became of a batch. */
+/** The result of a batch. */
 export type Committed = {
   count: number;
   results: unknown[];
   replayed: boolean;
 };
 
-/** A task whose lease a client has. */
+/** A task whose lease a client holds, with the fencing token (`fence`) that its later requests must carry. */
 export type Held = {
   task_id: string;
   ns: string;
@@ -589,7 +589,7 @@ export type Held = {
   saved: boolean;
 };
 
-/** An entity as the cache has it. */
+/** A cached entity and its state. */
 export type EntityView = {
   value: unknown;
   fresh: boolean;
@@ -599,14 +599,14 @@ export type EntityView = {
   version: number;
 };
 
-/** What was recalled for the user's message of a turn, as the context of the session gave it, with its proof. */
+/** The memory recalled for a user's message, as `context` returned it, with the server's signature. */
 export type Carried = {
   place: number;
   kept: Record<string, unknown>;
   proof: string;
 };
 
-/** A request, and what the user's message carries of it when the turn is added. */
+/** A context, and the recalled memory to send back with the turn it was made for. */
 export type SessionContext = {
   context: Context;
   kept: Record<string, unknown> | null;
@@ -621,7 +621,7 @@ export type Ended = {
   derived: number;
 };
 
-/** What would go, with the code that lets it go; or, without a code, what went. */
+/** A preview with the code that confirms it, or (`done`) the report of what was deleted. */
 export type Forgetting = {
   erasure: Erasure;
   code: string | null;
@@ -649,7 +649,7 @@ export type Transfer = {
   resumed_at: number;
 };
 
-/** What is in a source, what came in, and what could not. */
+/** What a source contains, what was imported, and what could not be. */
 export type ImportReport = {
   kind: string;
   source: string;
@@ -665,13 +665,13 @@ export type ImportReport = {
   dry_run: boolean;
 };
 
-/** Something that could not come in: where it is in the source, and why. */
+/** Something that cannot be imported: its position in the source, and why. */
 export type ItemsProblem = {
   place: string;
   reason: string;
 };
 
-/** One of the first things of its kind, as it would come in. */
+/** One of the first items of its kind, as it would be stored. */
 export type Sample = {
   what: string;
   id: string;
@@ -680,7 +680,7 @@ export type Sample = {
   at: string | null;
 };
 
-/** What changed, and what the caller has seen by now: to be sent with the next request. */
+/** The changes, and the cursor (`seen`) to send with the next request. */
 export type Watched = {
   notices: Notice[];
   seen: Record<string, number>;
@@ -692,7 +692,7 @@ export type Notice = {
   namespace: string;
 };
 
-/** A folder that can be analysed. */
+/** A folder that can be analysed, and whether there is a report on it. */
 export type Checkout = {
   name: string;
   analysed: boolean;
@@ -1597,7 +1597,7 @@ export class KeysNoun {
   }
 
   /**
-   * Who this key stands for, and what it may do.
+   * The org, user and rights of this key.
    *
    * Role: `reader`.
    */
@@ -1606,7 +1606,7 @@ export class KeysNoun {
   }
 
   /**
-   * The keys of this org, without the keys.
+   * The keys of this org, without their secrets.
    *
    * Role: `admin`.
    */
@@ -1615,7 +1615,7 @@ export class KeysNoun {
   }
 
   /**
-   * A new key of this org; its text is in the answer and nowhere else.
+   * Create a key of this org; the answer is the only place where its secret is shown.
    *
    * Role: `admin`.
    */
@@ -1624,7 +1624,7 @@ export class KeysNoun {
   }
 
   /**
-   * End a key, and the logins made with it.
+   * Revoke a key, and end the browser sessions opened with it.
    *
    * Role: `admin`.
    */
@@ -1633,7 +1633,7 @@ export class KeysNoun {
   }
 
   /**
-   * A new secret under the same id; the old one ends at once here, and within 30 seconds everywhere.
+   * Replace the secret of a key; the old one ends at once here, and within 30 seconds on other servers.
    *
    * Role: `admin`.
    */
@@ -1642,7 +1642,7 @@ export class KeysNoun {
   }
 }
 
-/** Runs several operations as one. */
+/** Commits several writes in one transaction. */
 export class BatchesNoun {
   readonly #http: Http;
 
@@ -1660,7 +1660,7 @@ export class BatchesNoun {
   }
 
   /**
-   * What an operation answers after these writes; nothing is committed, not the last one either.
+   * The result of the operation `last` as if these writes were committed; nothing is committed.
    *
    * Role: `reader`.
    */
@@ -1669,7 +1669,7 @@ export class BatchesNoun {
   }
 }
 
-/** Takes, renews and gives back leases, and saves steps under them. */
+/** Takes, renews and releases leases of tasks, and saves steps under them. */
 export class LeasesNoun {
   readonly #http: Http;
 
@@ -1678,9 +1678,9 @@ export class LeasesNoun {
   }
 
   /**
-   * Take the lease of a task and get its state; 409 while another worker has it.
+   * Take the lease of a task and get its state; 409 while another worker holds it.
    *
-   * `owner` is a name of the caller's own making, which no two runs share.
+   * `owner` is a token chosen by the caller, unique to this run.
    *
    * Role: `writer`.
    */
@@ -1698,7 +1698,7 @@ export class LeasesNoun {
   }
 
   /**
-   * Give the lease back after a failure: nothing is saved, and another worker may go on at once.
+   * Release the lease after a failure: nothing is saved, and another worker may go on at once.
    *
    * Role: `writer`.
    */
@@ -1707,9 +1707,9 @@ export class LeasesNoun {
   }
 
   /**
-   * Save a step, and commit the effects with it, all or nothing; `finish` ends the task and its lease.
+   * Save a step and commit its effects (other writes) in one transaction; `finish` ends the task and its lease.
    *
-   * `update` sets top-level keys of the state and `extend` appends to top-level lists, instead of a whole `state`.
+   * Instead of a whole `state`, `update` sets top-level keys of it and `extend` appends to top-level lists.
    *
    * Role: `writer`.
    */
@@ -1718,7 +1718,7 @@ export class LeasesNoun {
   }
 }
 
-/** Looks, leases, keeps and drops. */
+/** A read-through cache whose loads are coordinated by leases. */
 export class EntityCacheNoun {
   readonly #http: Http;
 
@@ -1727,7 +1727,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * What the cache has of an entity.
+   * The cached entity, whether fresh or stale.
    *
    * Role: `reader`.
    */
@@ -1736,7 +1736,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Keep what was loaded under a lease; whether the lease still held.
+   * Store a value loaded under a lease; false where the entity is no longer cached.
    *
    * Role: `writer`.
    */
@@ -1745,7 +1745,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Drop one entity, or all of a type; how many went.
+   * Remove one entity, or all of a type; returns how many.
    *
    * Role: `writer`.
    */
@@ -1754,7 +1754,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Take the lease to load an entity: `owner` is set where it was taken, else look again in a moment.
+   * Take the lease to load an entity: `owner` is set if you got it; otherwise look again in a moment.
    *
    * Role: `writer`.
    */
@@ -1763,7 +1763,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Give a lease back after a failed load; whether it still held.
+   * Release a lease after a failed load; false where the entity is no longer cached.
    *
    * Role: `writer`.
    */
@@ -1772,7 +1772,7 @@ export class EntityCacheNoun {
   }
 }
 
-/** Turns of sessions over threads. */
+/** The turns of sessions. */
 export class TurnsNoun {
   readonly #http: Http;
 
@@ -1781,10 +1781,9 @@ export class TurnsNoun {
   }
 
   /**
-   * Append a turn, and show it to working memory; `number` counts the turns of the session.
+   * Append a turn to the thread and to working memory; `number` counts the turns of the session.
    *
-   * Sending one again is harmless: the session and the number are its key. `keep=false` keeps it out of what facts
-   * and learnings are taken from.
+   * It is idempotent: session and number are its key. With `keep=false` no facts and learnings are derived from it.
    *
    * Role: `writer`.
    */
@@ -1793,7 +1792,7 @@ export class TurnsNoun {
   }
 
   /**
-   * The request for the next input of a session, the thread folded first where it has outgrown its room.
+   * Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first.
    *
    * Role: `writer`.
    */
@@ -1802,7 +1801,7 @@ export class TurnsNoun {
   }
 
   /**
-   * Fold a thread's oldest messages into a summary where they take more than their share of the room.
+   * Summarise (fold) a thread's oldest messages once history takes more than `compact_at` of the room.
    *
    * Role: `writer`.
    */
@@ -1811,7 +1810,7 @@ export class TurnsNoun {
   }
 
   /**
-   * Archive a session as a summary, count its turns, and derive what was learned.
+   * End a session: archive it as a summary and extract facts and learnings.
    *
    * Role: `writer`.
    */
@@ -1820,7 +1819,7 @@ export class TurnsNoun {
   }
 }
 
-/** Forgets what was confirmed. */
+/** Forgets after a confirmation. */
 export class ErasingNoun {
   readonly #http: Http;
 
@@ -1829,10 +1828,10 @@ export class ErasingNoun {
   }
 
   /**
-   * Forget one thing and all that was derived from it: without a code, count what would go and give a code.
+   * Forget one thing and all that was derived from it; without a code, only count it and return a code.
    *
-   * The code is good for five minutes, for this key and this target, once. `physical` removes it from the files of
-   * the store as well, which takes the role operator.
+   * The code is valid once, for five minutes, for this key and this target. `physical` also removes the bytes from
+   * the store's files, which needs the role operator.
    *
    * Role: `forget`.
    */
@@ -1841,7 +1840,7 @@ export class ErasingNoun {
   }
 }
 
-/** Receipts as they stand. */
+/** Waits for the outbox. */
 export class OutboxNoun {
   readonly #http: Http;
 
@@ -1850,7 +1849,7 @@ export class OutboxNoun {
   }
 
   /**
-   * Wait until messages are indexed and derived from, for 30 seconds at most; their receipts as they are then.
+   * Wait up to `timeout` seconds (30 at most) until messages are indexed and processed; returns receipts.
    *
    * Role: `reader`.
    */
@@ -1859,7 +1858,7 @@ export class OutboxNoun {
   }
 }
 
-/** Export and import. */
+/** Exports and imports an org. */
 export class TransfersNoun {
   readonly #http: Http;
 
@@ -1868,7 +1867,7 @@ export class TransfersNoun {
   }
 
   /**
-   * Every row of this org as JSON lines, sent as they are read; the last line says how many there were.
+   * Stream every row of this org as JSON lines; the last line has the number of rows.
    *
    * Role: `operator`.
    */
@@ -1877,9 +1876,9 @@ export class TransfersNoun {
   }
 
   /**
-   * Load JSON lines that an export wrote; a damaged line is named, and then nothing is changed.
+   * Load JSON lines that an export wrote; if a line is damaged the error names it and nothing is written.
    *
-   * They are kept in a file of the server's until all have come: the whole is checked before anything is written.
+   * The upload is buffered in a temporary file, so that all of it is checked before anything is written.
    *
    * Role: `operator`.
    */
@@ -1888,7 +1887,7 @@ export class TransfersNoun {
   }
 
   /**
-   * Bring in a file that another tool has kept, sent as the body; `name` is what the file is called.
+   * Import a file of another tool, sent as the body; `name` is its file name.
    *
    * Role: `operator`.
    */
@@ -1897,7 +1896,7 @@ export class TransfersNoun {
   }
 }
 
-/** Follows what happens in an org. */
+/** Streams the events of an org. */
 export class EventsNoun {
   readonly #http: Http;
 
@@ -1906,10 +1905,10 @@ export class EventsNoun {
   }
 
   /**
-   * Events of this org as they happen: `event`, `id` and data with ids and sizes.
+   * Stream the events of this org as server-sent events, each with ids and sizes, without content.
    *
-   * `names` picks some, divided by commas. A client that comes back with `Last-Event-ID` gets what it missed, or an
-   * event `missed` where that is not known any more: then it reads again what it shows.
+   * `names` selects some, separated by commas. A client that reconnects with `Last-Event-ID` gets the events it
+   * missed, or an event `missed` if they are no longer buffered: then it should read its data again.
    *
    * Role: `reader`.
    */
@@ -1918,7 +1917,7 @@ export class EventsNoun {
   }
 }
 
-/** Follows changes of any process: which kind of thing, in which namespace. */
+/** Follows changes made by any process: which kind of record, in which namespace. */
 export class WatchingNoun {
   readonly #http: Http;
 
@@ -1927,9 +1926,9 @@ export class WatchingNoun {
   }
 
   /**
-   * The changes since what was `seen`, waiting up to `timeout` seconds (20 at most) for one.
+   * The changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
    *
-   * Without `seen` it begins: from when this answers no change is missed, where the next request comes within a
+   * Without `seen` it returns a first cursor: no change after it is missed if the next request comes within a
    * minute.
    *
    * Role: `reader`.
@@ -1939,7 +1938,7 @@ export class WatchingNoun {
   }
 }
 
-/** Runs the analyser, and keeps its reports as records of the org. */
+/** Runs the analyser, and stores its reports as records of the org. */
 export class AnalysesNoun {
   readonly #http: Http;
 
@@ -1957,7 +1956,7 @@ export class AnalysesNoun {
   }
 
   /**
-   * Analyse one of the folders that the server was started with, and keep the report.
+   * Analyse one of the folders given to `recollect serve --analyze`, and store the report.
    *
    * Role: `operator`.
    */

@@ -1,4 +1,4 @@
-"""Words for time: the one reader of dates, for extraction and for recall."""
+"""Parses dates and times in text; the one parser of extraction and recall."""
 
 from .calendar import number
 from .range import DateRange, Prefer, Relation

@@ -1,4 +1,4 @@
-"""Calendar arithmetic and the words for it: months, weekdays, numbers, units."""
+"""Calendar arithmetic, and the English names of months, weekdays, holidays, seasons and numbers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _LENGTHS = {
 
 
 def number(text: str, lang: str = "en") -> int | None:
-    """The number a short text stands for, in digits or in the words of a language."""
+    """The number written in a short text, in digits or in words of a language; None where there is none."""
     word = " ".join(text.lower().replace(",", "").split())
     if word.isdecimal():
         return int(word) if len(word) <= 15 else None
@@ -92,19 +92,19 @@ def day_start(when: datetime) -> datetime:
 
 
 def month_start(when: datetime, months: int = 0) -> datetime:
-    """The first of the month, so many months on."""
+    """Midnight on the first of the month that is `months` after the one of `when`."""
     index = when.year * 12 + when.month - 1 + months
     return day_start(when).replace(year=index // 12, month=index % 12 + 1, day=1)
 
 
 def add_months(when: datetime, months: int) -> datetime:
-    """The same day so many months on; the 31st becomes the last day of a shorter month."""
+    """The same day `months` later; the 31st becomes the last day of a shorter month."""
     first = month_start(when, months)
     return first.replace(day=min(when.day, monthrange(first.year, first.month)[1]))
 
 
 def period(when: datetime, grain: Grain) -> tuple[datetime, datetime]:
-    """The whole day, week (from Monday), month, quarter, season or year that holds a moment."""
+    """Start and end of the day, week (from Monday), month, quarter, season, year or decade that contains a time."""
     day = day_start(when)
     if grain == "minute":
         start = when.replace(second=0, microsecond=0)
@@ -130,7 +130,7 @@ def period(when: datetime, grain: Grain) -> tuple[datetime, datetime]:
 
 
 def shift(when: datetime, count: int, grain: str) -> datetime:
-    """A moment so many units on (or back)."""
+    """The time `count` units later, or earlier where negative."""
     if grain in _MONTHS_IN:
         return add_months(when, count * _MONTHS_IN[grain])
     return when + count * _LENGTHS[grain]

@@ -1,4 +1,4 @@
-"""Dates in languages other than English: by the months, weekdays and other words that `words.toml` lists."""
+"""Parses dates in languages other than English, with the months, weekdays and other words of their `words.toml`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNSPACED = ("zh", "ja")
 
 
 class _Lists:
-    """The date words of a language, compiled."""
+    """The date words of a language, compiled to patterns."""
 
     def __init__(self, lang: str) -> None:
         lists = words(lang)
@@ -57,7 +57,7 @@ class _Lists:
 
 
 def any_word(table: dict[str, int]) -> str:
-    """A regular expression for one of the names of a table, longest first."""
+    """A regular expression that matches any name of a table, longest first."""
     names = sorted((name.lstrip("~") for name in table), key=len, reverse=True)
     return "|".join(re.escape(name) for name in names) or "(?!)"
 
@@ -68,7 +68,7 @@ def _lists(lang: str) -> _Lists:
 
 
 def listed_dates(text: str, now: datetime, prefer: Prefer, lang: str) -> list[DateRange]:
-    """Every date that a text names, in the order it names them."""
+    """Every date in a text, in order."""
     lists, taken, found = _lists(lang), bytearray(len(text)), list[DateRange]()
     for pattern in lists.patterns:
         for match in pattern.finditer(text):
@@ -76,7 +76,7 @@ def listed_dates(text: str, now: datetime, prefer: Prefer, lang: str) -> list[Da
                 continue
             try:
                 reading = _reading(match, lists, now, prefer)
-            except (ValueError, OverflowError):  # 31 February: words, but no date
+            except (ValueError, OverflowError):  # not a date that exists, such as 31 February
                 continue
             taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
             found.append(_with_clock(text, reading, match.span()))
@@ -126,7 +126,7 @@ _CLOCK = re.compile(
 
 
 def _with_clock(text: str, found: DateRange, span: tuple[int, int]) -> DateRange:
-    """A day with the time that follows it is a minute."""
+    """The date with the time of day that follows it in the text, if any."""
     clock = _CLOCK.match(text, span[1]) if found.grain == "day" else None
     if not clock:
         return found

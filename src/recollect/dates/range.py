@@ -1,4 +1,4 @@
-"""A stretch of time that a text names."""
+"""`DateRange`: an interval of time found in a text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Span = tuple[datetime, datetime]
 
 
 class DateRange(msgspec.Struct, frozen=True):
-    """A stretch of time that a text names: `start` is in it, `end` is not."""
+    """An interval of time found in a text: `start` is included, `end` is not."""
 
     start: datetime
     end: datetime
@@ -23,14 +23,14 @@ class DateRange(msgspec.Struct, frozen=True):
     text: str
     span: tuple[int, int]
     relation: Relation = "in"
-    """How the text uses it: "since March" names March and means March and all that followed."""
+    """The preposition before it: "since March" is the interval March with the relation `since`."""
     approximate: bool = False
     yearless: bool = False
-    """Month and day only: the year was chosen, not said."""
+    """Whether the text has month and day only, so that the year was inferred."""
 
     @property
     def iso(self) -> str:
-        """The shortest ISO 8601 text that says it: a minute, day, month, year, or an interval of days."""
+        """The interval as the shortest ISO 8601 text: a minute, day, month, year, or an interval of days."""
         if self.grain in ("minute", "hour"):
             return self.start.strftime("%Y-%m-%dT%H:%M")
         if self.grain == "year":

@@ -1,9 +1,9 @@
-"""Words for time in a text, resolved against the moment it was written.
+"""Parses dates and relative times in English text, resolved against the time it was written.
 
-Rules worth knowing: weeks begin on Monday; "last Tuesday" and "next Tuesday" are the nearest ones before and after
-today, never today; a date without a year, and a bare weekday, go the way of `prefer`; 03/04/2026 is read month
-first unless that cannot be, 03.04.2026 day first; "in two weeks" is a day, "two months ago" a month, "3 years ago"
-a year, all marked `approximate`.
+Conventions: weeks begin on Monday; "last Tuesday" and "next Tuesday" are the nearest ones before and after today, never
+today; a date without a year, and a bare weekday, are in the direction of `prefer`; 03/04/2026 is read month first
+unless that is impossible, 03.04.2026 day first; "in two weeks" is a day, "two months ago" a month, "3 years ago" a
+year, all marked `approximate`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _relative(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | No
 
 
 def _stretch(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """The last three weeks, the next 10 days: from or until now."""
+    """The last three weeks, the next 10 days: an interval up to or from now."""
     count, unit = number(match[2]), match[3].lower()
     if count is None:
         return None
@@ -132,7 +132,7 @@ def _weekday_of_week(match: re.Match[str], now: datetime, prefer: Prefer) -> Fou
 
 
 def _near(now: datetime, month: int, day: int, prefer: Prefer, grain: Grain) -> Found:
-    """A month and day in the year that `prefer` points to."""
+    """A month and day in the nearest year in the direction of `prefer`."""
     start, end = period(month_start(now).replace(month=month, day=day), grain)
     if prefer == "past" and start > now:
         start, end = period(month_start(now).replace(year=now.year - 1, month=month, day=day), grain)
@@ -237,7 +237,7 @@ def _rule(pattern: str, resolve: Resolve) -> tuple[re.Pattern[str], Resolve]:
     return re.compile(rf"(?<![\w-]){pattern}(?!\w)", re.I), resolve
 
 
-# In order of how much they swallow: a longer reading is taken before a shorter one inside it.
+# Longer patterns first: text matched by one rule is not matched again by a later one.
 _RULES = (
     _rule(r"(\d{4})-(\d{2})-(\d{2})(?=T|\b)", _iso),
     _rule(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})", _slashes),
@@ -287,7 +287,7 @@ _RULES = (
         _holiday,
     ),
 )
-# Without a digit or one of these words no rule can match.
+# A cheap pre-check: no rule can match a text without a digit or one of these words.
 _SIGN = re.compile(
     rf"\d|\b(?:{_MONTH}|{_DAY}|to(?:day|night|morrow)|yesterday|morning|afternoon|evening|night|"
     rf"{'|'.join(sorted(HOLIDAYS, key=len, reverse=True)).replace(chr(39), '.')}|"
@@ -298,7 +298,7 @@ _AMBIGUOUS = re.compile(r"(?:mar|may|march|sat|sun|mon|wed|jan|dec|sep|fri)", re
 
 
 def parse_dates(text: str, now: datetime, *, prefer: Prefer = "past", lang: str = "en") -> list[DateRange]:
-    """Every date, period or distance in time that a text names, in the order it names them."""
+    """Every date, period or relative time in a text, in order."""
     if now.tzinfo is None:
         raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
     if lang != "en":
@@ -321,12 +321,12 @@ def parse_dates(text: str, now: datetime, *, prefer: Prefer = "past", lang: str 
 def _resolve(resolve: Resolve, match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
     try:
         return resolve(match, now, prefer)
-    except (ValueError, OverflowError):  # February 30th, 9,999 years ago: words, but no date
+    except (ValueError, OverflowError):  # not a date that exists: February 30th, 9,999 years ago
         return None
 
 
 def _just_a_word(match: re.Match[str]) -> bool:
-    """`mon`, `sat`, `sun` and such mean a day only when written with a capital."""
+    """Whether a match is an ordinary word: `mon`, `sat`, `sun` and such are dates only with a capital."""
     text = match[0].strip(". ")
     return bool(_AMBIGUOUS.fullmatch(text)) and text[0].islower()
 
@@ -361,7 +361,7 @@ def _clock_time(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _joined(text: str, found: list[DateRange]) -> list[DateRange]:
-    """`between X and Y` and `from X to Y` are one range."""
+    """Merge `between X and Y`, `from X to Y` and `3 March of last year` into one range each."""
     out: list[DateRange] = []
     for item in found:
         before = out[-1] if out else None

@@ -1,4 +1,4 @@
-"""Text to vectors: a local default, a better local one, two kinds of API, or any function.
+"""Embedders, text to vectors: a bundled default, local ONNX models, two kinds of API, or any function.
 
 embedder = open_embedder("default", blocking=True)
 vectors = await embedder.embed(["some text"])

@@ -1,4 +1,4 @@
-"""One POST of JSON to an embedding service: batches, retries, and errors that carry no content."""
+"""POSTs JSON to an embedding or rerank service, with retries and back-off; errors carry no content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RETRY = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 def post(
     url: str, body: Mapping[str, Any], headers: Mapping[str, str], *, sleep: Callable[[float], None] = time.sleep
 ) -> Any:
-    """The decoded answer; what is worth another try is tried again, waiting longer each time."""
+    """The decoded answer; transient errors are retried with exponential back-off."""
     data = json.dumps(body).encode()
     for attempt in range(1, ATTEMPTS + 1):
         request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers}, method="POST")
@@ -41,7 +41,7 @@ def post(
 
 
 def rows(answer: Any, count: int, url: str) -> list[list[float]]:
-    """The vectors of an answer in the order of the texts."""
+    """The vectors in an answer, in the order of the texts."""
     try:
         found: Sequence[Any] = sorted(answer["data"], key=lambda item: int(item["index"]))
         vectors = [item["embedding"] for item in found]

@@ -1,8 +1,8 @@
-"""Any transformer in ONNX, from a folder or by its name on the Hugging Face hub: its files, its tokenizer, its batches.
+"""Runs a transformer in ONNX, from a folder or by its name on the Hugging Face hub: files, tokenizer, batches.
 
-Sentence encoders (`sentences.py`) and cross-encoders (`crossing.py`) stand on it. A hub name is looked for in the local
-cache first; only where it is missing is it fetched, and never while `HF_HUB_OFFLINE` is set. Nothing is read before
-the first text comes.
+Sentence encoders (`sentences.py`) and cross-encoders (`crossing.py`) build on it. A hub name is looked up in the local
+cache first and downloaded only if it is missing, never while `HF_HUB_OFFLINE` is set. Nothing is loaded before the
+first text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INSTALL = 'pip install "recollect[onnx]"'
 BATCH = 16
 MAX_TOKENS = 512
 MAX_CHARS = 16_384
-"""Of a text, before it is tokenised: more than the longest encoder reads."""
+"""Texts are cut to this length before they are tokenized; no encoder reads more."""
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(?:@[\w.-]+)?")
 _PLAIN = ("onnx/model.onnx", "model.onnx")
 _QUANTIZED = (
@@ -42,20 +42,20 @@ Arrays = NDArray[Any]
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a model is and how it is to be read: `FOLDER_OR_NAME?option=value&…`."""
+    """The location and options of a model, written `FOLDER_OR_NAME?option=value&…`."""
 
     place: str
     options: Mapping[str, str] = {}
 
     @property
     def folder(self) -> Path | None:
-        """Its folder, where one was named."""
+        """The folder, or None where the location is a name on the hub."""
         path = Path(self.place).expanduser()
         return path if path.is_dir() else None
 
 
 def source(text: str, known: Sequence[str]) -> Source:
-    """Read and check what follows `onnx:`; a place that cannot be one, or an unknown option, is refused."""
+    """Parse what follows `onnx:`; raises UsageError for a wrong location, an unknown option or missing packages."""
     place, _, rest = text.partition("?")
     options = dict(parse_qsl(rest, keep_blank_values=True))
     unknown = sorted(set(options) - {"file", "quantized", "max_tokens", "threads", *known})
@@ -64,9 +64,9 @@ def source(text: str, known: Sequence[str]) -> Source:
         raise UsageError(f"an ONNX model has no option {unknown[0]!r}; there are: {there}")
     for name in ("max_tokens", "threads"):
         if name in options and not options[name].isdigit():
-            raise UsageError(f"the option {name} of an ONNX model is a whole number")
+            raise UsageError(f"the option {name} of an ONNX model must be a whole number")
     if any(find_spec(name) is None for name in ("onnxruntime", "tokenizers")):
-        raise UsageError(f"an ONNX model needs packages that are not installed: {INSTALL}")
+        raise UsageError(f"an ONNX model needs packages that are not installed; run: {INSTALL}")
     made = Source(place, options)
     folder = made.folder
     if folder is None and (place.startswith((".", "/", "~")) or not _HUB.fullmatch(place)):
@@ -77,7 +77,7 @@ def source(text: str, known: Sequence[str]) -> Source:
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What the JSON files beside a model say of it."""
+    """The contents of the JSON files beside a model."""
 
     files: Mapping[str, Mapping[str, Any]]
 
@@ -87,7 +87,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class OnnxModel:
-    """A session and its tokenizer, loaded on first use."""
+    """An ONNX session and its tokenizer, loaded on first use."""
 
     def __init__(self, where: Source) -> None:
         self._where = where
@@ -97,14 +97,14 @@ class OnnxModel:
 
     @property
     def folder(self) -> Path:
-        """Where its files are; they are fetched first where they must be."""
+        """The folder of its files; a model on the hub is downloaded first if needed."""
         if self._folder is None:
             self._folder = self._where.folder or _fetched(self._where)
         return self._folder
 
     @property
     def settings(self) -> Settings:
-        """What the files beside the model say."""
+        """The JSON files beside the model, parsed."""
         if self._settings is None:
             self._settings = Settings(
                 {name: _json(self.folder / name) for name in _SETTINGS if name != "tokenizer.json"}
@@ -113,7 +113,7 @@ class OnnxModel:
 
     @property
     def max_tokens(self) -> int:
-        """How much of a text is read: as asked for, else as the model says, else 512."""
+        """The most tokens of a text that are read: the option, else the model's own limit, at most 512."""
         asked = self._where.options.get("max_tokens")
         if asked:
             return int(asked)
@@ -123,7 +123,7 @@ class OnnxModel:
         return min([MAX_TOKENS, *known])
 
     def run(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Iterator[tuple[list[int], Any, Arrays]]:
-        """Batch by batch: the places of its texts, the outputs by name, and the mask of what is not padding."""
+        """Run the model in batches; yields (indices of the texts, outputs by name, attention mask) of each."""
         session, tokenizer = self._loaded = self._loaded or self._load()
         given: list[Any] = [text[:MAX_CHARS] for text in texts]
         if pairs is not None:
@@ -131,7 +131,7 @@ class OnnxModel:
         encoded = tokenizer.encode_batch(given)
         names = {item.name: item.type for item in session.get_inputs()}
         outputs = [item.name for item in session.get_outputs()]
-        # Texts of like length share a batch, so that little of it is padding.
+        # Sort by length, so that texts of a batch need little padding.
         order = sorted(range(len(given)), key=lambda i: len(encoded[i].ids))
         for start in range(0, len(order), BATCH):
             places = order[start : start + BATCH]
@@ -176,7 +176,7 @@ _TYPES = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
 
 
 def _order(where: Source) -> tuple[str, ...]:
-    """Model files in the order they are looked for; quantised ones first where they were asked for."""
+    """Model files by preference; quantised ones first if the option `quantized` is set."""
     quantized = where.options.get("quantized", "").lower() in ("1", "true", "yes")
     return (*_QUANTIZED, *_PLAIN) if quantized else (*_PLAIN, *_QUANTIZED)
 
@@ -205,9 +205,9 @@ def _json(path: Path) -> Mapping[str, Any]:
 
 
 def _fetched(where: Source) -> Path:
-    """The folder of a hub's model in the local cache, fetched where it is not there yet."""
+    """The folder of a hub model in the local cache, downloaded if it is missing."""
     if find_spec("huggingface_hub") is None:
-        raise ModelError(f"a name on the hub needs a package: {INSTALL}")
+        raise ModelError(f"a name on the hub needs a package that is not installed; run: {INSTALL}")
     from huggingface_hub import snapshot_download
 
     name, _, revision = where.place.partition("@")
@@ -219,10 +219,10 @@ def _fetched(where: Source) -> Path:
         return Path(snapshot_download(name, local_files_only=True, **ask))
     except Exception as absent:  # the library's own kinds of absence differ between its versions
         if offline:
-            raise ModelError(f"the model {name!r} is not in the local cache and the hub is not to be asked") from absent
+            raise ModelError(f"the model {name!r} is not in the local cache, and HF_HUB_OFFLINE is set") from absent
     try:
         return Path(snapshot_download(name, **ask))
     except Exception as cause:
         raise ModelError(
-            f"the model {name!r} could not be fetched: {type(cause).__name__}; is the hub reachable?"
+            f"the model {name!r} could not be downloaded: {type(cause).__name__}; is the hub reachable?"
         ) from cause

@@ -1,4 +1,4 @@
-"""From what a user passes as `embedder=` to one object with one coroutine."""
+"""Opens what a user passes as `embedder=` (a name, an object or a function) as an `OpenEmbedder`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SPECS = (
 
 
 class OpenEmbedder:
-    """Any embedder behind one coroutine, which never suspends over a blocking one.
+    """Any embedder behind one coroutine, which never suspends if the embedder is a blocking one.
 
-    `dimensions` is 0 until the first vectors came, where only the model knows.
+    `dimensions` may be 0 until the first vectors are made.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class OpenEmbedder:
         self.dimensions = dimensions
         self.is_async = is_async
         self.static = False
-        """Only averages word vectors, so questions are given to it without stop words."""
+        """Whether it averages word vectors; questions are then embedded without stop words."""
         self._call = call
         self._ask = ask or call
-        """What embeds questions, where they are embedded in another way than what is remembered."""
+        """The function that embeds questions, for models that embed them differently from passages."""
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, offload: Offload | None = None) -> Vectors:
-        """One unit vector per text, as rows of float32; `offload` (a runtime's) keeps slow work off a loop."""
+        """One unit vector per text, as rows of float32; `offload` runs a blocking embedder in a thread."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         call = self._ask if query else self._call
@@ -54,7 +54,7 @@ class OpenEmbedder:
         return self._checked(await made if inspect.isawaitable(made) else made, len(texts))
 
     def embed_now(self, texts: Sequence[str]) -> Vectors:
-        """The same without a coroutine, for embedders that block."""
+        """`embed` as a plain function, for blocking embedders."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         made = self._call(list(texts))
@@ -66,16 +66,17 @@ class OpenEmbedder:
     def _checked(self, made: Any, count: int) -> Vectors:
         vectors = np.asarray(made, np.float32)
         if vectors.ndim != 2 or len(vectors) != count or (self.dimensions and vectors.shape[1] != self.dimensions):
-            raise ModelError(f"the embedder {self.name!r} gave {vectors.shape} for {count} texts")
+            expected = f"({count}, {self.dimensions or 'n'})"
+            raise ModelError(f"the embedder {self.name!r} returned an array of shape {vectors.shape}, not {expected}")
         if not np.isfinite(vectors).all():
-            raise ModelError(f"the embedder {self.name!r} gave values that are no numbers")
+            raise ModelError(f"the embedder {self.name!r} returned NaN or infinity")
         self.dimensions = self.dimensions or vectors.shape[1]
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(length > 0, length, 1), np.float32)
 
 
 def open_embedder(spec: Any = "default", *, blocking: bool) -> OpenEmbedder | None:
-    """The embedder a spec names; None stays None: recall is then lexical."""
+    """The embedder of a spec; None for None, and recall then uses text search only."""
     if spec is None:
         return None
     if isinstance(spec, OpenEmbedder):
@@ -91,7 +92,7 @@ def open_embedder(spec: Any = "default", *, blocking: bool) -> OpenEmbedder | No
 
 
 def reopened(name: str) -> OpenEmbedder | None:
-    """The embedder that made vectors stored under a name, where the name is enough to open it again."""
+    """The embedder whose name is stored with vectors, or None where the name is not enough to open it."""
     spec = {"wordllama-l2-supercat-256": "default", "all-minilm-l6-v2": "minilm"}.get(name, name)
     try:
         return _named(spec)
@@ -142,7 +143,7 @@ def _plugged(spec: Any, call: Callable[..., Any], blocking: bool) -> OpenEmbedde
 
 
 def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequence[str]], Any]:
-    """A plain function that answers with a coroutine is async too; that shows only when it is called."""
+    """The function with a check that it does not return an awaitable, which is seen only when it is called."""
 
     def guarded(texts: Sequence[str]) -> Any:
         made = call(texts)

@@ -1,8 +1,8 @@
 """The tokenizer of the default embedder: byte-pair encoding over the vocabulary of Llama 2, in plain Python.
 
-It gives the ids that Hugging Face's `tokenizers` gives for the same vocabulary (a test compares them), without that
-package, which pulls in an HTTP client and twenty others. Text is cut before each run of spaces, which no token spans,
-so most of the work is one lookup per word in a cache.
+It gives the same ids as Hugging Face's `tokenizers` for that vocabulary (a test compares them), without that package,
+which depends on an HTTP client and twenty others. Text is split before each run of spaces, which no token spans, so
+that most words are one lookup in a cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 
 _SPACE = "▁"
 _FIRST_WORD = 259
-"""Smaller ids are <unk>, <s>, </s> and the 256 single bytes; text never merges into them."""
+"""Smaller ids are <unk>, <s>, </s> and the 256 single bytes, which merges never produce."""
 _FIRST_BYTE = 3
 _SPACES_LAST = 1 << 16
 """Added to the rank of runs of spaces, which are merged after everything else."""
@@ -26,14 +26,14 @@ _Merge = tuple[int, int, int, int, str, str]
 
 
 class Pieces:
-    """From text to token ids."""
+    """Encodes text as token ids."""
 
     def __init__(self, vocabulary: list[str]) -> None:
         self._ids = {token: at for at, token in enumerate(vocabulary)}
         self._cache: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text; a special token written out in it is that token."""
+        """The ids of a text; special tokens such as `<s>` written in it are encoded as such."""
         found: list[int] = []
         for part in _SPECIAL.split(text) if "<" in text else (text,):
             if part in ("<unk>", "<s>", "</s>"):
@@ -44,7 +44,7 @@ class Pieces:
         return found
 
     def _word(self, word: str) -> tuple[int, ...]:
-        """The ids of a word that is not cached; long ones are not worth keeping."""
+        """The ids of a word that is not cached; only short words are cached."""
         ids = self._merged(word)
         if len(word) <= _CACHED_LENGTH:
             if len(self._cache) >= _CACHED_WORDS:
@@ -53,7 +53,7 @@ class Pieces:
         return ids
 
     def _merged(self, word: str) -> tuple[int, ...]:
-        """Merge the neighbours that make the token of lowest rank until none is left; n log n in the word's length."""
+        """Byte-pair encoding with a heap: merge the neighbours of lowest rank until none is left; O(n log n)."""
         parts: list[str | None] = list(word)
         after = [*range(1, len(parts)), -1]
         before = list(range(-1, len(parts) - 1))
@@ -78,7 +78,7 @@ class Pieces:
             heappush(heap, merge)
 
     def _merge(self, at: int, left: str, right: str) -> _Merge | None:
-        """How soon two neighbours are merged, where their union is a token: by its id, then as it is split."""
+        """The heap entry of two neighbours, ordered by the id of the token they make; None where they make none."""
         ids = self._ids
         rank = ids.get(left + right, 0)
         if rank < _FIRST_WORD or left not in ids or right not in ids:
@@ -89,7 +89,7 @@ class Pieces:
         return rank, ids[left], ids[right], at, left, right
 
     def _looked_up(self, parts: list[str | None]) -> Iterator[int]:
-        """Ids of the parts; a character without a token is its bytes."""
+        """The ids of the parts; a character that is no token is encoded as its UTF-8 bytes."""
         for part in parts:
             if part is None:
                 continue

@@ -1,4 +1,4 @@
-"""What embedding services have in common: a key, batches, a blocking and an async flavour."""
+"""What the embedding services share: the API key and batching."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.errors import UsageError
 
 
 def api_key(variable: str, base_url: str | None) -> str:
-    """The key from the environment; a server of one's own needs none."""
+    """The key from the environment; optional if a `base_url` names another server."""
     key = os.environ.get(variable, "")
     if not key and base_url is None:
         raise UsageError(f"no API key; set {variable}")
@@ -26,13 +26,13 @@ def remote(
     batch: int,
     max_chars: int,
 ) -> Callable[[Sequence[str]], list[list[float]]]:
-    """A function that embeds texts by blocking calls; an async caller runs it in a thread."""
+    """A blocking function that embeds texts in batches; an async memory runs it in a thread."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
         out: list[list[float]] = []
         for start in range(0, len(texts), batch):
-            # Services refuse an empty text; a space has a vector too.
+            # Services reject an empty text, but not a space.
             part = [text[:max_chars] or " " for text in texts[start : start + batch]]
             out.extend(rows(post(url, body(part), headers), len(part), url))
         return out

@@ -1,11 +1,11 @@
-"""From what a user passes as `reranker=` to one object with one coroutine.
+"""Opens what a user passes as `reranker=` as an `OpenReranker`.
 
 | given | what it is |
 |---|---|
-| `"onnx:FOLDER_OR_NAME"` | a cross-encoder that runs here |
+| `"onnx:FOLDER_OR_NAME"` | a local cross-encoder |
 | `"https://host/v1/rerank#MODEL"` | a service with a `/rerank` like that of Cohere, Jina, Voyage or TEI |
 | `"model"` | the memory's own language model |
-| a function or an object with `rerank` | from a question and texts to one number per text |
+| a function or an object with `rerank` | (question, texts) → one score per text |
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from recollect.errors import ModelError, UsageError
 
 SPECS = '"onnx:FOLDER_OR_NAME", "https://…/rerank[#MODEL]", "model", a function or an object with rerank()'
 TIME_LIMIT = 2.0
-"""Seconds a recall waits for a reranker before the first ranking stands, unless its own `time_limit` says otherwise."""
+"""Seconds that a recall waits for a reranker before it uses the first ranking; its own `time_limit` overrides it."""
 KEY = "RERANK_API_KEY"
 MAX_CHARS = 4_000
 _OTHER_SHAPE = frozenset({400, 422})
@@ -33,7 +33,7 @@ Scores = Sequence[float] | Awaitable[Sequence[float]]
 
 
 class OpenReranker(msgspec.Struct, frozen=True):
-    """A reranker behind one call; `is_async` says that the call gives something to await."""
+    """A reranker behind one function; `is_async` if that function returns an awaitable."""
 
     name: str
     call: Callable[[str, Sequence[str]], Any]
@@ -42,7 +42,7 @@ class OpenReranker(msgspec.Struct, frozen=True):
 
 
 def open_reranker(spec: Any, *, blocking: bool) -> OpenReranker | None:
-    """The reranker that a spec names; None for None, and for `"model"`, which is the caller's to ask."""
+    """The reranker of a spec; None for None, and for `"model"`, which the caller handles itself."""
     if spec is None or spec == "model":
         return None
     if isinstance(spec, str):
@@ -62,9 +62,9 @@ def checked(name: str, scores: Any, count: int) -> list[float]:
     try:
         read = [float(score) for score in scores]
     except (TypeError, ValueError) as cause:
-        raise ModelError(f"the reranker {name!r} gave no list of numbers") from cause
+        raise ModelError(f"the reranker {name!r} did not return a list of numbers") from cause
     if len(read) != count or not all(math.isfinite(score) for score in read):
-        raise ModelError(f"the reranker {name!r} gave {len(read)} scores for {count} texts, or no numbers")
+        raise ModelError(f"the reranker {name!r} returned {len(read)} scores for {count} texts, or NaN or infinity")
     return read
 
 
@@ -87,12 +87,12 @@ def _limit(value: Any) -> float:
     except (TypeError, ValueError):
         seconds = 0.0
     if not 0 < seconds < 3600:
-        raise UsageError("the time_limit of a reranker is a number of seconds over 0")
+        raise UsageError("the time_limit of a reranker must be a number of seconds above 0 and below 3600")
     return seconds
 
 
 def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
-    """A blocking function for `POST …/rerank`; a server that refuses `documents` is asked again with `texts`."""
+    """A blocking function for `POST …/rerank`; a server that rejects the field `documents` gets `texts` instead."""
     address, _, model = spec.partition("#")
     url = address.partition("?")[0]
     key = os.environ.get(KEY, "")
@@ -115,7 +115,7 @@ def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
 
 
 def _in_order(answer: Any, count: int) -> list[float]:
-    """The scores in the order of the texts; a text that the service left out comes last."""
+    """The scores in the order of the texts; a text that the service left out gets the lowest."""
     try:
         found = answer if isinstance(answer, list) else answer.get("results", answer.get("data"))
         known = {

@@ -1,9 +1,9 @@
-"""`embedder="onnx:…"`: any sentence encoder in ONNX, with the pooling and the prefixes it was trained with.
+"""The embedder `"onnx:…"`: any sentence encoder in ONNX, with the pooling and the prefixes it was trained with.
 
     onnx:FOLDER_OR_HUB_NAME[?pooling=mean|cls|max|last&query=PREFIX&passage=PREFIX&quantized=true&file=…&max_tokens=…]
 
-What is not said is read from the files beside the model, and for families that write their prefixes only into their
-documentation from `PREFIXES`. Multilingual encoders differ in nothing: their tokenizer is in `tokenizer.json` too.
+Options not given are read from the files beside the model; for model families that state their prefixes only in their
+documentation, from `PREFIXES`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PREFIXES: tuple[tuple[str, str, str], ...] = (
     ("arctic-embed", "Represent this sentence for searching relevant passages: ", ""),
     ("mxbai-embed", "Represent this sentence for searching relevant passages: ", ""),
 )
-"""Part of a model's name, and what its questions and its passages begin with."""
+"""(part of a model's name, prefix of questions, prefix of passages)."""
 _MODES = (
     ("cls", "pooling_mode_cls_token"),
     ("max", "pooling_mode_max_tokens"),
@@ -39,18 +39,18 @@ Floats = NDArray[np.float32]
 
 
 class SentenceEncoder:
-    """Sentence vectors of an ONNX encoder; questions and passages may be told apart by a prefix."""
+    """Embeds texts with an ONNX encoder; questions and passages may have different prefixes."""
 
     def __init__(self, spec: str, *, name: str | None = None) -> None:
         self._where = source(spec, ("pooling", "query", "passage"))
         pooling = self._where.options.get("pooling")
         if pooling is not None and pooling not in POOLINGS:
-            raise UsageError(f"the pooling of an ONNX encoder is one of {', '.join(POOLINGS)}")
+            raise UsageError(f"the pooling of an ONNX encoder must be one of {', '.join(POOLINGS)}")
         self._model = OnnxModel(self._where)
         self._read: tuple[str, str, str] | None = None
         self.name = name or _name(self._where, spec)
         self.dimensions = 0
-        """Known with the first vectors."""
+        """0 until the first vectors are made."""
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """One unit vector per passage."""
@@ -62,7 +62,7 @@ class SentenceEncoder:
 
     @property
     def _reading(self) -> tuple[str, str, str]:
-        """Pooling, and what questions and passages begin with."""
+        """(pooling, prefix of questions, prefix of passages)."""
         if self._read is None:
             self._read = _read(self._model, self._where)
         return self._read
@@ -79,7 +79,7 @@ class SentenceEncoder:
 
 
 def _name(where: Source, spec: str) -> str:
-    """What is stored beside each vector: the hub's name, or the folder's own with a mark of what is in it."""
+    """The name stored with each vector: the hub's name, or the folder's with a checksum of its files and options."""
     folder = where.folder
     if folder is None:
         return f"onnx:{spec}"
@@ -103,14 +103,14 @@ def _read(model: OnnxModel, where: Source) -> tuple[str, str, str]:
 
 
 def _pooled(made: Mapping[str, Any], mask: Any, pooling: str) -> Floats:
-    """One vector per text from what the model gave: its own where it pools itself, else from those of its tokens."""
+    """One vector per text: the model's own sentence embedding if it has one, else pooled from its token vectors."""
     own = next((value for name, value in made.items() if name == "sentence_embedding"), None)
     if own is None:
         own = next((value for value in made.values() if value.ndim == 2), None)
     hidden = next((value for value in made.values() if value.ndim == 3), None)
     if hidden is None or "sentence_embedding" in made:
         if own is None or own.ndim != 2:
-            raise ModelError("the ONNX model gives neither vectors of tokens nor of sentences; is it an encoder?")
+            raise ModelError("the ONNX model returns neither token nor sentence vectors; is it an encoder?")
         return np.asarray(own, np.float32)
     hidden = np.asarray(hidden, np.float32)
     if pooling == "cls":

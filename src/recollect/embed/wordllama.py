@@ -1,7 +1,7 @@
-"""The default embedder: static word vectors that come with this package, so no download and no key.
+"""The default embedder: static word vectors bundled with this package, without a download or a key.
 
-They are WordLlama's, with one signed byte per number; `static/NOTICE` says where they come from and under which
-licence, and `scripts/make-vectors` makes them again.
+They are WordLlama's, quantised to one signed byte per number; `static/NOTICE` has their origin and licence, and
+`scripts/make-vectors` rebuilds them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from recollect.errors import ModelError
 _FOLDER = Path(__file__).parent / "static"
 _BATCH = 256
 MAX_CHARS = 8_192
-"""A mean over more words than this says nothing new."""
+"""Longer texts are cut: the mean over more words changes little."""
 _UNBROKEN = re.compile(r"([!-~]{64})[!-~]++")
 
 
@@ -29,7 +29,7 @@ class WordLlamaEmbedder:
     name = "wordllama-l2-supercat-256"
     dimensions = 256
     static = True
-    """A mean of word vectors: a question is better embedded without its stop words."""
+    """It averages word vectors, so questions are embedded without stop words."""
 
     def __init__(self) -> None:
         self._table: _Table | None = None
@@ -52,12 +52,12 @@ class WordLlamaEmbedder:
 
 
 def _words_of(text: str) -> str:
-    """The beginning of a text, with what no word is as long as (keys, hashes, base64) cut short."""
+    """The start of a text, with strings longer than any word (keys, hashes, base64) cut to 64 characters."""
     return _UNBROKEN.sub(r"\1", text[:MAX_CHARS])
 
 
 class _Table:
-    """A vector for each token, read from this package's folder; its pages are mapped and so shared by processes."""
+    """A vector for each token, memory-mapped from this package's folder and so shared by processes."""
 
     def __init__(self) -> None:
         try:

@@ -404,7 +404,7 @@ class Core:
     def beside(self, *, blocking: bool) -> Core:
         """The same handle for the other kind of caller."""
         if self.batch is not None:
-            raise UsageError("a batch is for one kind of caller; ask the memory for its twin")
+            raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
         if self.shared.runtime.blocking == blocking:
             return self
         return Core(self.shared.twin.of(blocking=blocking), self.scope)
@@ -417,7 +417,7 @@ class Core:
     def batched(self) -> Core:
         """A core that collects its changes."""
         if self.batch is not None:
-            raise UsageError("a batch inside a batch; put all changes in one")
+            raise UsageError("batches cannot be nested; put all changes into one")
         return Core(self.shared, self.scope, [])
 
 

@@ -1,1 +1,1 @@
-"""Moving out: what is remembered here, written as other tools read it. `export` itself writes everything, for us."""
+"""Exports to formats of other tools. The lossless export in our own format is in `engine/portable.py`."""

@@ -1,4 +1,4 @@
-"""Writes threads, facts and documents as other tools read them."""
+"""Writes threads, facts and documents in formats of other tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Exporting:
-    """Takes what is remembered elsewhere."""
+    """Exports an org, or one namespace of it."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -34,9 +34,9 @@ class Exporting:
     async def export(
         self, path: str | os.PathLike[str], *, to: To, namespace: Ns | None, progress: Progress | None
     ) -> Transfer:
-        """Write the org, or a namespace of it, to a file or folder that is complete or not there."""
+        """Write the org, or one namespace of it, to a file or folder; a file appears only when it is complete."""
         if to == "recollect":
-            raise UsageError("an export for Recollect is of the whole org; name another format to take a part")
+            raise UsageError("the recollect format holds a whole org; choose another format to export one namespace")
         self._core.scope.whole_org("export and import")
         if self._core.batch is not None:
             raise UsageError("an export cannot be part of a batch")
@@ -49,7 +49,7 @@ class Exporting:
         elif to in ("openai", "anthropic"):
             await self._lines(target, to, space, progress)
         else:
-            raise UsageError("an export is for recollect, openai, anthropic, markdown or langgraph")
+            raise UsageError("an export's format is recollect, openai, anthropic, markdown or langgraph")
         return Transfer(self._counts.total(), dict(sorted(self._counts.items())))
 
     async def _lines(self, target: Path, to: str, space: str | None, progress: Progress | None) -> None:

@@ -1,6 +1,7 @@
-"""Threads and facts as a SQLite file that LangGraph's `SqliteSaver` and `SqliteStore` open.
+"""Writes threads and facts to a SQLite file that LangGraph's `SqliteSaver` and `SqliteStore` open.
 
-Each thread is one checkpoint whose `messages` are its messages; each fact an item of the store under its namespace.
+A thread becomes one checkpoint with its messages in the channel `messages`; a fact becomes an item of the store under
+its namespace.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..messages import Message
 from ..records import Fact, Thread
 
 PYDANTIC = 5
-"""The extension of MessagePack by which LangGraph keeps such objects."""
+"""The MessagePack extension type with which LangGraph serialises pydantic objects."""
 TYPES = {"user": ("human", "Human"), "assistant": ("ai", "AI"), "tool": ("tool", "Tool"), "function": ("tool", "Tool")}
 SCHEMA = """
 CREATE TABLE checkpoints (
@@ -38,8 +39,8 @@ _pack = msgspec.msgpack.Encoder().encode
 
 
 def put_thread(file: sqlite3.Connection, thread: Thread, messages: list[Message]) -> None:
-    """Write a thread as its one checkpoint."""
-    # Ids of checkpoints sort by time; this one is the first, and whatever the graph writes comes after it.
+    """Write a thread as one checkpoint."""
+    # Checkpoint ids sort by time; this one sorts before all that the graph will write.
     id = "00000000-0000-6000-8000-000000000000"
     checkpoint = {
         "v": 4,
@@ -56,7 +57,7 @@ def put_thread(file: sqlite3.Connection, thread: Thread, messages: list[Message]
 
 
 def put_fact(file: sqlite3.Connection, fact: Fact) -> None:
-    """Write a fact as an item; values there are objects."""
+    """Write a fact as an item of the store, whose values must be objects."""
     value = fact.value if isinstance(fact.value, dict) else {"value": fact.value}
     prefix = fact.ns.removeprefix("workflow:store/").replace(":", ".", 1)
     times = [f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" for at in (fact.created_at, fact.updated_at)]

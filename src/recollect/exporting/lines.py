@@ -1,4 +1,4 @@
-"""Threads as JSON lines of messages, in the OpenAI chat shape or the Anthropic shape: one thread in a line."""
+"""Writes threads as JSON lines, one thread per line, with messages in the OpenAI chat or the Anthropic shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pages = Callable[[Thread], AsyncIterator[list[Message]]]
 
 
 async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
-    """A thread as `{"id", …, "messages": […], "times": […]}`; how many messages it has."""
+    """Write a thread as `{"id", …, "messages": […], "times": […]}`; returns the number of messages."""
     times: list[Any] = []
     count = 0
     file.write(_begin(thread) + b',"messages":[')
@@ -31,7 +31,7 @@ async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 
 async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
-    """The same as a request to Anthropic: instructions at the start are its `system`."""
+    """The same in Anthropic's shape, with the instructions at the start as `system`."""
     times: list[Any] = []
     system: list[str] = []
     count = 0
@@ -54,7 +54,7 @@ async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 
 def _begin(thread: Thread) -> bytes:
-    """The object of a line, still open: what the thread is called and whose it is."""
+    """The start of a line's JSON object, without its closing brace: id, title and namespace of the thread."""
     fields: dict[str, Any] = {"id": thread.id, "title": thread.title, "namespace": thread.ns}
     if thread.ns.startswith("user:"):
         fields["user"] = thread.ns.removeprefix("user:")

@@ -1,4 +1,4 @@
-"""Everything as a folder of Markdown: a file for each thread and document, and one of facts for each namespace."""
+"""Writes a folder of Markdown: a file per thread and document, and one file of facts per namespace."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 
 def made_folder(target: Path) -> None:
-    """Make the folder; one that holds anything is refused."""
+    """Create the folder; raises UsageError if it exists and is not empty."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("an export as Markdown needs a new or an empty folder")
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def file_name(id: str) -> str:
-    """A name for a file, told apart from others by a digest where characters had to go."""
+    """A safe file name; with a digest of the id if characters had to be replaced, so that names stay unique."""
     safe = _UNSAFE.sub("-", id).strip(".-")[:80]
     if safe == id:
         return safe
@@ -33,20 +33,20 @@ def file_name(id: str) -> str:
 
 
 def folder_of(root: Path, ns: str, kind: str) -> Path:
-    """The folder of one kind of things of a namespace, made where it is not there."""
+    """The folder of one kind of records of a namespace, created if needed."""
     made = root / file_name(ns.replace(":", "-", 1)) / kind
     made.mkdir(parents=True, exist_ok=True, mode=0o700)
     return made
 
 
 def heading(thread: Thread) -> str:
-    """The beginning of a thread's file."""
+    """The front matter and title of a thread's file."""
     title = thread.title or thread.id
     return f"{front(id=thread.id, title=title, created=thread.created_at)}\n# {_line(title)}\n"
 
 
 def spoken(message: Message) -> str:
-    """A message: who spoke and when, then what was said."""
+    """A message: a heading with speaker and time, then its text and tool calls."""
     who = message.name or message.role
     at = f" · {message.created_at:%Y-%m-%d %H:%M:%S}" if message.created_at is not None else ""
     calls = "".join(f"\n\n> called `{call.name}` with `{compact_json(call.arguments)}`" for call in message.tool_calls)
@@ -54,7 +54,7 @@ def spoken(message: Message) -> str:
 
 
 def written(document: Document) -> str:
-    """A document with its title and source before it."""
+    """A document with front matter; unchanged if it has its own."""
     if document.text.startswith("---"):
         return document.text
     fields = {"id": document.id, "title": document.title, "source": document.source, "created": document.created_at}
@@ -62,12 +62,12 @@ def written(document: Document) -> str:
 
 
 def known(facts: list[Fact]) -> str:
-    """Facts as a list: key, value, since when."""
+    """Facts as a list of key, value and date."""
     return "".join(f"- **{_line(fact.key)}**: {_value(fact.value)} ({fact.updated_at:%Y-%m-%d})\n" for fact in facts)
 
 
 def front(**fields: Any) -> str:
-    """Front matter, as JSON values, which are YAML too."""
+    """YAML front matter; values are written as JSON, which is valid YAML."""
     lines = [f"{name}: {msgspec.json.encode(value).decode()}" for name, value in fields.items() if value is not None]
     return "\n".join(("---", *lines, "---", ""))
 

@@ -1,7 +1,7 @@
-"""Moving in: what people have today, read from the files and databases of other tools.
+"""Imports from the files and databases of other tools.
 
 A reader turns one format into items (threads, messages, facts, documents); it opens nothing for writing, executes
-nothing and rebuilds no object. The importer reads everything once before it writes anything, so that a damaged file
-changes nothing; then it writes in batches and remembers each message by a digest of its original id, so that doing it
-again, or going on after a kill, adds only what is missing.
+nothing and deserialises no object. The importer reads and checks everything before it writes anything, so that a
+damaged file changes nothing. Then it writes in batches and stores a digest of each message's original id, which makes
+it idempotent: importing again, or resuming after a kill, adds only what is missing.
 """

@@ -1,7 +1,7 @@
 """Reads a ChatGPT data export: `conversations.json`, alone, in its folder or in its ZIP.
 
-A conversation is a tree, since a message may be edited and an answer made anew; what is imported is the path from its
-root to `current_node`, which is what one sees there. Attachments that are in the export as text become documents.
+A conversation is a tree, since messages can be edited and answers regenerated; the path from its root to `current_node`
+is imported, which is what ChatGPT shows. Text attachments contained in the export become documents.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def recognises(given: Given) -> bool:
 
 
 def heads(given: Given) -> Iterator[bytes]:
-    """The first bytes of the conversations in what was given."""
+    """The first bytes of the first file of conversations."""
     if given.is_file and not given.head().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         return
     for part in given.parts(FILES)[:1]:
@@ -59,7 +59,7 @@ def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator
 
 
 def _path(mapping: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
-    """The messages from the root to the current node; each node once, whatever the file says of parents."""
+    """The messages from the root to the current node; a cycle of parents in a damaged file ends the path."""
     found: list[Mapping[str, Any]] = []
     seen: set[str] = set()
     at = current if isinstance(current, str) and current in mapping else _newest_leaf(mapping)
@@ -73,7 +73,7 @@ def _path(mapping: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
 
 
 def _newest_leaf(mapping: Mapping[str, Any]) -> str | None:
-    """Where no current node is named: the node without children that was said last."""
+    """The newest node without children, for files without a current node."""
     leaves = [
         (_said(node), id) for id, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")
     ]
@@ -100,7 +100,7 @@ def _message(thread: str, node: Mapping[str, Any], place: str, files: Mapping[st
     id = str(node["id"])
     attached = [*_attachments(thread, id, node, at, place, files)]
     if not content and not attached:
-        return  # hidden nodes that hold the tree together
+        return  # an empty node of the tree, such as its root
     fields: dict[str, Any] = {"role": role, "content": content}
     name = author.get("name") if isinstance(author, Mapping) else None
     if isinstance(name, str) and name:
@@ -115,7 +115,7 @@ def _message(thread: str, node: Mapping[str, Any], place: str, files: Mapping[st
 
 
 def _content(content: Any) -> Any:
-    """What was said: text where it is text alone, else the parts as they are."""
+    """The content of a message: a string if it is text only, else a list of parts."""
     if content is None:
         return ""
     if not isinstance(content, Mapping):
@@ -152,7 +152,7 @@ def _part(part: Any) -> dict[str, Any]:
 def _attachments(
     thread: str, message: str, node: Mapping[str, Any], at: Any, place: str, files: Mapping[str, Part]
 ) -> Iterator[Item]:
-    """The texts that were attached to a message, where the export holds them."""
+    """The text attachments of a message that are contained in the export, as documents."""
     about = node.get("metadata")
     listed = about.get("attachments") if isinstance(about, Mapping) else None
     for one in listed if isinstance(listed, list) else ():

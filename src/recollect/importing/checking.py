@@ -1,4 +1,4 @@
-"""What may come in: each item of a reader is checked as if it had been typed, before anything is written."""
+"""Validates the items of a reader by the same rules as values passed to the API, before anything is written."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .items import DocumentItem, FactItem, Item, MessageItem, ThreadItem
 from .mapping import Places
 
 OURS = ("metadata", "created_at", "importance", "pinned", "trust", "raw")
-"""Fields of our own messages that no file may set: what is pinned is in every request."""
+"""Fields of our messages that a file must not set: a pinned message, say, would be in every request."""
 MOST_SPACES = 100_000
-"""Threads whose namespace is kept for the messages that follow."""
+"""How many threads' namespaces are remembered for the messages that follow."""
 _replace = msgspec.structs.replace
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """An item that may come in, with the namespace it goes to and, for a message, its checked form."""
+    """A valid item, with the namespace it goes to and, for a message, the `Message` made of it."""
 
     item: Item
     ns: str = ""
@@ -28,12 +28,12 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def _is_plain(content: Any) -> bool:
-    """Whether a text can be kept without looking at it: no character takes more than six bytes of JSON."""
+    """Fast path: whether a text is ASCII and so short that its JSON (6 bytes a character) cannot exceed the limit."""
     return type(content) is str and content.isascii() and len(content) * 6 < MAX_VALUE_BYTES
 
 
 class Checker:
-    """Checks items in their order; a message's namespace is that of its thread."""
+    """Checks items in order, since a message takes the namespace of the thread before it."""
 
     def __init__(self, places: Places, source: str) -> None:
         self._places = places
@@ -42,7 +42,7 @@ class Checker:
         self._refused: set[str] = set()
 
     def check(self, item: Item) -> Checked:
-        """The item, checked; ValueError with the reason where it cannot come in."""
+        """The checked item; raises ValueError with the reason if it is invalid."""
         if isinstance(item, MessageItem):
             return self._message(item)
         if isinstance(item, ThreadItem):

@@ -1,6 +1,6 @@
 """Reads a Claude data export: `conversations.json`, alone, in its folder or in its ZIP.
 
-Attachments, whose text the export holds, become documents; the messages keep their names.
+Attachments, whose text the export contains, become documents; messages keep the names of their attachments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, listed,
 
 ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 ROOT = "00000000-0000-4000-8000-000000000000"
-"""What a first message names as its parent."""
+"""The parent id of a first message."""
 
 
 def recognises(given: Given) -> bool:
@@ -48,7 +48,7 @@ def _conversation(found: Any, place: str) -> Iterator[Item]:
 
 
 def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
-    """Exports that keep abandoned branches name the newest message: from there up to the root."""
+    """The messages of the current branch: from the root to `leaf`, where the export names one, else all."""
     known = {one["uuid"]: one for one in messages if isinstance(one, Mapping) and isinstance(one.get("uuid"), str)}
     if not isinstance(leaf, str) or leaf not in known:
         return messages
@@ -83,7 +83,7 @@ def _message(thread: str, owner: str | None, found: Any, number: int, place: str
 
 
 def _content(found: Mapping[str, Any]) -> str:
-    """The text of a message; in newer exports it is in blocks, among the tool calls and thoughts."""
+    """The text of a message; newer exports have it in blocks, beside tool calls and thoughts."""
     blocks = found.get("content")
     if isinstance(blocks, list):
         texts = [one["text"] for one in blocks if isinstance(one, Mapping) and isinstance(one.get("text"), str)]

@@ -1,7 +1,7 @@
-"""Reads other tools' databases, SQLite files and Postgres servers, and changes nothing in them.
+"""Reads databases of other tools, SQLite files and Postgres servers, without changing them.
 
-Only tables that were found in the schema are read, by names quoted here: no view, no virtual table and no function that
-a hostile file brings along is used.
+A file may be hostile: only ordinary tables found in its schema are read, by quoted names; its views, virtual tables and
+functions are not used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Database(Protocol):
         ...
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
-        """The rows of a query, as they come; `?` stands for a value."""
+        """Stream the rows of a query; `?` is a bound parameter."""
         ...
 
 
@@ -41,7 +41,7 @@ def is_database(given: Given) -> bool:
 
 @contextmanager
 def opened(given: Given) -> Iterator[Database]:
-    """The database that was named."""
+    """Open a SQLite file or connect to a Postgres server, read-only."""
     if given.url is not None:
         with _postgres(given.url) as database:
             yield database
@@ -51,18 +51,18 @@ def opened(given: Given) -> Iterator[Database]:
 
 
 def quoted(name: str) -> str:
-    """A table or column as both kinds of database take it."""
+    """A quoted table or column name, valid in SQLite and Postgres."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def has(database: Database, table: str, *columns: str) -> bool:
-    """Whether there is such a table with at least these columns."""
+    """Whether a table exists with at least these columns."""
     return set(columns) <= set(database.tables.get(table, ()))
 
 
 @contextmanager
 def sqlite_file(path: Path) -> Iterator[Database]:
-    """A SQLite file, opened for reading; one that is damaged is refused with our error."""
+    """Open a SQLite file read-only; raises CorruptRecord if it is damaged."""
     file = _connected(path)
     try:
         yield _Sqlite(file)
@@ -75,9 +75,9 @@ def sqlite_file(path: Path) -> Iterator[Database]:
 def _connected(path: Path) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.resolve()))}?mode=ro"
     try:
-        # Steps of a reader run on any thread, one at a time.
+        # A reader's generator is resumed by different threads, one at a time.
         file = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        # What is no UTF-8 comes through as lone surrogates, which no message may hold: its row is reported.
+        # Invalid UTF-8 becomes lone surrogates, which are then rejected and reported with their row.
         file.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0"):
             file.execute(f"PRAGMA {pragma}")
@@ -134,7 +134,7 @@ class _Postgres:
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
         self._cursors += 1
-        # A cursor on the server: the rows are fetched as they are read.
+        # A server-side cursor, so that rows are fetched in pages.
         with self._connection.cursor(name=f"importing_{self._cursors}") as cursor:
             cursor.itersize = PAGE
             cursor.execute(query.replace("%", "%%").replace("?", "%s"), values)

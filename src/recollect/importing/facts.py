@@ -1,4 +1,4 @@
-"""Facts that are imported: each version with its own time, and never over something that was said later."""
+"""Imports facts: each version gets its own time, and never replaces a newer value."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _replace = msgspec.structs.replace
 
 
 class FactChanges:
-    """Turns fact items into changes."""
+    """Turns fact items into store changes."""
 
     def __init__(self, core: Core, source: str, default_at: datetime, undone: datetime | None) -> None:
         self._core = core
         self._source = source
         self._at = default_at
         self._undone = undone
-        """When an earlier import of this source was forgotten."""
+        """When an earlier import of this source was forgotten; None if it was not."""
         self._facts = Facts(core)
 
     async def plan(
@@ -38,7 +38,7 @@ class FactChanges:
         added: Counter[str],
         known: Counter[str],
     ) -> None:
-        """Add the changes that some facts make; of a key that comes twice in a batch, the later joins the earlier."""
+        """Append the changes for some facts; several items of one key are merged into one."""
         merged = _merged(items)
         keys = list(merged)
         held = await self._core.get_many(Fact, keys)
@@ -53,7 +53,7 @@ class FactChanges:
     async def _unknown(
         self, ns: str, key: str, current: Fact | None, versions: Sequence[Version]
     ) -> tuple[Version, ...]:
-        """The versions that did not come in with an earlier import; the fact may have changed here since."""
+        """The versions that an earlier import has not stored yet."""
         past = await self._core.scan(FactVersion, ns, key)
         mine = [row for row in (*past, *([current] if current else ())) if self._source in row.sources]
         told = {fingerprint_json(row.value) for row in mine}
@@ -68,7 +68,7 @@ class FactChanges:
     async def _changes(
         self, ns: str, item: FactItem, versions: Sequence[Version], current: Fact | None
     ) -> list[Change]:
-        """What puts the versions where their times are, and makes the fact findable, traceable and forgettable."""
+        """The changes that insert the versions into the fact's history by time, with its index job, audit and links."""
         made = self._facts._new(ns, item.key, None, None, item.confidence, self._source)
         began = versions[0].at or self._at
         rows = [self._version(made, version, began, item.expires_at) for version in versions]
@@ -84,14 +84,14 @@ class FactChanges:
         return ended(fact, at) if version.ended else fact
 
     async def _rejected(self, fact: Fact) -> bool:
-        """Whether this very value was rejected here, or corrected away; undoing an import rejects nothing."""
+        """Whether this value was rejected or corrected here before; undoing an import does not count."""
         keys = [("fact", value_fingerprint(fact, source)) for source in (None, self._source)]
         marks = [mark for mark in await self._core.get_many(Tombstone, keys) if mark is not None]
         return any(self._undone is None or mark.created_at < self._undone for mark in marks)
 
 
 def _merged(items: Sequence[tuple[FactItem, str]]) -> dict[tuple[str, str], FactItem]:
-    """Facts by namespace and key; versions of one key are put together in the order of their times."""
+    """Facts by namespace and key, the versions of items with the same key concatenated."""
     merged: dict[tuple[str, str], FactItem] = {}
     for item, ns in items:
         held = merged.get((ns, item.key))

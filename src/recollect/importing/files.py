@@ -1,6 +1,7 @@
-"""Opens what is imported: a file, a folder, a ZIP archive, or the URL of a database. Reads, never writes, never all.
+"""Opens the source of an import: a file, a folder, a ZIP archive, or the URL of a database; read-only and streaming.
 
-Whatever is larger than a bound is refused with its place, so that no file takes more memory than a few such pieces.
+A single line, value or record above a size limit is refused with its position, so that memory use is bounded whatever
+the file.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ import msgspec
 from ..errors import CorruptRecord, UsageError
 
 HEAD = 65_536
-"""Bytes from which a file is recognised."""
+"""How many bytes are read to recognise a file's format."""
 PIECE = 32 * 1024 * 1024
 """The most bytes of one line, one conversation or one record."""
 STEP = 65_536
 MOST_FILES = 200_000
 RATIO = 300
-"""How much a file in an archive may have been packed; text never is packed so much."""
+"""The highest compression ratio of a large file in an archive, against ZIP bombs; text never compresses that well."""
 SQLITE = b"SQLite format 3\x00"
 DATABASES = re.compile(r"(postgres(?:ql)?)(?:\+\w+)?(?=://)")
-"""How the URL of a database begins; SQLAlchemy's name a driver too."""
+"""Matches the scheme of a database URL, with an optional driver as SQLAlchemy writes it (`postgresql+psycopg`)."""
 
 
 class Part(NamedTuple):
-    """One file of what is imported."""
+    """One file of the source."""
 
     name: str
     open: Callable[[], IO[bytes]]
@@ -43,7 +44,7 @@ class Part(NamedTuple):
 
 
 class Given:
-    """What a user named to be imported."""
+    """The source of an import, as the user named it: a file, folder, archive or database URL."""
 
     def __init__(self, path: str | Path) -> None:
         text = str(path)
@@ -67,7 +68,7 @@ class Given:
 
     @property
     def name(self) -> str:
-        """What it is called: the name of the file or folder, or of the database."""
+        """The name of the file, folder or database."""
         if self.url is not None:
             return self.url.rpartition("/")[2].partition("?")[0] or "postgres"
         return self.path.resolve().name
@@ -89,14 +90,14 @@ class Given:
         return datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
 
     def head(self) -> bytes:
-        """The first bytes of a plain file; nothing for the rest."""
+        """The first bytes of a plain file; empty for other sources."""
         if not self.is_file:
             return b""
         with self.path.open("rb") as file:
             return file.read(HEAD)
 
     def parts(self, pattern: str = "*") -> list[Part]:
-        """The file itself, whatever it is called; or the files of a folder or archive whose name matches."""
+        """The files of a folder or archive whose name matches; for a plain file, that file whatever its name."""
         if self.url is not None:
             return []
         if self._archive is not None:
@@ -112,7 +113,7 @@ class Given:
     def _walk(self, pattern: str) -> list[Path]:
         found: list[Path] = []
         for path in self.path.rglob("*"):
-            # No link is followed: it may lead out of the folder.
+            # Symbolic links are not followed: they may point outside of the folder.
             if path.is_symlink() or not _matches(path.name, pattern) or not path.is_file():
                 continue
             found.append(path)
@@ -143,7 +144,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Part:
 
 
 class _Checked(io.RawIOBase):
-    """A file of an archive whose damage is told as ours."""
+    """A file in an archive; errors of the decompressor become CorruptRecord."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         self._inner = inner
@@ -165,14 +166,14 @@ class _Checked(io.RawIOBase):
 
 
 def damaged(place: str, why: str, cause: Exception | None = None) -> NoReturn:
-    """Refuse what is imported; the error names the place and nothing of the content, nor does its cause."""
+    """Raise CorruptRecord with position and reason; a ValueError is not kept as cause: it may quote content."""
     raise CorruptRecord(f"{place} cannot be imported: {why}; nothing was imported", place=place) from (
         None if isinstance(cause, ValueError) else cause
     )
 
 
 def lines(part: Part) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, without empty ones."""
+    """The non-empty lines of a file with their numbers."""
     with part.open() as file:
         number = 0
         while line := file.readline(PIECE + 1):
@@ -186,7 +187,7 @@ def lines(part: Part) -> Iterator[tuple[int, bytes]]:
 
 
 def decoded(data: bytes) -> Any:
-    """The value of one piece of JSON; ValueError where it is none."""
+    """Decode JSON; raises ValueError if it is invalid."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -194,7 +195,7 @@ def decoded(data: bytes) -> Any:
 
 
 class JsonStream:
-    """Reads a large JSON file piece by piece: the elements of an array, the members of an object."""
+    """A streaming JSON parser: reads an array element by element, an object member by member."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
@@ -202,13 +203,13 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._passed = 0
-        """Characters before the text in hand."""
+        """The number of characters before the buffered text."""
         self._end = False
         self._utf8 = codecs.getincrementaldecoder("utf-8-sig")()
         self._scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
     def peek(self) -> str:
-        """The next character that is no space; empty at the end."""
+        """The next character that is not white space; empty at the end."""
         while True:
             while self._at < len(self._text):
                 if self._text[self._at] not in " \t\n\r":
@@ -218,7 +219,7 @@ class JsonStream:
                 return ""
 
     def elements(self) -> Iterator[Any]:
-        """The elements of the array that comes next."""
+        """Iterate over the elements of the next array."""
         self._take("[")
         if self.peek() == "]":
             self._at += 1
@@ -229,7 +230,7 @@ class JsonStream:
                 return
 
     def members(self) -> Iterator[str]:
-        """The names of the object that comes next; after each one its value must be read, before the next name."""
+        """Iterate over the names of the next object; the caller must read the value after each name."""
         self._take("{")
         if self.peek() == "}":
             self._at += 1
@@ -244,7 +245,7 @@ class JsonStream:
                 return
 
     def value(self) -> Any:
-        """The value that comes next, whole."""
+        """Decode the next value."""
         if not self.peek():
             self._damaged("it ends in the middle")
         while True:
@@ -253,18 +254,18 @@ class JsonStream:
             except RecursionError:
                 self._damaged("it is nested too deep")
             except ValueError:
-                # Damaged, or not all here yet: more is read until there is no more, or too much of it.
+                # Invalid, or not fully buffered: read on until it parses, the file ends or the limit is reached.
                 if self._fill(max(STEP, len(self._text) - self._at)):
                     continue
                 self._damaged("it is not JSON, or it ends in the middle")
             if stop == len(self._text) and not self._end and not isinstance(found, dict | list | str):
-                self._fill(STEP)  # a number may go on
+                self._fill(STEP)  # a number may continue in the next chunk
                 continue
             self._at = stop
             return found
 
     def done(self) -> None:
-        """Check that nothing follows."""
+        """Raise unless the end of the file is reached."""
         if self.peek():
             self._damaged("there is more after its end")
 
@@ -276,7 +277,7 @@ class JsonStream:
         return found
 
     def _fill(self, size: int) -> bool:
-        """Take in more of the file, and let go of what was read; False at its end."""
+        """Read more of the file into the buffer and drop what was consumed; false at the end of the file."""
         if self._end:
             return False
         if len(self._text) - self._at > PIECE:

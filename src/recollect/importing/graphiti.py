@@ -1,7 +1,7 @@
-"""Reads Graphiti and Zep: episodes become messages, entities and edges facts that hold from when to when they did.
+"""Reads Graphiti and Zep: episodes become messages; entities and edges become facts with their time of validity.
 
-An export is a JSON object with `episodes`, `nodes` and `edges` (Zep: `sessions` with `messages`, and `facts`), or the
-JSON lines that Neo4j writes of the graph. Edges between the same two things are versions of one fact.
+An export is a JSON object with `episodes`, `nodes` and `edges` (Zep: `sessions` with `messages`, and `facts`), or a
+Neo4j export of the graph as JSON lines. Edges of one type between the same two entities are versions of one fact.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _is_lines(part: Part) -> bool:
 
 
 class _Reading:
-    """One graph on its way: edges name their ends by id, so they wait for the names."""
+    """Reads one graph; edges are buffered to the end, because they refer to nodes by id and need their names."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -62,7 +62,7 @@ class _Reading:
         self._threads: set[str] = set()
 
     def whole(self, part: Part) -> Iterator[Item]:
-        """A JSON object of lists."""
+        """Read a JSON object of lists."""
         with part.open() as file:
             stream = JsonStream(file, part.name)
             for name in stream.members():
@@ -74,7 +74,7 @@ class _Reading:
             stream.done()
 
     def lined(self, part: Part) -> Iterator[Item]:
-        """Nodes and relationships, one in a line."""
+        """Read nodes and relationships, one per line."""
         for number, line in lines(part):
             place = f"line {number}"
             try:
@@ -151,7 +151,7 @@ class _Reading:
         yield FactItem(entity_key(name), (Version(value, at),), named(found, "group_id", "user_id"), place=place)
 
     def edges(self) -> Iterator[Item]:
-        """Edges by what they join, each a version that ends where it was found to hold no more."""
+        """The facts of all edges, each with its versions; an edge that became invalid ends its version."""
         versions: dict[tuple[str, str | None], list[Version]] = {}
         places: dict[tuple[str, str | None], str] = {}
         for found, place in self._edges:
@@ -208,7 +208,7 @@ def _unwrapped(found: Any) -> tuple[str, Any]:
 
 
 def _spoken(text: str) -> dict[str, Any]:
-    """A message episode begins with who speaks: `Ada (user): …`."""
+    """The message of an episode, whose text begins with the speaker: `Ada (user): …`."""
     found = _SPEAKER.match(text)
     if found is None:
         return {"role": "user", "content": text}

@@ -1,4 +1,4 @@
-"""Imports from a source: all of it is read and checked first, then written batch by batch."""
+"""Imports a source in two passes: the first reads and checks everything, the second writes it in batches."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .report import ImportReport, Tally
 from .writing import Writer
 
 BATCH = 1000
-"""Items in one commit."""
+"""The number of items in one commit."""
 Progress = Callable[[int, int | None], None]
-"""Called with the items done and, once all were counted, how many there are."""
+"""Called with the number of items done and, in the second pass, the total."""
 
 
 class Importing:
-    """Brings in what other tools have kept."""
+    """Imports data of other tools."""
 
     def __init__(self, core: Core) -> None:
         self._core = core.narrowed(core.scope.narrow(actor="import"))
@@ -49,7 +49,7 @@ class Importing:
         strict: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Read what is there, and bring it in."""
+        """Read, check and import a source; see `AsyncMemory.import_from`."""
         self._check_scope()
         offload = self._core.runtime.offload
         given: Given = await offload(Given, os.fspath(path))
@@ -74,7 +74,7 @@ class Importing:
     async def _survey(
         self, given: Given, reader: Reader, source: str, where: Places, progress: Progress | None
     ) -> Tally:
-        """Read and check everything, and write nothing."""
+        """First pass: read and check everything, write nothing."""
         tally = Tally()
         items, checker, done = reader.read(given), Checker(where, source), 0
 
@@ -93,7 +93,7 @@ class Importing:
     async def _load(
         self, given: Given, reader: Reader, source: str, where: Places, tally: Tally, progress: Progress | None
     ) -> None:
-        """Read everything once more, and write it."""
+        """Second pass: read everything again and write it."""
         undone = await self._lifted(source)
         writer = Writer(self._core, source, tally, given.modified(), undone)
         items, checker = reader.read(given), Checker(where, source)
@@ -110,7 +110,7 @@ class Importing:
         await self._core.apply(audit(self._core, "import", "source", source, source, detail))
 
     async def _lifted(self, source: str) -> datetime | None:
-        """When an earlier import of this source was undone; from now on it is a source like others again."""
+        """Delete the tombstone of a source that was forgotten, so that it can be imported again; returns its time."""
         mark = await self._core.get(Tombstone, "source", fingerprint(source))
         if mark is None:
             return None
@@ -129,7 +129,7 @@ def _checked(item: Item, checker: Checker, tally: Tally) -> None:
 
 
 def _next(items: Iterator[Item], checker: Checker) -> tuple[int, list[Checked]]:
-    """The next items that can come in, and how many were looked at; the others were reported before."""
+    """(number of items read, valid ones) of the next batch; invalid ones were reported by the first pass."""
     batch: list[Checked] = []
     count = 0
     for item in islice(items, BATCH):

@@ -1,4 +1,4 @@
-"""What readers give: the things of a file in our words, each with its original id, time and owner, and its place."""
+"""The items that readers yield: threads, messages, facts and documents, with their original id, time and owner."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from ..errors import InvalidValue
 
 
 class ThreadItem(msgspec.Struct, frozen=True):
-    """A conversation; its messages follow, not necessarily at once."""
+    """A conversation; its messages come after it, not necessarily directly."""
 
     id: str
     title: str | None = None
     owner: str | None = None
-    """Whose it is, in the words of the source: a user's id, or a namespace; the mapping says what that is here."""
+    """The owner's name in the source, a user's id or a namespace, which the mapping translates."""
     metadata: dict[str, Any] = {}
     created_at: datetime | None = None
     place: str = ""
+    """Its position in the source, for error reports: `line 12`."""
     space: str | None = None
-    """The namespace it goes to here unless its owner is mapped or a namespace is given."""
+    """The namespace it goes to, unless its owner is mapped or a namespace is given for the whole import."""
 
 
 class MessageItem(msgspec.Struct, frozen=True):
-    """One message of a thread that was given before."""
+    """One message of a thread that was yielded before."""
 
     thread: str
     key: str
-    """What it is known by in its thread, so that it is imported once: its original id, or its number and a digest."""
+    """Its identity in the thread, so that it is imported once: the original id, or its number and a digest."""
     message: dict[str, Any]
     """Role, content and the other fields of the OpenAI or Anthropic shape."""
     created_at: datetime | None = None
     metadata: dict[str, Any] = {}
     place: str = ""
     raw: Any = None
-    """The original, where the message does not say all of it."""
+    """The original, if the message does not hold all of it."""
 
 
 class Version(msgspec.Struct, frozen=True):
-    """What a fact said from a moment on; `ended` where it was taken back then."""
+    """The value of a fact from a time on; `ended` if the fact ended then."""
 
     value: Any
     at: datetime | None = None
@@ -49,7 +50,7 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class FactItem(msgspec.Struct, frozen=True):
-    """A fact with what it said before, oldest first."""
+    """A fact with its versions, oldest first."""
 
     key: str
     versions: tuple[Version, ...]
@@ -61,7 +62,7 @@ class FactItem(msgspec.Struct, frozen=True):
 
 
 class DocumentItem(msgspec.Struct, frozen=True):
-    """Long text: a note, a file, an attachment."""
+    """A long text: a note, a file, an attachment."""
 
     id: str
     text: str
@@ -74,7 +75,7 @@ class DocumentItem(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that could not come in: where it is in the source, and why."""
+    """Something that cannot be imported: its position in the source, and why."""
 
     place: str
     reason: str
@@ -87,7 +88,7 @@ _LATEST = 253_402_300_799.0
 
 
 def named(fields: Mapping[str, Any], *names: str) -> str | None:
-    """The first of some fields that holds a name: text that is not empty, or a whole number."""
+    """The first of some fields that is a non-empty text or an integer, as text."""
     for name in names:
         value = fields.get(name)
         if value is None or value == "" or type(value) is bool:
@@ -98,13 +99,13 @@ def named(fields: Mapping[str, Any], *names: str) -> str | None:
 
 
 def listed(fields: Mapping[str, Any], name: str) -> list[Any]:
-    """The list under a name; an empty one where there is none."""
+    """The list in a field; empty where there is none."""
     value = fields.get(name)
     return list(value) if isinstance(value, list) else []
 
 
 def moment_or_none(given: Any) -> datetime | None:
-    """A time, or None where it cannot be read: for things whose parts have times of their own."""
+    """`moment`, but None for a time that cannot be parsed."""
     try:
         return moment(given)
     except InvalidValue:
@@ -112,9 +113,9 @@ def moment_or_none(given: Any) -> datetime | None:
 
 
 def moment(given: Any) -> datetime | None:
-    """A time as other tools write it: ISO text, or seconds, milliseconds or microseconds since 1970; None for none."""
+    """Parse a time: ISO text, or seconds, milliseconds or microseconds since 1970; None for an empty one."""
     if type(given) in (int, float) and abs(given) < _LATEST:
-        return datetime.fromtimestamp(given, UTC)  # the common case, on the way of every message
+        return datetime.fromtimestamp(given, UTC)  # fast path
     if given is None or given == "":
         return None
     if isinstance(given, datetime):
@@ -136,5 +137,5 @@ def moment(given: Any) -> datetime | None:
 
 def _from_text(given: str) -> datetime:
     made = datetime.fromisoformat(given.strip().replace(" UTC", "+00:00"))
-    # Databases write UTC without saying so.
+    # Databases write UTC times without an offset.
     return made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)

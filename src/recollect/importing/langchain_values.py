@@ -1,6 +1,6 @@
-"""Values as LangGraph keeps them, read as data: nothing that they name is imported or built.
+"""Decodes values serialised by LangGraph as plain data, without importing or constructing the classes they name.
 
-MessagePack extensions there say which class to call with what; we keep the words. Pickles are not opened.
+Its MessagePack extensions hold a class name and constructor arguments; we keep both as `Built`. Pickles are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DEEPEST = 40
 
 
 class Built(msgspec.Struct, frozen=True):
-    """An object that a value describes: its class by name, and what it was made of."""
+    """A serialised object: the name of its class, and the constructor's arguments."""
 
     module: str
     name: str
@@ -42,7 +42,7 @@ class Built(msgspec.Struct, frozen=True):
 
 
 def loaded(kind: Any, data: Any) -> Any:
-    """A value from the type and the bytes it was kept as; ValueError where it cannot be read safely."""
+    """Decode a value by its type and bytes; raises ValueError if it cannot be decoded safely."""
     if kind == "null" or data is None:
         return None
     raw = data.encode() if isinstance(data, str) else bytes(data)
@@ -78,7 +78,7 @@ def _unpacked(data: bytes, depth: int) -> Any:
 
 
 def _revived(value: Any) -> Any:
-    """JSON of earlier versions names classes in `lc` objects."""
+    """The value with `lc` objects, by which earlier versions wrote classes as JSON, as `Built`."""
     if isinstance(value, list):
         return [_revived(one) for one in value]
     if not isinstance(value, Mapping):
@@ -90,7 +90,7 @@ def _revived(value: Any) -> Any:
 
 
 def as_messages(value: Any) -> list[dict[str, Any]]:
-    """The LangChain messages of a channel, as dicts; none where it holds anything else."""
+    """The LangChain messages of a channel, as dicts; empty if the channel holds anything else."""
     listed = value if isinstance(value, list) else [value]
     found = [_fields(one) for one in listed]
     return [one for one in found if one is not None] if found and all(one is not None for one in found) else []
@@ -107,7 +107,7 @@ def _fields(value: Any) -> dict[str, Any] | None:
 
 
 def chat(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A LangChain message in the OpenAI chat shape; ValueError where its type is not known."""
+    """A LangChain message in the OpenAI chat shape; raises ValueError for an unknown type."""
     kind = fields.get("type")
     role = fields.get("role") if kind == "chat" else ROLES.get(str(kind))
     if role not in ("user", "assistant", "system", "tool", "function", "developer"):
@@ -136,7 +136,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON: what an object was made of stands for it, bytes and other things for their kind."""
+    """A value as JSON data: an object becomes its arguments, bytes and other types the name of their type."""
     if isinstance(value, Built):
         return plain(value.arguments)
     if isinstance(value, Mapping):

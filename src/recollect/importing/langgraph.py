@@ -1,8 +1,8 @@
 """Reads LangGraph's savers and stores, in SQLite files and Postgres databases.
 
 The messages of a thread are those of all its checkpoints, in the order they first appeared, each with the time of that
-checkpoint; what else its newest checkpoint holds becomes the fact `state/<thread>`. Items of a store become facts in
-the namespaces that `RecollectStore` reads.
+checkpoint; the other channels of its newest checkpoint become the fact `state/<thread>`. Items of a store become facts
+in the namespaces that `RecollectStore` reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, mo
 from .langchain_values import as_messages, chat, loaded, plain
 
 INSIDE = ("__", "branch:", "start:", "to:")
-"""What channels begin with that the graph itself uses."""
+"""Prefixes of LangGraph's internal channels."""
 STORE = "workflow:store"
 
 
@@ -50,7 +50,7 @@ def _has_store(database: Database) -> bool:
 
 
 class _Thread:
-    """One thread on its way: what was seen of it."""
+    """The state of reading one thread."""
 
     def __init__(self, id: str, place: str) -> None:
         self.id = id
@@ -63,7 +63,7 @@ class _Thread:
 
 def _threads(database: Database) -> Iterator[Item]:
     query = "SELECT thread_id, type, checkpoint, metadata FROM checkpoints WHERE checkpoint_ns = '' ORDER BY thread_id"
-    if has(database, "checkpoints", "checkpoint_id"):  # a shallow saver keeps one of each thread, without
+    if has(database, "checkpoints", "checkpoint_id"):  # a shallow saver keeps one checkpoint per thread, without id
         query += ", checkpoint_id"
     thread: _Thread | None = None
     for number, (id, kind, data, about) in enumerate(database.rows(query), 1):
@@ -108,7 +108,7 @@ def _checkpointed(
 
 
 def _values(database: Database, thread: str, checkpoint: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The channels of a checkpoint: inside it, or in a table of blobs by version."""
+    """The channel values of a checkpoint, stored inside it or in a table of blobs by version; and problems."""
     inside = checkpoint.get("channel_values")
     values = {str(name): value for name, value in inside.items()} if isinstance(inside, Mapping) else {}
     problems: list[str] = []
@@ -146,7 +146,7 @@ def _message(thread: _Thread, fields: dict[str, Any], at: datetime | None, place
 
 
 def _ended(database: Database, thread: _Thread) -> Iterator[Item]:
-    """What a thread leaves when its last checkpoint was read."""
+    """The items of a thread that are known only after its last checkpoint."""
     if not thread.seen:
         yield from _written(database, thread)
     if thread.state and thread.announced:
@@ -156,7 +156,7 @@ def _ended(database: Database, thread: _Thread) -> Iterator[Item]:
 
 
 def _written(database: Database, thread: _Thread) -> Iterator[Item]:
-    """Messages of channels that keep only what was written to them: nothing of it is in the checkpoints."""
+    """The messages of a thread without any in its checkpoints, from the table of writes."""
     table = next((name for name in ("writes", "checkpoint_writes") if name in database.tables), None)
     if table is None:
         return
@@ -182,7 +182,7 @@ def _json(value: Any) -> Any:
 
 
 def _owner(about: Any) -> str | None:
-    """Whom a thread belongs to, where its metadata says so."""
+    """The user of a thread, if its metadata names one."""
     try:
         found = _json(about)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reads Letta's agent files (`.af`), both forms: one agent by itself, and agents with shared blocks and files.
+"""Reads Letta's agent files (`.af`) in both forms: a single agent, and several with shared blocks and files.
 
 An agent's messages become a thread, its memory blocks facts of the agent, its files documents.
 """
@@ -28,7 +28,7 @@ ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "
 
 
 def recognises(given: Given) -> bool:
-    """Whether it ends in `.af`, or begins as an agent file does."""
+    """Whether its name ends in `.af`, or it begins like an agent file."""
     if not given.is_file:
         return False
     head = given.head()
@@ -39,7 +39,7 @@ def recognises(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """The agents of a file; it is read whole, since it may hold at most a few megabytes."""
+    """The agents of a file, which is read at once, since agent files have at most a few megabytes."""
     for part in given.parts():
         if part.size > PIECE:
             damaged("the file", f"an agent file has at most {PIECE // 1024 // 1024} MB")

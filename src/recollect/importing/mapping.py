@@ -1,4 +1,4 @@
-"""Where what is imported goes: users and namespaces of the source, and what they are here."""
+"""Maps users and namespaces of a source to namespaces here."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ..values import MAX_NAME_BYTES
 from .files import decoded
 
 HOME = "user:me"
-"""The namespace of what names no user of its own, where none is given."""
+"""The namespace of items without an owner, if no other is given."""
 MOST = 10 * 1024 * 1024
 
 
 class Places(msgspec.Struct, frozen=True):
-    """The namespaces that things go to."""
+    """The mapping of owners to namespaces."""
 
     default: str = HOME
     users: dict[str, str] = {}
-    """Users as the source calls them, and what they are called here."""
+    """User ids of the source, and the user ids here."""
     namespaces: dict[str, str] = {}
-    """Users or namespaces as the source calls them, and the namespaces they go to here."""
+    """Users or namespaces of the source, and the namespaces here."""
     everything: bool = False
-    """Whether all goes to the default namespace, whoever it belongs to."""
+    """Whether items of unmapped owners go to the default namespace too."""
 
     def of(self, owner: str | None, space: str | None = None) -> str:
-        """The namespace of something that belongs to `owner` in the source; `space` where nothing says otherwise."""
+        """The namespace for an item of `owner`; `space` is the reader's own suggestion."""
         if owner:
             named = self.namespaces.get(owner)
             if named is not None:
@@ -48,9 +48,9 @@ class Places(msgspec.Struct, frozen=True):
 def places(
     namespace: Ns | None, users: Mapping[str, str] | None, mapping: str | os.PathLike[str] | Mapping[str, Any] | None
 ) -> Places:
-    """The namespaces from options and a mapping file; options count more.
+    """The mapping from options and a mapping file; options have priority.
 
-    A namespace that is given takes everything but the users and namespaces that are mapped.
+    A `namespace` takes everything except the users and namespaces that are mapped.
     """
     read = _read(mapping)
     default = namespace if namespace is not None else read.get("namespace")
@@ -87,19 +87,19 @@ def _from_file(path: Path) -> Mapping[str, Any]:
     except ValueError as cause:
         raise UsageError(f"the mapping file {path.name!r} is not TOML (or JSON, where its name ends so)") from cause
     if not isinstance(read, Mapping):
-        raise UsageError("a mapping file holds names and values")
+        raise UsageError(f"the mapping file {path.name!r} must be a table with `namespace`, `users` and `namespaces`")
     return read
 
 
 def _texts(read: Mapping[str, Any], name: str) -> dict[str, str]:
     found = read.get(name, {})
     if not isinstance(found, Mapping) or not all(isinstance(value, str) for value in found.values()):
-        raise UsageError(f"`{name}` of a mapping holds names and what they are here, both text")
+        raise UsageError(f"`{name}` of a mapping must map names of the source to names here, both text")
     return dict(found)
 
 
 def _checked(space: str) -> str:
-    """A namespace made from a name of the source; a name that cannot be one is refused with what to do."""
+    """A namespace made from a name of the source; raises UsageError if the name cannot be part of one."""
     try:
         return str(Namespace.parse(space))
     except (InvalidNamespace, UsageError) as cause:

@@ -1,6 +1,6 @@
 """Reads the JSON lines of the MCP memory server: entities with observations, and relations between them.
 
-They become the facts that our own graph tools keep: `entity/<name>` and `relation/<from>/<type>/<to>`.
+They become the facts that our graph tools use: `entity/<name>` and `relation/<from>/<type>/<to>`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read(given: Given) -> Iterator[Item]:
 
 
 def _fact(found: Any, line: int) -> FactItem:
-    """The fact of a line; `order` keeps the lines in their order, before all that the tools add later."""
+    """The fact of a line; its line number is the `order`, which is lower than that of all entities added later."""
     place = f"line {line}"
     kind = found.get("type") if isinstance(found, Mapping) else None
     if kind == "entity":

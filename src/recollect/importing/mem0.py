@@ -1,7 +1,7 @@
 """Reads mem0: an export of `get_all()`, its history database, or the folder of its local store.
 
-A memory becomes the fact `mem0/<id>` with what it said before, from its history. Points of the local Qdrant store are
-pickles, which are opened with an allow-list (see `pickles`). Messages that the history database holds become threads.
+A memory becomes the fact `mem0/<id>` with its earlier versions from the history. Points of the local Qdrant store are
+pickles, which are loaded with an allow-list (see `pickles`). Messages in the history database become threads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def recognises(given: Given) -> bool:
 
 
 def _databases(given: Given) -> list[Path]:
-    """The history databases and local stores in what was given."""
+    """The paths of history databases and local stores in the source."""
     if given.is_file:
         found = [given.path] if given.head().startswith(SQLITE) else []
     else:
@@ -101,7 +101,7 @@ def _memories(stream: JsonStream) -> Iterator[Item]:
 
 
 def _fact(found: Mapping[str, Any], past: tuple[Version, ...], place: str) -> FactItem:
-    """A memory of an export or of a point, whose text is under another name."""
+    """The fact of a memory from an export (text in `memory`) or from a point (text in `data`)."""
     id, text = named(found, "id"), found.get("memory", found.get("data"))
     if id is None or not isinstance(text, str) or not text:
         raise ValueError("it is not a memory with an id and a text")
@@ -133,7 +133,7 @@ def _past(histories: list[Database], id: str) -> tuple[Version, ...]:
 
 
 def _version(row: Any) -> Version | None:
-    """What one event of the history says; None where it changed nothing."""
+    """The version that one event of the history made; None if it changed nothing."""
     _, text, event, made, changed = row
     at = moment(changed) or moment(made)
     if event == "DELETE":
@@ -142,7 +142,7 @@ def _version(row: Any) -> Version | None:
 
 
 def _histories(database: Database, known: set[str]) -> Iterator[Item]:
-    """Memories that no store was given for: those that were deleted, or all of them."""
+    """Memories found only in the history: deleted ones, or all where the source has no store."""
     rows = database.rows(f"SELECT {_COLUMNS} FROM history ORDER BY memory_id, rowid")
     for id, events in groupby(rows, key=lambda row: row[0]):
         place = f"the history of memory {str(id)[:64]!r}"
@@ -159,7 +159,7 @@ def _histories(database: Database, known: set[str]) -> Iterator[Item]:
 
 
 def _messages(database: Database) -> Iterator[Item]:
-    """The messages that mem0 keeps to read the next ones with, by the session they belong to."""
+    """The recent messages that mem0 stores as context, one thread per session."""
     query = (
         "SELECT session_scope, id, role, content, name, created_at FROM messages ORDER BY session_scope, created_at, id"
     )

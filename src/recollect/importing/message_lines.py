@@ -1,7 +1,7 @@
 """Reads messages in the OpenAI or Anthropic shape: JSON lines, or one JSON file.
 
 A line is a message, a list of messages, or an object with `messages` (a request, a training example, a log); the last
-two are a thread each. Messages that stand alone belong to the thread that they name, else to one for the whole file.
+two are a thread each. Single messages belong to the thread they name, else to one thread for the whole file.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TIMES = ("created_at", "timestamp", "create_time", "time", "date")
 OWNERS = ("user_id", "user")
 IDS = ("id", "message_id", "uuid")
 APART = frozenset((*THREADS, *TIMES, *OWNERS, *IDS))
-"""Fields that are not part of what was said."""
+"""Fields that are not part of the message itself."""
 MOST_THREADS = 100_000
-"""Threads that are remembered as announced; one is announced again where it was forgotten."""
+"""How many threads are remembered as yielded already; yielding one twice is harmless."""
 
 
 def recognises(given: Given) -> bool:
-    """Whether the first line, or the beginning of the file, is of this kind."""
+    """Whether the file begins with a message or a list of messages."""
     if not given.is_file:
         return False
     head = given.head().removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -42,7 +42,7 @@ def recognises(given: Given) -> bool:
 
 
 def _first(head: bytes) -> Any:
-    """The first line, or the first element of an array, from the beginning of a file."""
+    """The value of the first line, or the first element of an array."""
     line = head.split(b"\n", 1)[0]
     try:
         first = decoded(line)
@@ -54,7 +54,7 @@ def _first(head: bytes) -> Any:
 
 
 def _begun(head: bytes) -> Any:
-    """What a JSON file over several lines begins with, as far as its first bytes tell."""
+    """The first element or message list of a JSON file over several lines; None if its first bytes hold none."""
     import io
 
     from ..errors import CorruptRecord
@@ -79,16 +79,16 @@ def read(given: Given) -> Iterator[Item]:
 
 
 class Reading:
-    """One file on its way: which threads were announced, and how many messages each has had."""
+    """Reads one file, and counts the messages of each thread to number those without an id."""
 
     def __init__(self, stem: str) -> None:
         self._stem = stem
         self._counts: dict[str, int] = {}
         self._lonely: str | None = None
-        """The thread of messages that name none."""
+        """The thread of messages that do not name one."""
 
     def items(self, part: Part) -> Iterator[Item]:
-        """What is in a file of either form."""
+        """The items of a file, of JSON lines or one JSON value."""
         if _is_lines(part):
             for number, line in lines(part):
                 try:
@@ -97,7 +97,7 @@ class Reading:
                     yield Problem(f"line {number}", str(problem))
                     continue
                 if type(found) is dict and type(found.get("role")) is str:
-                    # The common case, without a generator for each line.
+                    # Fast path for a single message, without a generator per line.
                     name, new = self._belongs(found, f"line {number}")
                     if new is not None:
                         yield new
@@ -126,7 +126,7 @@ class Reading:
             yield Problem(place, "it is neither a message nor a list of messages")
 
     def _belongs(self, found: Mapping[str, Any], place: str) -> tuple[str, ThreadItem | None]:
-        """The thread of a message that stands alone, and its announcement where it is new."""
+        """The thread of a single message, and its ThreadItem if it is new."""
         name = named(found, *THREADS)
         if name is None:
             if self._lonely is None:
@@ -178,7 +178,7 @@ class Reading:
 
 
 def _is_lines(part: Part) -> bool:
-    """Whether the first line is a JSON value by itself, with more behind it or an ending that says so."""
+    """Whether a file is JSON lines: by its ending, or because its first line is a complete JSON value."""
     with part.open() as file:
         first = file.readline(1024 * 1024)
         more = file.read(1)
@@ -202,7 +202,7 @@ def _is_thread(found: Any) -> bool:
 
 
 def _quietly(fields: Mapping[str, Any]) -> Any:
-    """The time of a thread, where it has one that can be read; its messages have their own."""
+    """The time of a thread, or None if it has none that can be parsed."""
     return next((moment_or_none(fields[name]) for name in TIMES if name in fields), None)
 
 

@@ -1,4 +1,4 @@
-"""Reads folders of Markdown and text as documents; in Obsidian's vaults also front matter, tags and links."""
+"""Reads folders of Markdown and text files as documents; in Obsidian vaults also front matter, tags and links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADING = re.compile(r"^#{1,2}[ \t]+(\S[^\n]{0,300})$", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})")
 _TAG = re.compile(r"(?:^|\s)#([\w/-]{1,100})")
 MOST_NAMED = 200
-"""Links and tags that are kept of a note."""
+"""The most links and tags stored with a note."""
 
 
 def recognises(given: Given) -> bool:
@@ -31,7 +31,7 @@ def recognises(given: Given) -> bool:
 
 
 def recognises_vault(given: Given) -> bool:
-    """Whether it is a folder that Obsidian keeps notes in."""
+    """Whether it is an Obsidian vault."""
     return given.url is None and given.is_folder and (given.path / ".obsidian").is_dir()
 
 
@@ -41,7 +41,7 @@ def read(given: Given) -> Iterator[Item]:
 
 
 def read_vault(given: Given) -> Iterator[Item]:
-    """A document for each note, with what Obsidian would know of it."""
+    """A document for each note, with tags, links and aliases in its metadata."""
     yield from _read(given, vault=True)
 
 
@@ -93,7 +93,7 @@ def _several(value: Any) -> list[str]:
 
 
 def _front(text: str) -> tuple[dict[str, Any], str]:
-    """The fields before a note, names with a text or a list of texts, and the note without them."""
+    """The front matter of a note, as names with texts or lists of texts, and the rest of the note."""
     found = _FRONT.match(text)
     if found is None:
         return {}, text

@@ -1,6 +1,6 @@
 """Reads sessions of the OpenAI Agents SDK: its SQLite and SQLAlchemy tables, with their branches.
 
-A session is a thread; a branch of one is a thread too, `<session>/<branch>`. Each item is kept as it was.
+A session becomes a thread; a branch of one becomes the thread `<session>/<branch>`. Items are stored unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Opens the pickles of a local Qdrant store without running anything in them.
+"""Loads the pickles of a local Qdrant store without running code from them.
 
-A pickle is a program. Here the only names it may call on are those of Qdrant's point and of a few plain containers, and
-each stands for a class of ours that does nothing but keep what it is given; any other name refuses the pickle.
+A pickle can call any function it names. The restricted unpickler here allows only the names of Qdrant's point classes,
+mapped to an inert class of ours, and of a few built-in containers; any other name is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MOST = 16 * 1024 * 1024
 
 
 class Point:
-    """What a pickled point holds."""
+    """Stands in for Qdrant's classes and only stores the fields of the pickled object."""
 
     def __init__(self, *given: Any) -> None:
         self.fields: dict[str, Any] = {}
@@ -46,14 +46,14 @@ class _Unpickler(pickle.Unpickler):
 
 
 def point(data: Any) -> dict[str, Any]:
-    """The payload of a pickled point; ValueError where it is anything else."""
+    """The payload of a pickled point; raises ValueError for anything else."""
     if not isinstance(data, bytes) or len(data) > MOST:
         raise ValueError("it is not a pickled point, or too large")
     try:
         found = _Unpickler(io.BytesIO(data)).load()
     except ValueError:
         raise
-    except Exception as cause:  # a damaged pickle fails in as many ways as it has opcodes
+    except Exception as cause:  # a damaged pickle can raise almost any exception
         raise ValueError("its pickle is damaged") from cause
     if not isinstance(found, Point) or not isinstance(found.fields.get("payload"), dict):
         raise ValueError("it is not a point with a payload")

@@ -1,4 +1,4 @@
-"""The registry of readers: what can be imported, and how it is recognised."""
+"""The registry of readers: the formats that can be imported, and how each is recognised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Reader(NamedTuple):
 
     kind: str
     says: str
-    """What it reads, in a few words, for `--help` and error messages."""
+    """A short description, for `--help` and error messages."""
     recognises: Callable[[Given], bool]
     read: Callable[[Given], Iterator[Item]]
 
@@ -37,17 +37,17 @@ _ALL = (
     Reader("markdown", "a Markdown or text file, or a folder or ZIP of them", notes.recognises, notes.read),
 )
 READERS: dict[str, Reader] = {one.kind: one for one in _ALL}
-"""By name; the order is that in which they are tried, the most particular first."""
+"""Readers by name, in the order in which they are tried: the most specific first."""
 
 
 def reader_for(kind: str, given: Given) -> Reader:
-    """The reader of a kind; with `auto`, the first that knows what was given."""
+    """The reader of a kind; with `auto`, the first that recognises the source."""
     if kind == "auto":
         found = next((one for one in READERS.values() if one.recognises(given)), None)
         if found is None:
             known = "; ".join(f"{one.kind}: {one.says}" for one in READERS.values())
-            raise UsageError(f"{given.name!r} was not recognised; name its kind. There are: {known}")
+            raise UsageError(f"the format of {given.name!r} was not recognised; name its kind. There are: {known}")
         return found
     if kind not in READERS:
-        raise UsageError(f"what is imported is one of auto, {', '.join(READERS)}; not {kind[:64]!r}")
+        raise UsageError(f"the kind to import must be one of auto, {', '.join(READERS)}; not {kind[:64]!r}")
     return READERS[kind]

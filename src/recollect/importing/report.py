@@ -1,4 +1,4 @@
-"""What an import found and did."""
+"""The report of an import, and the tally it is made from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = 160
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One of the first things of its kind, as it would come in."""
+    """One of the first items of its kind, as it would be stored."""
 
     what: str
     id: str
@@ -26,23 +26,23 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class ImportReport(msgspec.Struct, frozen=True):
-    """What is in a source, what came in, and what could not."""
+    """What a source contains, what was imported, and what could not be."""
 
     kind: str
-    """What the source was read as."""
+    """The format the source was read as."""
     source: str
-    """The name that everything imported carries; `forget(source=…)` undoes the import."""
+    """The source name of everything imported; `forget(source=…)` undoes the import."""
     found: dict[str, int]
-    """What the source holds: threads, messages, facts, documents."""
+    """The number of threads, messages, facts and documents in the source."""
     added: dict[str, int] = {}
     known: dict[str, int] = {}
-    """What was there already, from an earlier import of it."""
+    """How many were already there from an earlier import."""
     problems: tuple[Problem, ...] = ()
-    """What could not come in, with place and reason; the first hundred."""
+    """The first hundred items that could not be imported, with position and reason."""
     failed: int = 0
-    """How many could not come in."""
+    """How many could not be imported."""
     namespaces: dict[str, int] = {}
-    """Where things go, and how many."""
+    """The number of items for each namespace."""
     samples: tuple[Sample, ...] = ()
     first_at: datetime | None = None
     last_at: datetime | None = None
@@ -51,7 +51,7 @@ class ImportReport(msgspec.Struct, frozen=True):
 
 
 class Tally:
-    """Counts items as they pass, and keeps the first of each kind and the first problems."""
+    """Counts items, and collects samples of each kind and the first problems."""
 
     def __init__(self) -> None:
         self.found: Counter[str] = Counter()
@@ -65,13 +65,13 @@ class Tally:
         self.last_at: datetime | None = None
 
     def problem(self, place: str, reason: str) -> None:
-        """Note what cannot come in."""
+        """Count an item that cannot be imported."""
         self.failed += 1
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(place, reason))
 
     def saw(self, item: Item, ns: str) -> None:
-        """Note what can."""
+        """Count a valid item."""
         what, at = _KINDS[type(item)], _time(item)
         count = self.found[what] = self.found[what] + 1
         self.namespaces[ns] += 1
@@ -85,7 +85,7 @@ class Tally:
             self.samples.append(Sample(what, id, ns, text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…", at))
 
     def report(self, kind: str, source: str, *, dry_run: bool) -> ImportReport:
-        """What was noted."""
+        """The report of what was counted."""
         return ImportReport(
             kind, source, dict(self.found), dict(self.added), dict(self.known), tuple(self.problems), self.failed,
             dict(self.namespaces.most_common()), tuple(self.samples), self.first_at, self.last_at, dry_run,

@@ -1,7 +1,7 @@
-"""What is known here of the threads being imported: under which id each is kept, and which messages it has had.
+"""Tracks the threads of an import: the id each has here, and which of its messages were imported before.
 
-Each imported message is remembered by six bytes of a digest of its original id, in blocks beside its thread: that costs
-a row per 512 messages instead of one per message, and keeps a message that was deleted here from coming back.
+Of each imported message six bytes of a digest of its original id are stored, 512 to a row. That makes imports
+idempotent, and a message that was deleted here does not come back.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from .items import ThreadItem
 BLOCK = 512
 WIDTH = 6
 MOST_KEPT = 40_000
-"""Digests kept in RAM; beyond it, threads not seen for a while are looked up again when they come back."""
+"""The most digests cached in RAM; beyond it the least recently used threads are evicted and read again if needed."""
 
 
 class State:
-    """One thread of the source, as it stands here."""
+    """The import state of one thread of the source."""
 
     def __init__(self, id: str, ns: str, title: ThreadItem | None) -> None:
         self.id = id
         self.ns = ns
         self.new = title
-        """The thread to be made, where there is none yet."""
+        """The thread to create, if there is none yet."""
         self.seen: set[bytes] = set()
         self.tail: list[bytes] = []
         self.block = 0
         self.version = 0
-        """Of the last block's row; 0 where it is not written yet."""
+        """The version of the last block's row; 0 if it is not written yet."""
 
     def add(self, digest: bytes) -> bool:
-        """Note a message; False where it was there already."""
+        """Record a message; false if it was imported before."""
         if digest in self.seen:
             return False
         self.seen.add(digest)
@@ -48,7 +48,7 @@ class State:
 
 
 class KnownThreads:
-    """The threads of one import, the least recently used leaving when there are too many."""
+    """An LRU cache of the threads of one import."""
 
     def __init__(self, core: Core, source: str) -> None:
         self._core = core
@@ -56,25 +56,25 @@ class KnownThreads:
         self._kept: dict[str, State] = {}
 
     def get(self, name: str) -> State | None:
-        """What is known of a thread, by its id in the source."""
+        """The cached state of a thread, by its id in the source."""
         state = self._kept.pop(name, None)
         if state is not None:
             self._kept[name] = state
         return state
 
     def forget(self) -> None:
-        """Read everything anew: someone else wrote meanwhile."""
+        """Drop the cache after a conflict, since another process changed the rows."""
         self._kept.clear()
 
     def trim(self) -> None:
-        """Let the oldest go while too much is kept; only between batches."""
+        """Evict the least recently used threads while the cache is too large; only between batches."""
         total = sum(len(state.seen) + 8 for state in self._kept.values())
         while total > MOST_KEPT and len(self._kept) > 1:
             gone = self._kept.pop(next(iter(self._kept)))
             total -= len(gone.seen) + 8
 
     async def load(self, wanted: dict[str, tuple[ThreadItem | None, str]]) -> None:
-        """Find threads here by their ids in the source, each with its item, if it was given, and its namespace."""
+        """Load the state of threads by their ids in the source; `wanted` has the item, if any, and the namespace."""
         names = [name for name in wanted if name not in self._kept]
         ids = {name: (name, self._other(name)) for name in names}
         flat = list(dict.fromkeys(id for pair in ids.values() for id in pair))
@@ -97,7 +97,7 @@ class KnownThreads:
         return {link.target for link in found if link is not None}
 
     async def _read(self, state: State) -> State:
-        """Take in the digests of the messages that a thread has had."""
+        """Load the digests of the messages imported into a thread before."""
         for mark in await self._core.scan(Mark, imported_marks(state.id)):
             data = base64.b64decode(str(mark.detail))
             state.tail = [data[at : at + WIDTH] for at in range(0, len(data), WIDTH)]
@@ -106,14 +106,14 @@ class KnownThreads:
         return state
 
     def _other(self, name: str) -> str:
-        """The id of a thread whose own id is taken here by something else."""
+        """The alternative id of a thread whose original id is taken here by another thread."""
         made = f"{self._source}/{name}"
         if len(made.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
             return made
         return f"imported-{hashlib.blake2b(made.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
     async def making(self, state: State, at: datetime) -> list[Change]:
-        """The changes that make a thread."""
+        """The changes that create a thread."""
         org, id, item = self._core.org, state.id, state.new
         assert item is not None
         made = item.created_at or at
@@ -127,7 +127,7 @@ class KnownThreads:
         return [*changes, Put(link, absent=True)]
 
     def marking(self, state: State) -> list[Change]:
-        """The changes that note the messages added since the last time."""
+        """The changes that store the digests of the messages added since the last call, by compare-and-set."""
         changes: list[Change] = []
         while state.tail:
             digests = state.tail[:BLOCK]
@@ -148,5 +148,5 @@ class KnownThreads:
 
 
 def digest(key: str) -> bytes:
-    """What a message is remembered by."""
+    """The digest by which an imported message is recognised."""
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=WIDTH).digest()

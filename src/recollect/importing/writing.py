@@ -1,4 +1,4 @@
-"""Writes checked items, a batch in one commit: threads, messages, facts; documents one by one."""
+"""Writes checked items: threads, messages and facts of a batch in one transaction, documents one by one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _replace = msgspec.structs.replace
 
 
 class Plan:
-    """The changes of one batch, and what is to be counted once they are committed."""
+    """The changes of one batch, and the counts to add once they are committed."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
@@ -35,20 +35,20 @@ class Plan:
 
 
 class Writer:
-    """Writes one import; `core` acts as `import`."""
+    """Writes one import; the actor of `core` is `import`."""
 
     def __init__(self, core: Core, source: str, tally: Tally, default_at: datetime, undone: datetime | None) -> None:
         self._core = core
         self._source = source
         self._tally = tally
         self._at = default_at
-        """The time of what has none: when the file was last changed."""
+        """The time for items without one: when the file was last changed."""
         self._threads = KnownThreads(core, source)
         self._facts = FactChanges(core, source, default_at, undone)
         self._documents = Documents(core)
 
     async def write(self, batch: Sequence[Checked]) -> None:
-        """Commit a batch; where someone else wrote meanwhile, look again."""
+        """Commit a batch, planned again after a conflict with another process."""
         plan: Plan = await self._core.retry(lambda: self._committed(batch))
         self._tally.added.update(plan.added)
         self._tally.known.update(plan.known)
@@ -131,14 +131,14 @@ class Writer:
         last = max(message.created_at or self._at for message in messages)
         job = index_job(self._core.org, state.ns, f"thread:{state.id}", self._core.at())
         plan.changes += [
-            # The thread was last changed when its last message was said.
+            # The thread's `updated_at` is the time of its last message, not of the import.
             Append(self._core.org, state.id, tuple(messages), last),
             Put(job, absent=True),
             *self._threads.marking(state),
         ]
 
     async def _document(self, item: DocumentItem, ns: str) -> None:
-        """Add a document under its own id, or replace the one that came from here."""
+        """Add a document under its own id, replacing one from the same source; under another id if it is taken."""
         held = await self._core.get(Document, ns, item.id)
         id = item.id if held is None or held.source == self._source else f"{self._source}/{item.id}"
         at = item.created_at or self._at

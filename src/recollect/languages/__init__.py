@@ -1,8 +1,8 @@
-"""Everything that belongs to a language: topics, word lists, stop words; one folder of TOML files per language.
+"""Language data as one folder of TOML files per language: topics, word lists, stop words, patterns.
 
-A topic is one kind of fact about a user: how it is said, how it is told again in a prompt, how it is asked for.
-Nothing here imports the rest of the package, so extraction, recall and context can all read the same lists. Files are
-read when they are first asked for. docs/extraction.md says how to add a pattern or a language.
+A topic is one kind of fact about a user: patterns that recognise it, how it is written in a prompt, how it is asked
+for. Nothing here imports the rest of the package, so extraction, recall and context read the same lists. Files are
+read on first use. docs/extraction.md says how to add a pattern or a language.
 """
 
 from .files import prompt

@@ -1,4 +1,4 @@
-"""Reading the TOML files of a language."""
+"""Reads the TOML files of a language."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 ROOM = Path(__file__).parent
 _FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "ru")
-"""Where a text fits two languages, the one that stands first is taken; all others follow by their code."""
+"""Order of preference where a text fits two languages; those not listed follow in the order of their codes."""
 _NOT_TOPICS = ("words", "stop", "reading", "prompt", "talk")
 
 
@@ -33,5 +33,5 @@ def topic_files(code: str) -> list[str]:
 
 
 def prompt(code: str | None) -> dict[str, Any]:
-    """What a model is told when it reads messages in a language; in English where the language has no prompt."""
+    """The extraction prompt for messages in a language; the English one where the language has none."""
     return (read(code, "prompt") if code else {}) or read("en", "prompt")

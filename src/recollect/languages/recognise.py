@@ -1,4 +1,4 @@
-"""Which language a sentence is in: by its script, else by its most common words."""
+"""Guesses the language of a sentence by its script, or else by its stop words."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .stop import stop_words
 _KANA = re.compile("[\u3041-\u30ff]")
 _LATIN = re.compile("[^\\W\\d_]+(?:['’][^\\W\\d_]+)?")
 _HEAD = 300
-"""So many characters of a sentence tell its language."""
+"""How many characters of a sentence are looked at."""
 
 
 def language_of(sentence: str) -> str | None:
-    """The code of the language of a sentence; None where nothing tells, or the language is not known."""
+    """The code of the language of a sentence; None where it cannot be told or is not supported."""
     head = sentence[:_HEAD]
     if _KANA.search(head):
         return "ja"
@@ -31,30 +31,30 @@ def language_of(sentence: str) -> str | None:
             scores[code] += weight
             hits[code] += 1
     best = max(scores, key=lambda code: scores[code])
-    # One word in ten may be the same by chance: Polish has an "i" too.
+    # At least an eighth of the words must be stop words of the language: single ones occur in others by chance.
     return best if scores[best] >= 2 and hits[best] * 8 >= len(found) else None
 
 
 def language_name(code: str) -> str:
-    """What a language is called in English; its code where nobody wrote it down."""
+    """The English name of a language; its code where its file has none."""
     return str(read(code, "stop").get("name", code))
 
 
 def _parts(word: str) -> tuple[str, ...]:
-    """`j'habite` is also `habite`, `dell'azienda` also `azienda`; English contractions stay as they are."""
+    """A word, and its parts around an apostrophe: `j'habite` gives `j'habite`, `j'` and `habite`."""
     head, mark, tail = word.partition("'")
     return (word, f"{head}'", tail) if mark else (word,)
 
 
 @cache
 def _scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Chinese characters, and other scripts that are not Latin: such wide ranges take milliseconds to compile."""
+    """Patterns of Chinese characters and of other non-Latin scripts; compiled on first use, since it takes long."""
     return re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"), re.compile("[\u0370-\u1dff\uac00-\ud7a3]")
 
 
 @cache
 def _weights() -> dict[str, tuple[tuple[str, int], ...]]:
-    """How much a word says for a language: one for a stop word, two where no other has it, three if typical."""
+    """The weight of each word for each language: 1 for a stop word, 2 if no other language has it, 3 if typical."""
     listed = {code: stop_words(code) for code in codes()}
     typical = {code: set(read(code, "stop").get("typical", "").split()) for code in codes()}
     out: dict[str, tuple[tuple[str, int], ...]] = {}

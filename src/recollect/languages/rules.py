@@ -1,7 +1,7 @@
-"""Regular expressions and word lists of a language by name: `reading.toml` for extraction, `talk.toml` for the rest.
+"""Named regular expressions and word lists of a language: `reading.toml` for extraction, `talk.toml` for the rest.
 
-`reading.toml` tells statements from all else; `talk.toml` says how people ask, decide, react and revise, which recall
-and the context go by.
+`reading.toml` recognises statements; `talk.toml` recognises how people ask, decide, react and revise, for recall and
+context assembly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NEVER = re.compile(r"(?!)")
 
 
 class Rules:
-    """The expressions of one part of a file by name; one that a language lacks never matches."""
+    """The expressions of one section of a file as attributes; one that a language lacks never matches."""
 
     def __init__(self, lang: str, part: str, file: str) -> None:
         self._table: dict[str, Any] = read(lang, file).get(part, {})
@@ -27,7 +27,7 @@ class Rules:
         return found
 
     def pairs(self, name: str) -> tuple[tuple[re.Pattern[str], str], ...]:
-        """Expressions, each with what is put in its place or before it."""
+        """(expression, replacement or insertion) pairs."""
         return tuple((re.compile("".join(found["find"]), re.I), found["put"]) for found in self._table.get(name, ()))
 
     def each(self, name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
@@ -40,7 +40,7 @@ class Rules:
         return tuple(found.split()) if isinstance(found, str) else tuple(found)
 
     def words(self, name: str) -> frozenset[str]:
-        """A list of words, to look them up in."""
+        """A list of words as a set."""
         return frozenset(self.wordings(name))
 
     def table(self, name: str) -> dict[str, str]:
@@ -56,5 +56,5 @@ def _compiled(name: str, pieces: list[str] | None) -> re.Pattern[str]:
 
 @cache
 def rules(lang: str, part: str, file: str = "reading") -> Rules:
-    """The expressions and lists of one part of a file of a language."""
+    """The expressions and lists of one section of a file of a language."""
     return Rules(lang, part, file)

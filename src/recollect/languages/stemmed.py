@@ -1,4 +1,4 @@
-"""Stop words of the languages that have a stemmer; a module of its own, since it reads the lists of all languages."""
+"""Stop words of the languages that have a stemmer; a separate module, because importing it reads all their files."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ def _by_name() -> dict[str, frozenset[str]]:
 
 
 STOP_WORDS = _by_name()
-"""By the names that Snowball gives its stemmers, in the order of `codes`: where two fit a text, the first is taken."""
+"""Stop words by the name of the Snowball stemmer, in order of preference (see `codes`)."""

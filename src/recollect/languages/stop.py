@@ -1,6 +1,6 @@
-"""Stop words: words that carry no evidence of their own, and that tell which language a text is in.
+"""Stop words, which are not searched for and which reveal the language of a text.
 
-The lists are short on purpose; a frequent word that is missing is weighted down by its document frequency.
+The lists are short on purpose: a frequent word that is missing gets a low weight by its document frequency.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Topics: one kind of fact each, with how it is said, told and asked for in a language."""
+"""Topics: one kind of fact about a user each, with the patterns, phrases and questions of a language for it."""
 
 from __future__ import annotations
 
@@ -11,50 +11,55 @@ import msgspec
 from .files import codes, read, topic_files
 
 Lane = Literal["identity", "contact", "safety", "wish", "fact"]
-"""What a fact is for: who the user is, how to reach them, what must not be missed, what they ask for, all else."""
+"""The purpose of a fact: who the user is, how to reach them, safety, standing wishes, everything else."""
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """One table of a topic file; `key` names the slots that its last part is made of (`likes.{thing}`)."""
+    """One table of a topic file; `key` may end in a slot that a pattern fills (`likes.{thing}`)."""
 
     name: str
     lang: str
     file: str
     key: str
     about: str = ""
-    """One line for people and for the prompt of a model."""
+    """One line of description, for people and for a model's prompt."""
     lane: Lane = "fact"
     importance: float = 0.5
-    """From 0 to 1: what to keep when there is room for few."""
+    """From 0 to 1: the priority when not all facts fit."""
     single: bool = True
-    """One value per person, so that a new one supersedes; else one fact per thing."""
+    """Whether a user has one value, which a new one supersedes; otherwise there is one fact per thing."""
     kind: Literal["fact", "preference", "pattern"] = "fact"
     value: str | bool = ""
-    """The slot that holds the value, or several of which one stands in a pattern; true where the key says it all."""
+    """The slot that holds the value (or alternatives, of which a pattern has one); true where the key is the fact."""
     suffix: str = ""
-    """Put behind the value: "chemistry" taught makes a "chemistry teacher"."""
+    """Appended to the value: "I teach chemistry" gives "chemistry teacher"."""
     sure: float = 0.8
     prefer: Literal["past", "future"] = "future"
-    """Which way a date without a year goes."""
+    """Whether a date without a year is taken as past or future."""
     since: bool = False
-    """Whether a date beside it says since when it holds."""
+    """Whether a date in the sentence is the start of the fact ("since March")."""
     wish: bool = False
-    """Whether it is a wish itself, so that "I want to" does not speak against it."""
+    """Whether it is a wish by nature, so that "I want to" does not make it hypothetical."""
     tell: str = "{thing}: {value}"
+    """How the fact is written in a prompt."""
     tell_not: str = ""
-    """How false is told."""
+    """How it is written when its value is false."""
     ask: tuple[str, ...] = ()
+    """Questions that the fact answers."""
     say: tuple[str, ...] = ()
+    """Patterns that state the fact."""
     deny: tuple[str, ...] = ()
-    """Says that it is not so, which is a fact of its own: "I don't like {thing}"."""
+    """Patterns that negate it, which is a fact with the value false: "I don't like {thing}"."""
     retract: tuple[str, ...] = ()
-    """Says that it is no longer so: the fact ends."""
+    """Patterns that end the fact: "I no longer …"."""
     unless: tuple[str, ...] = ()
-    """Words of the sentence that speak against it: it is then not read."""
+    """Words that prevent a match if the sentence has them."""
     fires: dict[str, Any] = {}
+    """Test sentences, and the value that each must give."""
     silent: tuple[str, ...] = ()
+    """Test sentences that must not match."""
     retracts: dict[str, Any] = {}
-    """Sentences that end a fact, and the value they name (or the key's last part); true where none is named."""
+    """Test sentences that must end a fact, and the value they name (or the key's last part); true where none is."""
 
     @property
     def stem(self) -> str:
@@ -71,7 +76,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain(value: Any) -> str:
-    """A value as one would write it: a list with commas, an amount with its unit."""
+    """A value as text: a list with commas, an amount with its unit."""
     if isinstance(value, dict) and "amount" in value:
         return f"{value['amount']} {value.get('unit', '')}".strip()
     if isinstance(value, dict):
@@ -83,13 +88,13 @@ def plain(value: Any) -> str:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """The codes of the languages that facts are read in; English first."""
+    """The codes of the languages that facts are extracted from; English first."""
     return tuple(code for code in codes() if topic_files(code))
 
 
 @cache
 def topics(lang: str = "en") -> tuple[Topic, ...]:
-    """All topics of a language, in the order of their files; lane, importance and such come from English."""
+    """All topics of a language, in the order of their files; fields such as lane and importance default to English."""
     return tuple(
         _made(lang, file, name, table) for file in topic_files(lang) for name, table in read(lang, file).items()
     )
@@ -125,7 +130,7 @@ def _by_stem(lang: str) -> dict[str, Topic]:
 
 
 def topic_of(key: str, lang: str = "en") -> Topic | None:
-    """The topic of a key, by its longest known beginning: `allergy.peanuts` is `allergy`."""
+    """The topic of a key, by its longest known prefix: `allergy.peanuts` belongs to `allergy`."""
     parts = key.split(".")
     for code in dict.fromkeys((lang, "en")):
         known = _by_stem(code) if code in languages() else {}

@@ -1,4 +1,4 @@
-"""The word lists of a language: what `words.toml` holds."""
+"""The word lists of a language, read from its `words.toml`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from .files import read
 
 _SHARED = ("tools", "titles", "schools", "not_goods")
-"""Lists of names that are the same everywhere: a language without its own has those of English."""
+"""Lists of international names: a language without its own uses the English ones."""
 
 
 class Words:
@@ -21,7 +21,7 @@ class Words:
         self._lists: dict[str, tuple[str, ...]] = {}
 
     def set(self, name: str) -> frozenset[str]:
-        """A list of single words, which the file may write as one text."""
+        """A list of single words as a set; the file may write it as one text."""
         found = self._sets.get(name)
         if found is None:
             found = self._sets[name] = frozenset(self.list(name))
@@ -42,7 +42,7 @@ class Words:
 
     @cached_property
     def classes(self) -> dict[str, dict[str, str]]:
-        """Closed lists for slots such as `{relation}`: each wording, and the name it has in all languages."""
+        """Closed lists for slots such as `{relation}`: each wording, and its name in all languages."""
         return {name: dict(_wordings(found)) for name, found in self._table.get("classes", {}).items()}
 
 

@@ -1,5 +1,5 @@
 """The memory as an MCP server: tools, resources and prompts for assistants, on stdio and over HTTP.
 
-The protocol is the official SDK's. What the tools take and answer comes from the table of operations; a call goes
-through a handle that the command line or the key alone determines.
+The official SDK does the protocol. Arguments and answers of the tools are derived from the table of operations; a call
+runs over a memory narrowed by the command line or by the caller's key.
 """

@@ -1,7 +1,7 @@
-"""Answers on their way to a model: fenced as data, and never more tokens than were allowed.
+"""Formats answers for a model: stored text is fenced as data, and an answer is cut to its token limit.
 
-Stored text is written as JSON inside a fence. Every character that could close the fence, or that shows nothing, is
-written as a JSON escape: the fence holds, and the text still decodes to exactly what is stored.
+Stored text is written as JSON inside a fence. Every invisible character, and every one that could close the fence, is
+written as a JSON escape, so that the fence holds and the text still decodes to exactly what is stored.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ..context.fence import MEMORY_NOTE, fence, is_hidden_or_opening
 from ..context.tokens import open_counter
 
 MAX_TOKENS = 4_000
-"""The most an answer costs a model."""
+"""The most tokens of an answer."""
 CUT = "… [cut]"
 _LONGEST = 16_000
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a tool has to say."""
+    """The result of a tool, before it is cut to its limit."""
 
     data: msgspec.Struct
     stored: bool = False
-    """Whether stored text is in it, which must be fenced."""
+    """Whether it contains stored text, which must be fenced."""
     listed: str = ""
-    """The field whose last items may be left out where the answer is too long."""
+    """The list field whose last items are dropped first if the answer is too long."""
     cursor: Callable[[dict[str, Any]], str] | None = None
-    """From the last item that is kept to where the next page begins."""
+    """Makes the cursor of the next page from the last item kept."""
 
 
 class Fitted(msgspec.Struct, frozen=True):
-    """An answer as it is sent."""
+    """An answer within its limit, as structured content and as text."""
 
     data: dict[str, Any]
     text: str
@@ -41,7 +41,7 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
-    """The answer as structured content and as text, of at most `max_tokens`; what had to go is counted in it."""
+    """The answer as structured content and as text, in at most `max_tokens`; it says how many items were dropped."""
     data: dict[str, Any] = msgspec.to_builtins(answer.data)
     if answer.stored:
         data["note"] = MEMORY_NOTE
@@ -54,7 +54,7 @@ def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
 
 
 def _fewer(data: dict[str, Any], answer: Answer, max_tokens: int) -> dict[str, Any]:
-    """The answer with as many items as fit, one at least."""
+    """The answer with as many items as fit, at least one; found by binary search."""
     items = data[answer.listed]
     fits, over = 1, len(items)
     while over - fits > 1:
@@ -77,7 +77,7 @@ def _first(data: dict[str, Any], answer: Answer, count: int) -> dict[str, Any]:
 
 
 def _shorter(data: dict[str, Any], stored: bool, max_tokens: int) -> Fitted:
-    """The answer with long texts and lists cut, more and more, until it fits."""
+    """The answer with texts and lists cut shorter and shorter until it fits."""
     longest = _LONGEST
     made = _sent(data, stored)
     while made.tokens > max_tokens and longest > 1:
@@ -93,7 +93,7 @@ def _cut(value: Any, longest: int) -> Any:
     if isinstance(value, list):
         return [_cut(one, longest) for one in value[:many]]
     if isinstance(value, dict):
-        # The names of an answer's own fields stay; of stored objects the first are kept.
+        # Fields of the answer itself are all kept; of a stored object with many fields the first ones.
         kept = value if "note" in value or len(value) <= max(many, 12) else dict(list(value.items())[:many])
         return {name: _cut(one, longest) for name, one in kept.items()}
     return value
@@ -105,13 +105,13 @@ def _sent(data: dict[str, Any], stored: bool) -> Fitted:
 
 
 def fenced(data: dict[str, Any]) -> str:
-    """Stored data as JSON in a fence that nothing in it can leave."""
+    """Stored data as escaped JSON inside a fence."""
     shown = {name: value for name, value in data.items() if name != "note"}
     return fence("recalled_memory", MEMORY_NOTE, escaped(msgspec.json.encode(shown).decode()))
 
 
 def escaped(text: str) -> str:
-    """JSON in which nothing can close a fence or hide: such characters are written as escapes."""
+    """JSON with invisible characters, and those that could close a fence, written as escapes."""
     if text.isascii() and "<" not in text:
         return text
     return "".join(_escape(one) if is_hidden_or_opening(one) else one for one in text)
@@ -123,5 +123,5 @@ def _escape(character: str) -> str:
 
 
 def tokens_of(text: str) -> int:
-    """What a text costs a model, by the default encoding."""
+    """The tokens of a text in the default encoding."""
     return open_counter().count(text)

@@ -1,4 +1,4 @@
-"""Who calls a tool: a handle on the memory, and what its key may do."""
+"""The caller of a tool: a narrowed memory, and the roles of its key."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
 LOCAL_USER = "me"
-"""Whose memory it is where nobody is named: the person at this machine."""
+"""The user where none is named: the person at this machine."""
 
 
 class Caller(msgspec.Struct, frozen=True, eq=False):
-    """A handle on the memory, the roles it has, and the user meant where a call names none."""
+    """A narrowed memory, its roles, and the user for calls that name none."""
 
     memory: AsyncMemory
     user: str
@@ -27,7 +27,7 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def own(self) -> str:
-        """The namespace meant where a call names none."""
+        """The namespace for calls that name none."""
         return f"user:{self.user}"
 
     def may(self, role: Role) -> bool:
@@ -36,19 +36,19 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
 
 
 def local_caller(memory: AsyncMemory) -> Caller:
-    """The caller on stdio: whoever started the process may do all that its handle may."""
+    """The caller on stdio, who started the process and so has all roles."""
     return Caller(memory, memory.user or LOCAL_USER, frozenset(ROLES), org=memory.org)
 
 
 class Me(msgspec.Struct, frozen=True):
-    """What a server says of a key."""
+    """The user and roles of a key, as a server's `/v1/me` returns them."""
 
     user: str | None = None
     roles: tuple[Role, ...] = ()
 
 
 async def remote_caller(memory: AsyncMemory) -> Caller:
-    """The caller where the memory is behind a server: what its key may do, the server says."""
+    """The caller for a remote memory, with the roles that the server reports for its key."""
     client = memory._core.shared.client  # type: ignore[attr-defined]  # a handle on a server has one
     answer = await client.send("GET", "/v1/me", query={}, body=None, headers={}, repeatable=True, writes=False)
     me = msgspec.json.decode(answer.body, type=Me)
@@ -56,5 +56,5 @@ async def remote_caller(memory: AsyncMemory) -> Caller:
 
 
 def is_remote(memory: AsyncMemory) -> bool:
-    """Whether a memory is behind a server."""
+    """Whether a memory is a remote one."""
     return hasattr(memory._core.shared, "client")

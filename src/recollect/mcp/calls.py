@@ -1,4 +1,4 @@
-"""What each tool does: one call of a noun, and its result as an assistant should see it."""
+"""Implements the tools: each calls one method of a noun and converts the result for an assistant."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .tools import MOST_LISTED, Tool, arguments_of
 
 DEFAULT_BUDGET = 2_000
 CONFIRM_SECONDS = 300
-"""How long the code of a preview is taken, and as long again at most."""
+"""The length of the time window that a preview's code belongs to; codes of this window and the one before are valid."""
 Given = Any
-"""The arguments of a call, read into the struct of its tool."""
+"""The arguments of a call, as the struct made by `arguments_of`."""
 
 
 async def call(caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Answer:
-    """Do what a tool does."""
+    """Run a tool."""
     return await _CALLS[tool.name](caller, read_arguments(tool, arguments))
 
 
 def read_arguments(tool: Tool, arguments: Mapping[str, Any]) -> Given:
-    """The arguments as the tool declares them; what is wrong is said so that a model can mend it."""
+    """The arguments, checked against the tool's schema; the error lists what the tool takes, for a model to retry."""
     try:
         return msgspec.convert(dict(arguments), arguments_of(tool))
     except msgspec.ValidationError as wrong:
@@ -43,7 +43,7 @@ async def _remember(caller: Caller, given: Given) -> Answer:
     space = given.namespace or caller.own
     thread = given.thread or f"notes/{space}"
     message = {"role": given.role or "user", "content": given.text}
-    # A thread that exists keeps its own namespace: naming it is enough.
+    # An existing thread has its namespace already; a new one needs one to be created in.
     exists = given.namespace is None and given.thread and await caller.memory.threads.get(thread)
     receipts = await caller.memory.threads.append(
         thread, _spoken(message), key=given.key, create=None if exists else space
@@ -56,7 +56,7 @@ async def _remember(caller: Caller, given: Given) -> Answer:
 
 
 def _spoken(message: dict[str, Any]) -> dict[str, Any]:
-    """A message as it is kept: what a tool said has no call to answer here, so it is a user's, marked as a tool's."""
+    """The message to store: a tool's becomes a user's with the trust `tool`, since there is no call it answers."""
     if message["role"] != "tool":
         return message
     return {"role": "user", "content": message["content"], "trust": "tool"}
@@ -73,7 +73,7 @@ async def _profile(caller: Caller, given: Given) -> Answer:
 
 
 async def profile_answer(caller: Caller, user: str) -> Answer:
-    """What is known of a user."""
+    """Facts, preferences and learnings of a user."""
     profile = await caller.memory.profile.get(user)
     learnings = [
         shown.ShownLearning(id=one.id, type=one.type, content=one.content, confidence=one.confidence)
@@ -165,7 +165,7 @@ async def _build_context(caller: Caller, given: Given) -> Answer:
 
 
 async def _about(caller: Caller, thread: str | None) -> Any:
-    """A user's handle knows whose profile it is; one on the whole org is told: the thread's user, or the usual."""
+    """Whose profile the context gets: the memory's user; for a whole org, the thread's user or the caller's."""
     memory = caller.memory
     if memory.user is not None:
         return True
@@ -208,8 +208,8 @@ async def _forget(caller: Caller, given: Given) -> Answer:
         return Answer(_forgotten(given, before, confirm=_code(caller, given, before, _window())))
     if given.confirm not in (_code(caller, given, before, _window() - age) for age in (0, 1)):
         raise UsageError(
-            "`confirm` is not the code of a preview of this, made in the last five minutes; what would go may have "
-            "changed since. Call forget without it to see"
+            "`confirm` is not the code of a preview of this made in the last five minutes, or what would be erased has "
+            "changed since. Call forget without `confirm` for a new preview"
         )
     return Answer(_forgotten(given, await caller.memory.forget(**target)))
 
@@ -226,10 +226,10 @@ def _window() -> int:
 
 
 def _code(caller: Caller, given: Given, before: Erasure, window: int) -> str:
-    """A code that only a preview tells: it holds for this caller, this thing and what the preview counted.
+    """The confirmation code of a preview: a hash of the caller, the target and what the preview counted.
 
-    It keeps a model from erasing before anyone has seen how much; it is no secret, and needs none: who may preview may
-    erase. So any process can check it.
+    It makes a model preview before it erases. It need not be secret, since whoever may preview may erase; being a
+    plain hash, any process can check it without shared state.
     """
     parts = [caller.id, caller.user, given.kind, given.id, sorted(before.counts.items()), window]
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]

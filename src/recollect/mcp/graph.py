@@ -1,9 +1,8 @@
-"""A knowledge graph kept as facts, which answers as `@modelcontextprotocol/server-memory` does.
+"""A knowledge graph stored as facts, with the behaviour of `@modelcontextprotocol/server-memory`.
 
-An entity is a fact `entity/<name>`, a relation a fact `relation/<from>/<type>/<to>`. What that server does to the whole
-of its file is done here to a copy of the graph; then only the facts that changed are written, each on the condition
-that it is still as it was read, and all together. A process that finds one changed reads again and starts over, so
-several processes lose nothing of each other's.
+An entity is a fact `entity/<name>`, a relation a fact `relation/<from>/<type>/<to>`. An edit works on a copy of the
+graph in memory; then the facts that changed are written in one transaction, each by compare-and-set on the version that
+was read. After a conflict with another process the edit is repeated on a fresh copy (optimistic concurrency).
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ T = TypeVar("T")
 
 
 class Node(msgspec.Struct):
-    """An entity; `order` says how old it is."""
+    """An entity; `order` is its creation order."""
 
     name: str
-    entityType: str  # the name in that server's answers
+    entityType: str  # camel case, as in that server's answers
     observations: list[str]
     order: int = 0
 
     def shown(self) -> dict[str, Any]:
-        """As it is answered."""
+        """The entity as that server returns it."""
         return {"name": self.name, "entityType": self.entityType, "observations": list(self.observations)}
 
 
@@ -50,7 +49,7 @@ class Edge(msgspec.Struct):
     order: int = 0
 
     def shown(self) -> dict[str, Any]:
-        """As it is answered."""
+        """The relation as that server returns it."""
         return {"from": self.start, "to": self.end, "relationType": self.kind}
 
     @property
@@ -59,7 +58,7 @@ class Edge(msgspec.Struct):
 
 
 class Graph:
-    """The graph at one moment, and the versions of the facts it was read from."""
+    """A copy of the graph, with the versions of the facts it was read from."""
 
     def __init__(self, nodes: list[Node], edges: list[Edge], versions: Mapping[str, int]) -> None:
         self.nodes = nodes
@@ -69,12 +68,12 @@ class Graph:
         self._clock = max(time.time_ns() // 1000, *used, 0)
 
     def next_order(self) -> int:
-        """A number behind all that are there."""
+        """A number higher than all in use."""
         self._clock += 1
         return self._clock
 
     def facts(self) -> dict[str, Any]:
-        """The graph as values of facts by their keys. Entities of one name, made in one call, share a fact."""
+        """The graph as fact values by key; entities with the same name, created in one call, share a fact (`more`)."""
         made: dict[str, Any] = {}
         for node in self.nodes:
             value = {**node.shown(), "order": node.order}
@@ -89,14 +88,14 @@ class Graph:
         return made
 
     def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> dict[str, Any]:
-        """The graph, or a part of it, as it is answered."""
+        """The graph, or a part of it, as that server returns it."""
         return {
             "entities": [one.shown() for one in (self.nodes if nodes is None else nodes)],
             "relations": [one.shown() for one in (self.edges if edges is None else edges)],
         }
 
     def around(self, nodes: list[Node]) -> dict[str, Any]:
-        """Some nodes with every relation that one of them has."""
+        """Some nodes with all their relations."""
         names = {node.name for node in nodes}
         return self.shown(nodes, [edge for edge in self.edges if edge.start in names or edge.end in names])
 
@@ -135,7 +134,7 @@ def _edge(value: Mapping[str, Any]) -> Edge:
 
 
 async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) -> T:
-    """Edit the graph: all of the edit, or nothing; again from the start where another process was quicker."""
+    """Apply an edit atomically, and repeat it on a fresh copy after a conflict with another process."""
     for tries in range(TRIES):
         graph = await load(memory, space)
         before = graph.facts()
@@ -146,7 +145,7 @@ async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) ->
             await anyio.sleep(min(0.2, 0.002 * 2**tries) * random.random())
         else:
             return done
-    raise Conflict("the graph is being changed by others all the time; try again")
+    raise Conflict(f"other processes changed the graph {TRIES} times in a row; try again")
 
 
 async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, Any], graph: Graph) -> None:
@@ -159,7 +158,7 @@ async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, Any], gr
         async with memory.batch() as batch:
             await _write(batch.facts, space, puts, gone, graph.versions)
     except Unsupported:
-        # A server that takes no batches: one by one, each still only where nobody else was quicker.
+        # A memory without batches: write one by one, each still by compare-and-set.
         await _write(memory.facts, space, puts, gone, graph.versions)
 
 
@@ -172,7 +171,7 @@ async def _write(
         await facts.delete(space, key, expect=versions[key])
 
 
-# What the nine tools do
+# The edits and reads behind the nine tools
 
 
 def create_entities(graph: Graph, entities: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -196,7 +195,7 @@ def create_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> li
 
 
 def add_observations(graph: Graph, observations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Add observations that an entity does not have; an unknown entity refuses the whole call."""
+    """Add observations that an entity does not have; raises NotFound for an unknown entity."""
     done = []
     for one in observations:
         node = next((node for node in graph.nodes if node.name == one["entityName"]), None)
@@ -217,7 +216,7 @@ def delete_entities(graph: Graph, names: Sequence[str]) -> None:
 
 
 def delete_observations(graph: Graph, deletions: Sequence[Mapping[str, Any]]) -> None:
-    """Remove observations; what is not there is passed over."""
+    """Remove observations; unknown ones are ignored."""
     for one in deletions:
         node = next((node for node in graph.nodes if node.name == one["entityName"]), None)
         if node is not None:
@@ -232,7 +231,7 @@ def delete_relations(graph: Graph, relations: Sequence[Mapping[str, Any]]) -> No
 
 
 def search_nodes(graph: Graph, query: str) -> dict[str, Any]:
-    """Entities in whose name, type or observations the query stands, whatever the case."""
+    """Entities whose name, type or observations contain the query, ignoring case."""
     wanted = query.lower()
     return graph.around(
         [

@@ -1,4 +1,4 @@
-"""The nine tools of `@modelcontextprotocol/server-memory`: its names, schemas and answers, over our facts."""
+"""The nine tools of `@modelcontextprotocol/server-memory`, with its names, schemas and answers, over facts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _object(**fields: Schema) -> Schema:
 
 
 def _closed(schema: Schema) -> Schema:
-    """The same for an answer, which has no other fields."""
+    """The schema with `additionalProperties: false`, as that server declares its answers."""
     if schema["type"] == "object":
         properties = {name: _closed(one) for name, one in schema["properties"].items()}
         return {**schema, "properties": properties, "additionalProperties": False}
@@ -58,7 +58,7 @@ _GRAPH = _object(entities=_list(_ENTITY), relations=_list(_RELATION))
 
 
 class GraphTool(msgspec.Struct, frozen=True, eq=False):
-    """One of the nine."""
+    """One of the nine tools; it has either `edit` or `read`."""
 
     name: str
     title: str
@@ -67,14 +67,14 @@ class GraphTool(msgspec.Struct, frozen=True, eq=False):
     output: Schema
     hints: Hints
     edit: Callable[..., Any] | None = None
-    """Changes the graph, and gives what is answered."""
+    """Changes the graph and returns the answer."""
     read: Callable[..., dict[str, Any]] | None = None
     answer: str = ""
-    """The field of the answer; for a deletion what it says."""
+    """The field of the answer; for a deletion its message."""
 
     @property
     def role(self) -> Role:
-        """What a key needs."""
+        """The role that a key needs."""
         return "reader" if self.edit is None else "writer"
 
 
@@ -128,7 +128,7 @@ GRAPH_TOOLS: tuple[GraphTool, ...] = (
 
 
 async def call_graph(caller: Caller, tool: GraphTool, arguments: Mapping[str, Any]) -> Fitted:
-    """Do what a tool does; the answer is as that server writes it, to the byte."""
+    """Run a graph tool; the answer is byte for byte what that server would write."""
     given = [_known(tool.input["properties"][name], value) for name, value in _checked(tool, arguments).items()]
     space = caller.own
     if tool.read is not None:
@@ -158,7 +158,7 @@ def _checked(tool: GraphTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class WrongArguments(UsageError):
-    """Arguments that the schema does not allow, in that server's words."""
+    """Arguments that do not match the schema, with that server's error message."""
 
 
 _ABSENT = object()
@@ -168,7 +168,7 @@ _KINDS: Mapping[type, str] = {
 
 
 def _problems(schema: Schema, value: Any, path: str) -> list[str]:
-    """What is wrong with a value, and where."""
+    """Where and how a value violates a schema."""
     received = "undefined" if value is _ABSENT else _KINDS.get(type(value), "null")
     if received != schema["type"]:
         return [f"Invalid input: expected {schema['type']}, received {received}" + (f" at {path}" if path else "")]
@@ -185,7 +185,7 @@ def _problems(schema: Schema, value: Any, path: str) -> list[str]:
 
 
 def _known(schema: Schema, value: Any) -> Any:
-    """A value without fields that the schema does not know."""
+    """The value without fields that the schema does not declare."""
     if schema["type"] == "array":
         return [_known(schema["items"], one) for one in value]
     if schema["type"] == "object":

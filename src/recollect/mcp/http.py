@@ -1,7 +1,7 @@
-"""MCP over HTTP: a part of the server at `/mcp`, behind the same gate as the API.
+"""MCP over HTTP: mounted in the server at `/mcp`, with the same authentication and limits as the API.
 
-A request is answered by itself, as JSON: no session is kept, so any worker can answer any request and a restart ends
-nothing. Who calls is decided by the key, or by a token where an issuer is named.
+It is stateless: each request is answered by itself, as JSON, so that any worker can answer any request and a restart
+breaks no session. The caller is identified by an API key, or by an OAuth token if an issuer is configured.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _CALLER = "recollect.mcp"
 def mcp_parts(
     options: Options | None = None, resource: Resource | None = None, *, sessions: bool = False, json: bool = True
 ) -> list[MakePart]:
-    """The parts to give to `make_app`: MCP itself and, with an issuer, the metadata that says so.
+    """The parts for `make_app`: MCP itself and, with an issuer, the OAuth resource metadata.
 
-    With `sessions`, older clients keep one and can be asked and told things between their requests; `json=False`
-    answers as a stream of events. Both are for one worker.
+    With `sessions`, clients of older protocol versions keep a session and can get notifications between requests;
+    `json=False` answers as an event stream. Both need a single worker.
     """
     chosen = options or Options()
 
@@ -65,7 +65,7 @@ def mounted(
     sessions: bool = False,
     json: bool = True,
 ) -> Part:
-    """An MCP server as a part of ours."""
+    """An MCP server as a part to mount."""
     manager = StreamableHTTPSessionManager(app=made, json_response=json, stateless=not sessions)
     tokens = None if resource is None else Tokens(resource)
 
@@ -93,7 +93,7 @@ def mounted(
 
 
 class Endpoint:
-    """An application as a route takes it: a function would be called with a request."""
+    """Wraps an ASGI function in an object: Starlette would call a plain function with a request."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -103,7 +103,7 @@ class Endpoint:
 
 
 async def _key(server: Server, request: Request, tokens: Tokens | None) -> ApiKey:
-    """The key of a request, or what its token stands for."""
+    """The API key of a request, or one made from its OAuth token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if tokens is None or scheme.lower() != "bearer" or token.startswith("rk_"):
         return await server.admit(request)
@@ -116,7 +116,7 @@ async def _key(server: Server, request: Request, tokens: Tokens | None) -> ApiKe
 
 
 async def caller_of(ctx: Context) -> Caller:
-    """Who sent the request that is being answered."""
+    """The caller of the current request."""
     assert ctx.request is not None
     found: Caller = ctx.request.scope[_CALLER]
     return found

@@ -1,7 +1,7 @@
-"""Notices: clients that watch a resource are told when it has changed. Only its address is sent, never content.
+"""Notifies clients when a resource they watch has changed: sends its address, never content.
 
-What a client may watch is checked when it asks. Older clients subscribe to addresses on their connection; newer ones
-open a stream for them. Both hear of what this process writes or derives.
+Access is checked when a client subscribes. Clients of older protocol versions subscribe on their connection; newer ones
+open a stream. Both learn of changes that this process writes or derives.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ MOST_WAITING = 10_000
 
 
 class Notices:
-    """Who watches what, by org."""
+    """The subscriptions of clients, by org and resource."""
 
     def __init__(self) -> None:
         self._buses: dict[str, tuple[InMemorySubscriptionBus, ListenHandler]] = {}
         self._connections: dict[tuple[str, str], dict[int, Any]] = {}
-        """Connections of older clients by org and address."""
+        """Sessions of clients of older protocol versions, by org and address, then by connection."""
         self._send: MemoryObjectSendStream[tuple[str, str]] | None = None
         self._events: Events | None = None
         self._hooks: list[Callable[[], None]] = []
 
     def subscribe(self, org: str, uri: str, session: Any) -> None:
-        """Tell an older client's connection of changes of one address."""
+        """Subscribe a connection (older protocol) to one address."""
         self._watch()
-        connection = session._connection  # what lasts of a session: requests have a session each
+        connection = session._connection  # the SDK makes a session per request; the connection persists
         self._connections.setdefault((org, uri), {})[id(connection)] = session
         connection.exit_stack.callback(self.unsubscribe, org, uri, session)
 
     def unsubscribe(self, org: str, uri: str, session: Any) -> None:
-        """Stop telling it."""
+        """End a subscription of a connection."""
         watching = self._connections.get((org, uri), {})
         watching.pop(id(session._connection), None)
         if not watching:
@@ -51,7 +51,7 @@ class Notices:
     async def listen(
         self, org: str, ctx: Any, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Serve a newer client's stream."""
+        """Serve a client's stream of changes (newer protocol)."""
         self._watch()
         return await self._bus(org)[1](ctx, params)
 
@@ -62,18 +62,18 @@ class Notices:
         return self._buses[org]
 
     def changed(self, org: str, uris: Iterable[str]) -> None:
-        """Note that something changed; it is told by `running`, not by whoever changed it."""
+        """Queue notices of changed addresses; a task of `running` sends them, so that writers do not wait."""
         if self._send is None or not (self._buses or self._connections):
             return
         for uri in uris:
             try:
                 self._send.send_nowait((org, uri))
             except anyio.WouldBlock:
-                log.warning("a notice of a change was not sent: too many wait")
+                log.warning("a change notice was dropped: %d are waiting to be sent", MOST_WAITING)
 
     @asynccontextmanager
     async def running(self, events: Events) -> AsyncIterator[None]:
-        """Tell clients of changes while this runs: of those that the store's events tell of."""
+        """Send notices to clients while this context is open, for the changes that `events` report."""
         send, receive = anyio.create_memory_object_stream[tuple[str, str]](MOST_WAITING)
         async with send, receive, anyio.create_task_group() as group:
             self._send, self._events = send, events
@@ -87,7 +87,7 @@ class Notices:
                 group.cancel_scope.cancel()
 
     def _watch(self) -> None:
-        """Follow the events, from the first client on that wants to know: on a server's handle they are a stream."""
+        """Hook into the events at the first subscription, since for a remote memory that opens an event stream."""
         if self._events is not None and not self._hooks:
             self._hooks = [self._events.on(name, self._heard) for name in ("fact", "learning", "message")]
 

@@ -1,4 +1,4 @@
-"""Prompts: three things people ask a memory for. What is stored comes fenced, in a message of its own."""
+"""The three MCP prompts; stored text is fenced, in a message of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .calls import facts_answer, profile_answer
 
 
 class Prompt(msgspec.Struct, frozen=True, eq=False):
-    """One prompt."""
+    """One prompt: what it reads from the memory, and what it asks the model."""
 
     name: str
     title: str
@@ -23,10 +23,10 @@ class Prompt(msgspec.Struct, frozen=True, eq=False):
     ask: str
     argument: str
     what: str
-    """What the argument is."""
+    """Description of the argument."""
     required: bool
     read: Callable[[Caller, str, int], Awaitable[str]]
-    """The stored part, fenced."""
+    """Reads the stored part, fenced."""
 
 
 async def _profile(caller: Caller, user: str, max_tokens: int) -> str:
@@ -82,7 +82,7 @@ def announced() -> list[types.Prompt]:
 
 
 async def made(caller: Caller, name: str, arguments: Mapping[str, str], max_tokens: int) -> types.GetPromptResult:
-    """A prompt with what is stored: data first, then what the user asks."""
+    """A prompt as messages: the stored data first, then the user's request."""
     prompt = PROMPTS.get(name)
     if prompt is None:
         raise NotFound(f"no prompt {name[:64]!r}; there are {', '.join(PROMPTS)}")

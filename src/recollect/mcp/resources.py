@@ -1,8 +1,8 @@
-"""Resources: what is remembered, under addresses that a client can list, read and watch.
+"""MCP resources: profiles, facts, threads and summaries under URIs that a client can list, read and watch.
 
 `recollect://profile/<user>`, `recollect://fact/<namespace>/<key>`, `recollect://thread/<id>` and
-`recollect://summary/<thread>`. Parts of an address are escaped as in any URL. Contents are fenced and capped like the
-answers of tools.
+`recollect://summary/<thread>`. Parts of a URI are percent-encoded. Contents are fenced and cut like the answers of
+tools.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class ShownThread(Shown, frozen=True, kw_only=True):
     title: str | None = None
     messages: list[ShownMessage] = []
     earlier: str | None = None
-    """The address of the messages before these."""
+    """The URI of the messages before these."""
     note: str = ""
 
 
 class ShownSummary(Shown, frozen=True, kw_only=True):
-    """A text that stands for messages."""
+    """A summary of the messages from `first` to `last`."""
 
     id: str
     first: int
@@ -99,12 +99,12 @@ class FactWithHistory(Shown, frozen=True, kw_only=True):
 
 
 def address(kind: str, *parts: str) -> str:
-    """The address of something."""
+    """The URI of a resource, with its parts percent-encoded."""
     return f"{SCHEME}{kind}/" + "/".join(quote(part, safe="") for part in parts)
 
 
 def parsed(uri: str) -> tuple[str, list[str], dict[str, str]]:
-    """The kind, the parts and the query of an address."""
+    """The kind, the parts and the query of a URI."""
     if not uri.startswith(SCHEME):
         raise NotFound("no such resource; addresses here begin with recollect://")
     path, _, query = uri.removeprefix(SCHEME).partition("?")
@@ -190,7 +190,7 @@ _READERS: Mapping[str, Callable[[Caller, list[str], Mapping[str, str]], Awaitabl
 
 
 class Place(msgspec.Struct, array_like=True, frozen=True):
-    """Where a listing stands: in which namespace, among which kind, behind which name."""
+    """The decoded cursor of a listing: the namespace, the kind, and the name after which it continues."""
 
     space: str = ""
     kind: str = "profile"
@@ -208,7 +208,7 @@ async def listed(caller: Caller, cursor: str | None) -> tuple[list[types.Resourc
 
 
 async def _walk(caller: Caller, start: Place) -> AsyncIterator[tuple[types.Resource, Place]]:
-    """Every resource from a place on: by namespace, in each the profile, the conversations, the facts."""
+    """All resources after a cursor: by namespace, and in each the profile, the threads, the facts."""
     spaces = await caller.memory.namespaces()
     for space in (one for one in spaces if one >= start.space):
         place = start if space == start.space else Place(space)
@@ -240,12 +240,12 @@ async def _facts(caller: Caller, space: str, after: str | None) -> AsyncIterator
 
 
 def _resource(kind: str, name: str, *parts: str) -> types.Resource:
-    # A name is shown to people and maybe to models: it cannot open or close a fence, and stays on one line.
+    # A name may be shown to a model: it is escaped so that it cannot close a fence, and kept on one line.
     return types.Resource(uri=address(kind, *parts), name=attribute(name), mime_type=MIME)
 
 
 def graph_resource() -> types.Resource:
-    """The whole graph, as the server that the graph tools stand for offers it."""
+    """The whole knowledge graph, as `server-memory` offers it."""
     return types.Resource(
         uri=GRAPH, name="knowledge-graph", title="Knowledge Graph", mime_type="application/json",
         description="All entities and relations.",
@@ -262,7 +262,7 @@ def _decoded(cursor: str | None) -> Place:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), type=Place)
     except (msgspec.DecodeError, binascii.Error, ValueError):
-        raise UsageError("not a cursor of this list") from None
+        raise UsageError("this is not a cursor of the list of resources; pass `nextCursor` unchanged") from None
 
 
 # Completion
@@ -271,11 +271,11 @@ MOST_OFFERED = 100
 
 
 async def completed(caller: Caller, name: str, value: str, known: Mapping[str, str]) -> types.Completion:
-    """What an argument may be, beginning with what was typed."""
+    """Completions of an argument that begin with what was typed."""
     try:
         found = await _candidates(caller, name, value, known)
     except RecollectError:
-        # What was typed so far names nothing that this caller may see: there is nothing to offer.
+        # The text typed so far is not a valid name, or not one that the caller may see: offer nothing.
         found = []
     return types.Completion(values=found[:MOST_OFFERED], total=len(found), has_more=len(found) > MOST_OFFERED)
 
@@ -305,11 +305,8 @@ async def _thread_ids(caller: Caller, value: str) -> list[str]:
     return found
 
 
-# What a change touches
-
-
 def touched(kind: str, id: str) -> list[str]:
-    """The addresses that a change of a fact (`namespace/key`), a learning or a thread makes stale."""
+    """The URIs whose content changes with a fact (`namespace/key`), a learning or a thread."""
     if kind == "thread":
         return [address("thread", id), address("summary", id)]
     space, _, key = id.partition("/")

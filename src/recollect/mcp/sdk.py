@@ -1,8 +1,8 @@
-"""Loads as much of the SDK as stdio needs: a client waits for the first answer, and half of the SDK is for others.
+"""Imports only the parts of the MCP SDK that stdio needs, so that the process answers its first request sooner.
 
-`import mcp` loads the client, the HTTP transports and a framework of its own, and builds a few hundred pydantic models.
-A process that only serves stdio takes the two packages without their `__init__`, and lets models be built when they are
-first used. Where the SDK is loaded already, nothing is changed.
+`import mcp` loads the client, the HTTP transports and a framework, and builds a few hundred pydantic models. For a
+process that only serves stdio, the two packages are registered without running their `__init__`, and models are built
+on first use. If the SDK is already imported, nothing is changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PACKAGES = ("mcp", "mcp.server")
 
 @contextmanager
 def sparing() -> Iterator[None]:
-    """Import the SDK's parts inside this block; for a process that does nothing else with it."""
+    """Within this block imports of the SDK are cheap; only for a process that uses it for nothing but stdio."""
     if any(name in sys.modules for name in _PACKAGES):
         yield
         return
@@ -30,7 +30,7 @@ def sparing() -> Iterator[None]:
     bare["mcp"].__dict__["server"] = bare["mcp.server"]
     config = pydantic.BaseModel.model_config
     config["defer_build"] = True
-    # What is imported lives as long as the process: looking through it for garbage, again and again, finds none.
+    # Imported objects live as long as the process, so garbage collections during the import would be wasted.
     gc.disable()
     try:
         yield
@@ -41,7 +41,7 @@ def sparing() -> Iterator[None]:
 
 
 def _bare(name: str) -> ModuleType:
-    """A package of which only the submodules are loaded."""
+    """An empty package module, whose submodules can be imported without running its `__init__`."""
     found = find_spec(name)
     assert found is not None and found.submodule_search_locations is not None
     spec = ModuleSpec(name, None, is_package=True)

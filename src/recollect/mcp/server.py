@@ -1,4 +1,4 @@
-"""The MCP server: the SDK's, with our tools behind it."""
+"""The MCP server: handlers of the SDK's requests for tools, resources, prompts and completions."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Who = Callable[[Context], Awaitable[Caller]]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server was asked to behave."""
+    """Options of an MCP server."""
 
     sets: frozenset[ToolSet] = frozenset({"core"})
     max_tokens: int = MAX_TOKENS
-    """The most one answer costs a model."""
+    """The most tokens of one answer."""
     used: Callable[[Use], None] | None = None
-    """Told of every call, besides the log."""
+    """Called after every tool call, in addition to the log."""
 
 
 class Handlers:
@@ -55,12 +55,12 @@ class Handlers:
         self._notices = notices
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """The tools that the caller's key may call."""
+        """The tools of the chosen sets that the caller's roles allow."""
         caller = await self._who(ctx)
         return types.ListToolsResult(tools=[announced(tool) for tool in self._offered(caller).values()])
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Do what a tool does; what goes wrong is told to the model, which may mend it."""
+        """Run a tool; errors are returned to the model in the result, so that it can correct its call."""
         caller = await self._who(ctx)
         tool = self._offered(caller).get(params.name)
         if tool is None:
@@ -73,7 +73,7 @@ class Handlers:
             clock.done(type(error).__name__, 0)
             return failed(error, plain=isinstance(tool, GraphTool))
         except Exception as bug:
-            # Ours, not the model's: its kind is logged, what was said is not.
+            # A bug of ours: log its type, but not its message, which may hold content.
             clock.done(type(bug).__name__, 0)
             log.error("%s in tool %s", type(bug).__name__, tool.name)
             raise MCPError(types.INTERNAL_ERROR, f"{tool.name} failed; the server's log names the error") from bug
@@ -94,7 +94,7 @@ class Handlers:
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """A page of what is remembered."""
+        """A page of resources."""
         caller = await self._reader(ctx)
         cursor = params.cursor if params else None
         with _as_protocol_errors():
@@ -106,17 +106,17 @@ class Handlers:
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """The forms that addresses have."""
+        """The URI templates."""
         return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """The content of one address."""
+        """The content of one URI."""
         caller = await self._reader(ctx)
         with _as_protocol_errors(params.uri):
             return await resources.read(caller, params.uri, self._options.max_tokens)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Watch an address, on the connection of an older client."""
+        """Watch a URI on a connection (older protocol)."""
         caller = await self._reader(ctx)
         with _as_protocol_errors(params.uri):
             await resources.read(caller, params.uri, self._options.max_tokens)
@@ -124,7 +124,7 @@ class Handlers:
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        """Stop watching it."""
+        """Stop watching a URI."""
         caller = await self._who(ctx)
         self._notices.unsubscribe(caller.org, params.uri, ctx.session)
         return types.EmptyResult()
@@ -132,7 +132,7 @@ class Handlers:
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """A stream of changes, of those addresses that the caller may read."""
+        """A stream of changes of those URIs that the caller may read (newer protocol)."""
         caller = await self._reader(ctx)
         asked = params.notifications.resource_subscriptions or []
         allowed = [uri for uri in asked if await self._may_read(caller, uri)]
@@ -147,17 +147,17 @@ class Handlers:
         return True
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        """The prompts there are."""
+        """All prompts."""
         return types.ListPromptsResult(prompts=prompts.announced())
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """A prompt, filled with what is stored."""
+        """A prompt with the stored data it needs."""
         caller = await self._reader(ctx)
         with _as_protocol_errors():
             return await prompts.made(caller, params.name, params.arguments or {}, self._options.max_tokens)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """What an argument of a prompt or of an address may be."""
+        """Completions for an argument of a prompt or of a URI template."""
         caller = await self._reader(ctx)
         known = (params.context.arguments if params.context else None) or {}
         found = await resources.completed(caller, params.argument.name, params.argument.value, known)
@@ -172,11 +172,11 @@ class Handlers:
 
 @contextmanager
 def _as_protocol_errors(uri: str | None = None) -> Iterator[None]:
-    """Errors where a request has no place for them in its result; what is missing is named by its address."""
+    """Convert our errors to protocol errors, for requests whose result has no field for them."""
     try:
         yield
     except (NotFound, UsageError) as error:
-        # One that may not be read is answered as one that is not there.
+        # A resource that the caller may not read gets the same error as one that does not exist.
         hidden = uri is not None
         text = "Resource not found" if hidden else str(error)
         raise MCPError(types.INVALID_PARAMS, text, {"uri": uri} if hidden else None) from None
@@ -186,14 +186,14 @@ def _as_protocol_errors(uri: str | None = None) -> Iterator[None]:
 
 
 def told(answer: Fitted) -> types.CallToolResult:
-    """An answer as structured content, and as text for clients that have none."""
+    """A tool result with structured content, and with text for clients that do not support it."""
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=answer.text)], structured_content=answer.data
     )
 
 
 def failed(error: RecollectError, *, plain: bool = False) -> types.CallToolResult:
-    """An error in words: what happened, and what to do. A graph tool says it as the server it stands for."""
+    """A tool result with an error message; `plain` (for graph tools) without the error's name."""
     again = " It may be tried again." if error.retryable else ""
     text = str(error) if plain else f"{type(error).__name__}: {error}.{again}"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
@@ -226,9 +226,9 @@ def make_server(
     *,
     answering: type[Handlers] = Handlers,
 ) -> Server[Any]:
-    """The SDK's server, answering from the memory of whoever `who` says is asking.
+    """The SDK's server with our handlers; `who` returns the caller of a request.
 
-    `answering` is the class of the handlers; the conformance suite's fixtures are a subclass.
+    `answering` is the class of the handlers; the conformance suite passes a subclass.
     """
     handlers = answering(who, options or Options(), notices or Notices())
     return Server(

@@ -1,4 +1,4 @@
-"""What tools answer: records as an assistant sees them, without what only programs need."""
+"""The answers of tools: records reduced to the fields an assistant needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..records import Fact
 
 
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A part of an answer; what is empty is left out."""
+    """Base of all answers; fields with default values are omitted."""
 
 
 class Remembered(Shown, frozen=True, kw_only=True):

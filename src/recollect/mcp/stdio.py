@@ -1,4 +1,4 @@
-"""MCP on stdio: one client, the process that started us."""
+"""MCP on stdio: serves one client, the process that started this one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(memory: AsyncMemory, options: Options) -> None:
-    """Serve until the client closes our input."""
+    """Serve until the client closes standard input."""
     anyio.run(_serve, memory, options)
 
 

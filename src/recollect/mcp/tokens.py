@@ -1,7 +1,7 @@
-"""Tokens of an authorization server: who bears one, and whether it was made for us. We issue none.
+"""Verifies OAuth access tokens (JWT) of an external authorization server; we issue none.
 
-With an issuer named, a client without a token is told where to get one (RFC 9728). A token must be signed by a key that
-the issuer publishes, name the issuer and us as its audience, and not have expired.
+If an issuer is configured, a client without a token is told where to get one (RFC 9728). A token must be signed by a
+key that the issuer publishes, name the issuer, have our URL as its audience, and not have expired.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..server.auth import ApiKey, Unauthorized
 from ..server.operations import Role
 
 SCOPES: Mapping[str, Role] = {"memory:read": "reader", "memory:write": "writer", "memory:forget": "forget"}
-"""What a token may do, by its scopes."""
+"""The roles that the scopes of a token grant."""
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _DOCUMENTS = ("oauth-authorization-server", "openid-configuration")
 _SECONDS = 5.0
@@ -29,17 +29,17 @@ _WORDS = "a valid token is needed"
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """Who we are to an authorization server."""
+    """Our identity as an OAuth protected resource."""
 
     issuer: str
     url: str
-    """Our own address, which a token must have as its audience: `https://memory.example/mcp`."""
+    """Our own URL, which a token must have as its audience: `https://memory.example/mcp`."""
     org: str = "default"
-    """The org whose users bear the tokens; a token does not choose."""
+    """The org of all token bearers; a token cannot choose it."""
 
     @property
     def metadata_path(self) -> str:
-        """Where our metadata is found, by RFC 9728."""
+        """The path of our metadata (RFC 9728)."""
         return f"/.well-known/oauth-protected-resource{urlsplit(self.url).path.rstrip('/')}"
 
     @property
@@ -48,7 +48,7 @@ class Resource(msgspec.Struct, frozen=True):
         return f"{parts.scheme}://{parts.netloc}{self.metadata_path}"
 
     def metadata(self) -> dict[str, Any]:
-        """Who issues tokens for us, and what they may do."""
+        """The protected resource metadata: issuer and scopes."""
         return {
             "resource": self.url,
             "authorization_servers": [self.issuer],
@@ -59,19 +59,19 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def challenge(self) -> str:
-        """What a client without a token is told."""
+        """The `WWW-Authenticate` header for a client without a valid token."""
         return f'Bearer resource_metadata="{self.metadata_url}", scope="{" ".join(SCOPES)}"'
 
 
 class Tokens:
-    """Checks tokens of one issuer."""
+    """Verifies tokens of one issuer."""
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self._keys: jwt.PyJWKClient | None = None
 
     async def check(self, token: str) -> ApiKey:
-        """Who bears a token, as the key that it stands for; Unauthorized in the same words whatever is wrong."""
+        """The bearer of a token as an `ApiKey`; raises Unauthorized with the same message whatever is wrong."""
         try:
             claims = await anyio.to_thread.run_sync(self._claims, token)
         except (jwt.PyJWTError, OSError, ValueError) as wrong:
@@ -97,7 +97,7 @@ class Tokens:
         return claims
 
     def _keys_url(self) -> str:
-        """Where the issuer publishes its keys; its metadata stands before or behind its path."""
+        """The URL of the issuer's signing keys (JWKS), from its metadata document at one of the well-known paths."""
         parts = urlsplit(self.resource.issuer)
         path = parts.path.rstrip("/")
         base = f"{parts.scheme}://{parts.netloc}"

@@ -1,7 +1,7 @@
-"""The tools: what each is called, takes and answers, and how it is announced.
+"""The table of tools: name, arguments, answer and description of each.
 
-A row names the operation that a tool performs. The types of its arguments are those of the operation's parameters, as
-they travel over HTTP; one struct made from them gives the schema and reads the arguments of a call.
+A row names the operation that a tool performs. The types of its arguments are those of the operation's parameters over
+HTTP; one struct generated from them gives the JSON schema and validates the arguments of a call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SPEAKER = Literal["user", "assistant", "tool"]
 
 
 class Hints(msgspec.Struct, frozen=True):
-    """What a client may assume of a tool."""
+    """The annotations of a tool, as MCP defines them."""
 
     read_only: bool = False
     destructive: bool = False
@@ -42,7 +42,7 @@ DESTROY = Hints(destructive=True, idempotent=True)
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """One argument: the operation's parameter whose type it has, or a type of its own."""
+    """One argument: the operation's parameter it takes its type from, or a type of its own (`kind`)."""
 
     parameter: str
     about: str = ""
@@ -53,7 +53,7 @@ class Argument(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, frozen=True, eq=False):
-    """One tool."""
+    """One tool, and the operation it performs."""
 
     name: str
     title: str
@@ -182,7 +182,7 @@ BY_TOOL: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
 
 
 def chosen_sets(text: str) -> frozenset[ToolSet]:
-    """The sets that `--tools` names: one or several with commas between, or `all`."""
+    """The tool sets named by `--tools`: one or several separated by commas, or `all`."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if names == ["all"]:
         return frozenset(SETS)
@@ -194,7 +194,7 @@ def chosen_sets(text: str) -> frozenset[ToolSet]:
 
 @cache
 def arguments_of(tool: Tool) -> type[msgspec.Struct]:
-    """The struct that reads a tool's arguments; what is not given is None."""
+    """The struct that validates a tool's arguments; arguments not given are None."""
     declared = {one.name: one for one in parameters_of(BY_NAME[tool.operation])}
     fields: list[Any] = []
     for name, argument in sorted(tool.arguments.items(), key=lambda pair: not pair[1].required):
@@ -206,7 +206,7 @@ def arguments_of(tool: Tool) -> type[msgspec.Struct]:
 
 
 def _plain(kind: Any) -> Any:
-    """A type without its None: an argument that is not given is left out."""
+    """The type without None, since an argument not given is omitted."""
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         return kind
     left = tuple(one for one in typing.get_args(kind) if one is not type(None))
@@ -215,7 +215,7 @@ def _plain(kind: Any) -> Any:
 
 @cache
 def input_schema(tool: Tool) -> dict[str, Any]:
-    """The JSON Schema of a tool's arguments, as short as it can be said."""
+    """The JSON Schema of a tool's arguments, kept short because models pay for it."""
     schema = _root(arguments_of(tool))
     asked = {name: _short(value) for name, value in schema["properties"].items()}
     made: dict[str, Any] = {"type": "object", "properties": asked}
@@ -231,7 +231,7 @@ def output_schema(tool: Tool) -> dict[str, Any]:
 
 
 def _root(kind: type) -> dict[str, Any]:
-    """A schema whose root is the object itself, as clients expect it."""
+    """The JSON Schema of a type with the object at its root, not a `$ref`, as clients expect."""
     schema = msgspec.json.schema(kind)
     defined: dict[str, Any] = dict(schema.get("$defs", {}))
     root = defined.pop(str(schema.get("$ref", "")).rpartition("/")[2], schema)
@@ -239,10 +239,10 @@ def _root(kind: type) -> dict[str, Any]:
 
 
 def _short(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without defaults, titles and the null that stands for leaving it out."""
+    """The schema without defaults, titles and the alternative null."""
     kept = {name: value for name, value in schema.items() if name not in ("default", "title")}
     if "enum" in kept:
-        # Some clients want the type of an enumeration said.
+        # Some clients require `type` beside `enum`.
         kept = {"type": "string", **kept}
     options = [one for one in kept.pop("anyOf", []) if one != {"type": "null"}]
     if len(options) == 1:

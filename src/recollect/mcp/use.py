@@ -1,4 +1,4 @@
-"""The log of use: which tool, how long it took, how many tokens went in and out. Never what was said."""
+"""The usage log of tools: name, duration, tokens in and out; never content."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clocked:
-    """Times one call and logs it."""
+    """Measures the duration of one call and logs it."""
 
     def __init__(self, caller: Caller, tool: str, tokens_in: int, told: Callable[[Use], None] | None = None) -> None:
         self._caller, self._tool, self._tokens_in, self._told = caller, tool, tokens_in, told
         self._start = time.perf_counter()
 
     def done(self, outcome: str, tokens_out: int) -> None:
-        """Write the line."""
+        """Log the call and report it."""
         took = (time.perf_counter() - self._start) * 1000
         use = Use(
             tool=self._tool, outcome=outcome, milliseconds=round(took, 1), tokens_in=self._tokens_in,

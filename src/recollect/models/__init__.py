@@ -45,7 +45,7 @@ def _named(spec: str, blocking: bool) -> Model:
 
 
 def _object(spec: Any, blocking: bool) -> Model:
-    """A user's own: coroutines that may suspend are only for AsyncMemory, and blocking ones only for Memory."""
+    """A user's own model object, checked: an async one needs AsyncMemory, a blocking one Memory."""
     if not inspect.iscoroutinefunction(spec.complete):
         raise UsageError(f"{label(spec)}.complete must be `async def`; a plain function can be given as it is")
     declared = getattr(spec, "blocking", None)

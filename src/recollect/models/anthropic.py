@@ -81,7 +81,7 @@ class _Event(msgspec.Struct):
 
 
 class AnthropicWire:
-    """Requests and answers of the Messages API; JSON is asked for by forcing one tool."""
+    """Encodes requests and decodes answers of the Messages API; structured output is a forced tool call."""
 
     provider = "anthropic"
 
@@ -115,7 +115,7 @@ class AnthropicWire:
         read = used.input_tokens + (used.cache_creation_input_tokens or 0) + (used.cache_read_input_tokens or 0)
         stop = _STOPS.get(answer.stop_reason or "", "end")
         if stop == "length" and schema is not None:
-            data = None  # a tool call that was cut off may still look like JSON
+            data = None  # a truncated tool call may still parse as JSON
         return Completion(text, data, Usage(read, used.output_tokens), answer.model or self._model, stop)
 
     def piece(self, event: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What all models have in common: defaults, limits, and reading an answer or a stream. The protocol is in `ports`."""
+"""What all models share: defaults, limits, and parsing of answers and streams. The protocol `Model` is in `ports`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import msgspec
 from ..errors import SuspendedError
 
 DEFAULT_MODEL = "anthropic:claude-haiku-4-5"
-"""Cheap and quick enough for summaries and extraction; any other id is configuration."""
+"""Cheap and fast enough for summaries and extraction."""
 DEFAULT_TIMEOUT = 60.0
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 
 def iterate(stream: AsyncIterator[str]) -> Iterator[str]:
-    """The pieces of a blocking model's stream, without an event loop."""
+    """A blocking model's stream as a plain iterator, without an event loop."""
     while True:
         step = _next(stream)
         try:
@@ -40,7 +40,7 @@ def _next(stream: AsyncIterator[str]) -> Coroutine[Any, Any, str | None]:
 
 
 def parse_json(text: str) -> Any:
-    """The JSON value in an answer, code fence around it or not; None when there is none."""
+    """The JSON value in an answer, with or without a code fence around it; None where there is none."""
     body = text.strip()
     if body.startswith("```"):
         body = body.split("\n", 1)[-1].rsplit("```", 1)[0]

@@ -1,4 +1,4 @@
-"""Any function as a model: text in, text out."""
+"""Uses any function from text to text as a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Call = Callable[..., Awaitable[Any]]
 
 
 class FunctionModel:
-    """A callable `str -> str`, sync or async; a sync one goes through `call`, which may use a worker thread."""
+    """A callable `str -> str`, sync or async; a sync one is run by `call`, which may use a worker thread."""
 
     def __init__(self, function: Callable[[str], Any], *, blocking: bool, call: Call | None = None) -> None:
         self._function = function
@@ -40,7 +40,7 @@ class FunctionModel:
         schema: dict[str, Any] | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """What the function answers; its exceptions become ModelError."""
+        """The function's answer; its exceptions become ModelError."""
         prompt = flat_prompt(messages, system, schema)
         try:
             answer = await self._function(prompt) if self._is_async else await self._call(self._function, prompt)
@@ -50,11 +50,11 @@ class FunctionModel:
             kind = type(error).__name__
             raise model_error(self.name, f"raised {kind}", reason=kind, retryable=True) from error
         if inspect.isawaitable(answer):
-            raise model_error(self.name, "gave an awaitable; declare it `async def`", reason="awaitable")
+            raise model_error(self.name, "returned an awaitable; declare it `async def`", reason="awaitable")
         if schema is not None and isinstance(answer, dict | list):
             return Completion(msgspec.json.encode(answer).decode(), answer, model=self.name)
         if not isinstance(answer, str) or not answer.strip():
-            raise model_error(self.name, "gave no text", reason="empty", retryable=True)
+            raise model_error(self.name, "returned no text", reason="empty", retryable=True)
         return Completion(answer, parse_json(answer) if schema is not None else None, model=self.name)
 
     async def stream(
@@ -64,7 +64,7 @@ class FunctionModel:
         yield (await self.complete(messages, system=system, max_tokens=max_tokens, timeout=timeout)).text
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Does nothing: a function holds no connection."""
 
 
 async def _call_here(function: Callable[..., Any], *args: Any) -> Any:
@@ -72,7 +72,7 @@ async def _call_here(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def is_async(function: Any) -> bool:
-    """Whether calling it gives a coroutine."""
+    """Whether calling it returns a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
@@ -82,7 +82,7 @@ def label(function: Any) -> str:
 
 
 def flat_prompt(messages: Messages, system: str | None, schema: dict[str, Any] | None) -> str:
-    """A conversation as one text, for functions that take just that."""
+    """System prompt, conversation and schema as one text."""
     parts = [system] if system else []
     turns = [(str(item.get("role", "user")), _plain(item.get("content"))) for item in messages]
     parts += [turns[0][1]] if len(turns) == 1 else [f"{role}: {content}" for role, content in turns]

@@ -1,4 +1,4 @@
-"""OpenAI's chat API and servers that speak it (vLLM, Ollama), by the SDK (`pip install "recollect[openai]"`)."""
+"""OpenAI's chat API and compatible servers (vLLM, Ollama), through the SDK (`pip install "recollect[openai]"`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_openai(
     retry: Retry = Retry(),  # noqa: B008  # frozen
     sleep: Sleep | None = None,
 ) -> RemoteModel:
-    """A chat model; the key comes from OPENAI_API_KEY unless given, and a server of one's own needs none."""
+    """A chat model; the key comes from OPENAI_API_KEY unless given, and is optional with a `base_url`."""
     if base_url is not None and api_key is None and not os.environ.get("OPENAI_API_KEY"):
         api_key = "unused"
     kind: Any = openai.OpenAI if blocking else openai.AsyncOpenAI
@@ -83,13 +83,13 @@ class _Event(msgspec.Struct):
 
 
 class OpenAIWire:
-    """Requests and answers of chat completions; JSON is asked for by `response_format`."""
+    """Encodes requests and decodes answers of chat completions; structured output uses `response_format`."""
 
     provider = "openai"
 
     def __init__(self, model: str, *, local: bool = False) -> None:
         self._model = model
-        # OpenAI's newer models refuse `max_tokens`; older compatible servers know nothing else.
+        # OpenAI's newer models reject `max_tokens`; older compatible servers know only that.
         self._limit = "max_tokens" if local else "max_completion_tokens"
 
     def request(
@@ -132,7 +132,7 @@ class OpenAIWire:
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether a schema keeps to OpenAI's strict subset: closed objects with every property required."""
+    """Whether a schema is in OpenAI's strict subset: closed objects with every property required."""
     if isinstance(schema, list):
         return all(is_strict(item) for item in schema)
     if not isinstance(schema, dict):

@@ -1,9 +1,9 @@
-"""A model behind HTTP, over a provider's SDK: one coroutine surface, a blocking and an async flavour.
+"""A model behind HTTP, over a provider's SDK: one set of coroutine methods for the blocking and the async client.
 
-The SDK does addresses, headers and credentials. Its own retries are off: ours share one deadline, cap the wait a
-server may ask for, and tell the caller how often they tried. Answers are read in pieces with a limit on time and
-size, so that neither a dripping nor an endless server holds a caller. Each call opens its own connection, so a
-client survives a fork and a new event loop.
+The SDK does addresses, headers and credentials. Its own retries are off: ours share one deadline, limit the wait a
+server may ask for, and report the number of attempts. Answers are read in chunks with limits on time and size, so that
+a server which sends slowly or without end cannot block a caller. Each call opens its own connection, so a client
+survives a fork and works in a new event loop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _quiet: ContextVar[bool] = ContextVar("recollect_quiet", default=False)
 
 
 class Wire(Protocol):
-    """What differs between providers: the request, the answer, and the events of a stream."""
+    """The wire format of a provider: encodes requests, decodes answers and stream events."""
 
     provider: str
 
@@ -62,7 +62,7 @@ class RemoteModel:
         self.blocking = blocking
         self.model = model
         self.timeout = timeout
-        """Most seconds for an answer, all tries included; a caller may ask for less."""
+        """The most seconds for an answer, retries included; a call may ask for fewer."""
         self._wire, self._sdk, self._client, self._create = wire, sdk, client, create
         self._retry, self._sleep = retry, sleep or (_sleep_here if blocking else _sleep_async)
         _hush(sdk.__name__)
@@ -80,7 +80,7 @@ class RemoteModel:
         schema: dict[str, Any] | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """One answer, retried while that can help and time is left."""
+        """One answer; transient errors are retried until the deadline."""
         request = self._wire.request(messages, system, max_tokens, schema, False)
 
         async def attempt(left: float) -> Completion:
@@ -92,7 +92,7 @@ class RemoteModel:
     async def stream(
         self, messages: Messages, *, system: str | None = None, max_tokens: int, timeout: float | None = None
     ) -> AsyncIterator[str]:
-        """The answer's text as it comes; a stream is never retried once it has begun."""
+        """Stream the answer's text; a stream is not retried once it has begun."""
         request = self._wire.request(messages, system, max_tokens, None, True)
         async with aclosing(self._chunks(request, self._seconds(timeout))) as chunks:
             pending = b""
@@ -128,11 +128,11 @@ class RemoteModel:
         if schema is not None and answer.stop == "length" and answer.data is None:
             raise self._error("was cut off at max_tokens before its JSON ended", reason="length")
         if not answer.text.strip() and answer.data is None:
-            raise self._error("gave an empty answer", reason="empty", retryable=True)
+            raise self._error("returned an empty answer", reason="empty", retryable=True)
         return answer
 
     async def _chunks(self, request: dict[str, Any], left: float) -> AsyncGenerator[bytes, None]:
-        """The raw bytes of an answer, within time and size."""
+        """The raw bytes of an answer, within the limits of time and size."""
         deadline, size = monotonic() + left, 0
         with self._errors():
             async with aclosing(self._read(request, left)) as chunks:
@@ -160,7 +160,7 @@ class RemoteModel:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """SDK errors as ModelError. They hold the request, so they are not kept as cause: content stays out of logs."""
+        """Convert SDK errors to ModelError, without `__cause__`: they hold the request, which must not be logged."""
         try:
             yield
         except self._sdk.APIStatusError as error:
@@ -172,7 +172,7 @@ class RemoteModel:
         except (ModelError, GeneratorExit):
             raise
         except Exception as error:
-            # The SDK lets transport errors through while a body is read; credentials fail with bare TypeErrors.
+            # The SDK does not wrap transport errors while a body is read, and raises TypeError for bad credentials.
             kind = type(error).__name__
             lost = any(word in kind for word in ("Timeout", "Read", "Protocol", "Connect", "Stream"))
             raise self._error(f"failed ({kind})", reason=kind, retryable=lost) from None
@@ -201,7 +201,7 @@ _HINTS = {
 
 
 def model_error(name: str, what: str, **facts: Any) -> ModelError:
-    """A ModelError that says which model did what, and carries `reason`, `status` and `retryable`."""
+    """A ModelError that names the model, with the facts `reason`, `status` and `retryable`."""
     facts.setdefault("reason", what)
     facts.setdefault("status", None)
     facts.setdefault("retryable", False)
@@ -209,13 +209,13 @@ def model_error(name: str, what: str, **facts: Any) -> ModelError:
 
 
 def decode(name: str, body: bytes, kind: Any) -> Any:
-    """A provider's JSON as a record of ours, or a ModelError."""
+    """Decode a provider's JSON into a struct, or raise ModelError."""
     ready(kind)
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise model_error(
-            name, "answered something that is not its protocol", reason="malformed", retryable=True
+            name, "sent an answer that does not follow its protocol", reason="malformed", retryable=True
         ) from None
 
 
@@ -257,7 +257,7 @@ def _silence() -> Iterator[None]:
 
 
 class _Quiet(logging.Filter):
-    """Drops an SDK's records while we call it: at DEBUG it logs whole requests, and content never goes to a log."""
+    """Drops an SDK's log records during our calls: at DEBUG it logs whole requests, and content must not be logged."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not _quiet.get()

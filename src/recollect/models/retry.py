@@ -1,4 +1,4 @@
-"""Trying again: exponential back-off with jitter, the server's own wish respected, all within one deadline."""
+"""Retries with exponential back-off and jitter, honouring `Retry-After`, within one deadline."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """How often and how patiently: `attempts` tries, waits of `first` seconds doubling up to `most`."""
+    """A retry policy: at most `attempts` tries, with waits from `first` seconds doubling up to `most`."""
 
     attempts: int = 3
     first: float = 0.5
     most: float = 8.0
     retry_after_most: float = 30.0
-    """A server that asks for a longer wait is not waited for; the error says when to come back."""
+    """The longest `Retry-After` that is waited for; beyond it the error is raised, with `retry_after` in its facts."""
 
 
 async def retrying(
@@ -33,7 +33,7 @@ async def retrying(
     sleep: Sleep,
     clock: Callable[[], float] = monotonic,
 ) -> T:
-    """Call `attempt(seconds left)` until it answers, fails for good, or time is up."""
+    """Call `attempt(seconds left)` until it succeeds, fails permanently, or the deadline passes."""
     deadline = clock() + timeout
     for tried in range(1, policy.attempts + 1):
         left = deadline - clock()
@@ -49,7 +49,7 @@ async def retrying(
 
 
 def _wait(error: ModelError, tried: int, policy: Retry) -> float | None:
-    """Seconds until the next try: as the server asked, or the usual back-off."""
+    """Seconds until the next try: the server's `Retry-After` or the back-off; None if the server asks for too long."""
     asked = error.facts.get("retry_after")
     if isinstance(asked, int | float):
         return float(asked) if asked <= policy.retry_after_most else None

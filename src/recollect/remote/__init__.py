@@ -1,1 +1,1 @@
-"""`Memory("https://…")`: the same nouns, each call one request to a Recollect server."""
+"""The remote client, `Memory("https://…")`: the same nouns, where each call is a request to a Recollect server."""

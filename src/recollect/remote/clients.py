@@ -1,6 +1,6 @@
-"""The two ways to a server, with the same coroutine methods: httpx blocking, and httpx awaited.
+"""The HTTP client of a remote memory: one set of coroutine methods over httpx's blocking and async clients.
 
-Every write carries an idempotency key, so a request whose answer was lost is sent again and done once.
+Every write carries an idempotency key, so a request whose answer was lost can be retried and is done only once.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ except ModuleNotFoundError as cause:
 TRIES = 3
 TIMEOUT_SECONDS = 30.0
 STREAM_SECONDS = 60.0
-"""How long a stream may be silent; a server says something every 15 seconds."""
+"""The read timeout of a stream; a server sends a heartbeat every 15 seconds."""
 MOST_WAIT = 5.0
-"""How long a client waits by itself where the server says when to come back."""
+"""The longest `Retry-After` that the client waits for by itself; beyond it the error is raised."""
 _BUSY = (429, 502, 503, 504)
 _problem = msgspec.json.Decoder(Problem).decode
 
 
 class Answer(msgspec.Struct):
-    """What a server said."""
+    """The body and headers of a response."""
 
     body: bytes
     headers: Mapping[str, str]
 
 
 class Client:
-    """Sends requests, and says honestly what became of them."""
+    """Sends requests, retries those that are safe to repeat, and raises the library's errors."""
 
     def __init__(self, url: str, runtime: Runtime, api_key: str | None) -> None:
         key = api_key or os.environ.get("RECOLLECT_API_KEY") or ""
         if "\n" in key or not key.isascii():
-            raise UsageError("an API key is one line of ASCII")
+            raise UsageError("an API key is one line of ASCII; check api_key=… or RECOLLECT_API_KEY")
         parts = urlsplit(url)
         if parts.username or parts.password:
             raise UsageError("pass the key as api_key=… or in RECOLLECT_API_KEY, not in the URL")
@@ -63,7 +63,7 @@ class Client:
         self, method: str, path: str, *, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str],
         writes: bool, repeatable: bool,
     ) -> Answer:  # fmt: skip
-        """One request, tried again where that cannot do a thing twice."""
+        """Send one request, retried with back-off where it is `repeatable`."""
         for tries in range(TRIES):
             last, wait = tries == TRIES - 1 or not repeatable, 0.0
             try:
@@ -73,7 +73,7 @@ class Client:
                     raise self._lost(writes, StoreTimeout, "did not answer in time") from cause
             except httpx.ConnectError as cause:
                 if last:
-                    raise StoreUnavailable(f"the server at {self.place} cannot be reached") from cause
+                    raise StoreUnavailable(f"the server at {self.place} cannot be reached; is it running?") from cause
             except httpx.HTTPError as cause:
                 if last:
                     raise self._lost(writes, StoreUnavailable, "broke the connection") from cause
@@ -98,7 +98,7 @@ class Client:
         return reply.status_code, Answer(reply.content, reply.headers)
 
     async def lines(self, method: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """The lines of an answer as they come."""
+        """Stream a response line by line."""
         rest = b""
         async for part in self._parts(method, path, headers):
             *whole, rest = (rest + part).split(b"\n")
@@ -108,7 +108,7 @@ class Client:
             yield rest
 
     async def events(self, last: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
-        """Server-sent events: name, id and data of each; a line that begins with a colon is a heartbeat."""
+        """Stream server-sent events as (name, id, data); lines that begin with a colon are heartbeats and skipped."""
         wanted = {**headers, "accept": "text/event-stream", **({"last-event-id": last} if last else {})}
         fields: dict[str, str] = {}
         async for line in self.lines("GET", "/v1/events", wanted):
@@ -123,7 +123,7 @@ class Client:
     async def upload(
         self, path: str, pieces: Iterator[bytes], headers: Mapping[str, str], query: Mapping[str, str] | None = None
     ) -> Answer:
-        """Send a long body piece by piece, once."""
+        """Stream a long body to the server; it is not retried."""
         more: Any = {"headers": dict(headers), "params": dict(query or {}), "timeout": None}
         try:
             if self._blocking is not None:
@@ -160,7 +160,7 @@ class Client:
 
     @contextmanager
     def _open(self, reply: httpx.Response) -> Iterator[None]:
-        """Keep a stream where `stop_streams` finds it."""
+        """Register a stream for `stop_streams` while it is read."""
         self._streams.append(reply)
         try:
             yield
@@ -168,7 +168,7 @@ class Client:
             self._streams.remove(reply)
 
     def stop_streams(self) -> None:
-        """End the streams that others are reading, whatever they wait for."""
+        """Shut down the sockets of open streams, which wakes the threads or tasks blocked on them."""
         for reply in tuple(self._streams):
             stream = reply.extensions.get("network_stream")
             found = stream.get_extra_info("socket") if stream is not None else None
@@ -177,13 +177,13 @@ class Client:
                     found.shutdown(socket.SHUT_RDWR)
 
     def _lost(self, writes: bool, kind: type[RecollectError], what: str) -> RecollectError:
-        """A read can be asked again; of a write nobody knows whether it was done."""
+        """The error for a lost answer: `kind` for a read, UnknownOutcome for a write, which may have been done."""
         if not writes:
             return kind(f"the server at {self.place} {what}")
-        return UnknownOutcome(f"the server at {self.place} {what}; whether the write was done is not known")
+        return UnknownOutcome(f"the server at {self.place} {what}; the write may or may not have been done")
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._blocking is not None:
             self._blocking.close()
         elif self._awaited is not None:
@@ -200,7 +200,7 @@ async def _asynchronous(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def error_from(status: int, answer: Answer) -> RecollectError:
-    """The error that an answer stands for."""
+    """The library's error for an HTTP error response."""
     try:
         problem = _problem(answer.body)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Methods of nouns that others make up, or that are not one request."""
+"""Methods of the nouns that are not a single request: built on other methods, on a context manager or on polling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..values import check_name
 from .tasks import RemoteTaskRun, run_task
 
 WAIT_SECONDS = 20.0
-"""How long the server is asked to wait in one request."""
+"""The most seconds that one request waits on the server (long polling)."""
 
 
 async def _state_get(self: Any, key: str, default: Any = None) -> Any:
@@ -26,14 +26,14 @@ async def _state_get(self: Any, key: str, default: Any = None) -> Any:
 
 
 async def _resume(self: Any, task_id: str) -> Any:
-    """Where the task stands, or None where there is no such task."""
+    """The task's checkpoint, or None where there is no such task."""
     return await self.get(task_id)
 
 
 def _run(
     self: Any, task_id: str, *, ns: Any = None, lease: Any = 60, keep: Any = None, state: Any = None, wait: float = 0
 ) -> RemoteTaskRun:
-    """A context manager that holds the task's lease and resumes its state; `state` is that of a new task."""
+    """A context manager that holds the task's lease and resumes its state; `state` is the first state of a new task."""
     check_name(task_id, "task id")
     space = None if ns is None else self._core.scope.writable(ns)
     return run_task(self._core, task_id, space, lease, keep, state, wait, kept_steps(keep))
@@ -51,7 +51,7 @@ def _template(self: Any, template: type) -> Any:
 async def _wait(
     self: Any, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
 ) -> list[MessageReceipt]:
-    """Wait until the messages are indexed and derived from, and say how they stand then."""
+    """Wait until the messages are indexed and processed; returns their receipts with their state at the end."""
     many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
     deadline = None if timeout is None else monotonic() + timeout
     while True:

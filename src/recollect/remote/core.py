@@ -1,4 +1,4 @@
-"""A handle on a server: the place of the engine's core, with a client instead of a store."""
+"""The remote counterpart of the engine's `Core`: sends operations to a server instead of using a store."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ T = TypeVar("T")
 _OF_MEMORY: Mapping[Any, str] = dict.fromkeys(
     (Recalling, Assembling, Provenance, Health, Namespaces, Processing, Scrubbing), ""
 )
-"""Parts of the engine that the memory itself speaks for."""
+"""Parts of the engine whose methods are methods of the memory itself, not of a noun."""
 _OWN: Mapping[Any, Any] = {
     Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
     Exporting: RemoteExporting,
 }  # fmt: skip
-"""Parts that take more than one request, or keep something on this side."""
+"""Parts with a remote implementation of their own, since they take several requests or run code on the client."""
 _KINDS: Mapping[Any, Any] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}
 
 
 class RemoteShared:
-    """What all handles on one server share: the client, and what runs on this side."""
+    """What all handles on one server share: the HTTP client, the event stream, the entity loaders."""
 
     def __init__(self, url: str, api_key: str | None, runtime: Runtime, org: str) -> None:
         self.url, self.api_key, self.org = url, api_key, org
@@ -64,7 +64,7 @@ class RemoteShared:
         self.twin: RemoteShared | None = None
 
     def beside(self, *, blocking: bool) -> RemoteShared:
-        """The same for the other kind of caller, made once."""
+        """The blocking or async twin of this object, created on first use."""
         if self.runtime.blocking == blocking:
             return self
         if self.twin is None:
@@ -73,22 +73,22 @@ class RemoteShared:
         return self.twin
 
     def check_open(self) -> None:
-        """Refuse to work once closed."""
+        """Raise UsageError once closed."""
         if self.closed or (self.twin is not None and self.twin.closed):
             raise UsageError("this memory is closed; open another one")
 
     async def open(self) -> None:
-        """Nothing to open: connections are made when they are needed."""
+        """Check that it is not closed; connections are opened by the first request."""
         self.check_open()
 
     async def close(self) -> None:
-        """Stop listening and let go of the connections, of both flavours."""
+        """Stop the event streams and close the connections, of the blocking and the async twin."""
         if self.twin is not None and not self.twin.closed:
             await self.runtime.run_other(self.twin.close_own)
         await self.close_own()
 
     async def close_own(self) -> None:
-        """Close what this flavour opened."""
+        """Close the connections of this twin only."""
         if not self.closed:
             self.closed = True
             await self.events.close()
@@ -97,7 +97,7 @@ class RemoteShared:
 
 
 class RemoteCore:
-    """One handle on a server. Who it is for is decided by its key, on the server; here it can only be narrowed."""
+    """One handle on a server; its rights are those of its API key, and it can only be narrowed further."""
 
     def __init__(self, shared: RemoteShared, scope: Scope, batch: list[Any] | None = None) -> None:
         self.shared = shared
@@ -105,14 +105,14 @@ class RemoteCore:
         self.scope = scope
         self.org = scope.org
         self.batch = batch
-        """Operations on their way to one commit, where this is a batch."""
+        """The operations collected for one commit; None outside of a batch."""
 
     def at(self) -> datetime:
         """Now, by this machine."""
         return datetime.now(UTC)
 
     def headers(self) -> dict[str, str]:
-        """What says who this handle is narrowed to, and in which trace it asks."""
+        """Request headers: the narrowed scope, and the trace context."""
         scope = self.scope
         narrowed = Narrowed(
             org=None if scope.org == "default" else scope.org, user=scope.user,
@@ -122,11 +122,11 @@ class RemoteCore:
         return {**narrowed.header(), **self.shared.events.headers()}
 
     async def call(self, name: str, **given: Any) -> Any:
-        """One operation by its name."""
+        """Call one operation by its name, such as `facts.set`."""
         return await request(self, BY_NAME[name], given)
 
     def part(self, kind: Callable[[Core], T]) -> T:
-        """The part as requests."""
+        """The remote implementation of a part of the engine."""
         if kind in _OWN:
             own: T = _OWN[kind](self)
             return own
@@ -137,22 +137,22 @@ class RemoteCore:
         return found
 
     def kind(self, wanted: type[T]) -> type[T]:
-        """The class that does the same by requests."""
+        """The remote subclass of a class of the engine, or the class itself."""
         found: type[T] = _KINDS.get(wanted, wanted)
         return found
 
     def narrowed(self, scope: Scope) -> RemoteCore:
-        """The same handle, for less."""
+        """A handle with a narrower scope."""
         return RemoteCore(self.shared, scope, self.batch)
 
     def batched(self) -> RemoteCore:
-        """A handle that collects its writes."""
+        """A handle that collects its writes for one commit."""
         if self.batch is not None:
-            raise UsageError("a batch inside a batch; put all changes in one")
+            raise UsageError("batches cannot be nested; put all changes into one")
         return RemoteCore(self.shared, self.scope, [])
 
     async def commit(self, batch: RemoteCore) -> list[Any]:
-        """Send what a batch collected, as one request."""
+        """Send the operations collected by a batch, as one request."""
         steps, batch.batch = batch.batch or [], None
         if not steps:
             return []
@@ -160,9 +160,9 @@ class RemoteCore:
         return list(done.results)
 
     def beside(self, *, blocking: bool) -> RemoteCore:
-        """The same handle for the other kind of caller."""
+        """The blocking or async twin of this handle."""
         if self.batch is not None:
-            raise UsageError("a batch is for one kind of caller; ask the memory for its twin")
+            raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
         return RemoteCore(self.shared.beside(blocking=blocking), self.scope)
 
     facade = Core.facade

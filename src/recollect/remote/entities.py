@@ -1,4 +1,4 @@
-"""The entity cache of a server, with the loaders on this side."""
+"""The entity cache of a server, with loaders that run on the client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..values import check_name, encode_json
 
 
 class RemoteEntities(Entities):
-    """Reads through: the row and its lease are the server's, the function that loads is the caller's."""
+    """A read-through cache: rows and leases are on the server, the loader functions on the client."""
 
     def __init__(self, core: Any) -> None:
         self._core = core
@@ -36,7 +36,7 @@ class RemoteEntities(Entities):
         return await self._shared_load(key, source)
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Drop one entity, or all of a type; how many went."""
+        """Remove one entity, or all of a type; returns how many."""
         self._core.scope.whole_org("the entity cache")
         check_name(type, "entity type")
         given = {"type": type} if id is None else {"type": type, "id": check_name(str(id), "entity id")}
@@ -65,7 +65,7 @@ class RemoteEntities(Entities):
             encode_json(value, "entity")
         except BaseException as error:
             self._failed(key, error)
-            # Another may have the lease by now: this load's failure is of no concern to it.
+            # If another client has taken the lease over there is nothing to release.
             with suppress(Conflict):
                 await self._remote.call("entity_cache.give_back", **place)
             raise
@@ -75,6 +75,6 @@ class RemoteEntities(Entities):
         try:
             await self._remote.call("entity_cache.keep", value=value, **place, **terms)
         except Conflict:
-            # Invalidated or taken over while loading: what this load began with is not current any more.
+            # Invalidated or taken over while loading: the value is too old to be cached.
             return value
         return value

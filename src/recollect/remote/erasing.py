@@ -1,4 +1,4 @@
-"""Forgetting over HTTP: what would go is counted first, and the code that comes with it confirms."""
+"""Forgetting over HTTP: a first request counts what would be deleted and returns a code, a second one confirms it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..records import Fact
 
 
 class RemoteForgetting:
-    """Forgets by two requests."""
+    """Forgets by a preview and a confirming request."""
 
     def __init__(self, core: Any) -> None:
         self._core = core

@@ -1,4 +1,4 @@
-"""Hooks on a server's events: a stream is followed beside the caller while somebody listens."""
+"""Hooks on a server's events, fed from an event stream in the background; and watches by long polling."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..telemetry import Telemetry
 
 AGAIN_SECONDS = 1.0
 WAIT_SECONDS = 10.0
-"""How long the server is asked to wait for changes in one request; closing a watch may take as long."""
+"""The most seconds that one request waits on the server for changes; closing a watch may take as long."""
 log = logging.getLogger("recollect")
 
 
 class RemoteEvents(Events):
-    """Tells hooks what the server tells."""
+    """Calls hooks for the events that the server streams."""
 
     def __init__(self, shared: Any) -> None:
         super().__init__()
@@ -31,22 +31,22 @@ class RemoteEvents(Events):
         self._last = ""
 
     def on(self, name: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each event of this name; the stream begins with the first hook."""
+        """Call `hook` for each event of this name; the first hook opens the stream."""
         off = super().on(name, hook)
         if self._running is None:
             self._running = self._shared.runtime.start(self._follow, "recollect-events")
         return off
 
     def trace(self) -> None:
-        """Requests name the span they are sent in (`traceparent`); the work is traced where it is done."""
+        """Send the current span with each request (`traceparent`), so that the server's spans join the trace."""
         self._traced = Telemetry()
 
     def headers(self) -> dict[str, str]:
-        """What tells the server of the span that a request is sent in."""
+        """The trace context headers of the current span."""
         return self._traced.headers() if self._traced is not None else {}
 
     async def _follow(self) -> None:
-        """Follow the stream, again and again, going on after the last event heard."""
+        """Read the stream, and reconnect after the last event received (`Last-Event-ID`) whenever it breaks."""
         while not self._stop:
             try:
                 async for name, id, data in self._shared.client.events(self._last, {}):
@@ -80,7 +80,7 @@ class RemoteEvents(Events):
 
 
 class RemoteWatch(AsyncWatch):
-    """A watch over HTTP: one request after the other, each waiting on the server for the next changes."""
+    """A watch by long polling: each request waits on the server for the next changes."""
 
     def __init__(self, core: Any, namespaces: Any, kinds: Any) -> None:
         super().__init__(core, namespaces, kinds)
@@ -91,13 +91,13 @@ class RemoteWatch(AsyncWatch):
         }
 
     async def start(self) -> Self:
-        """Begin: from when this returns no change is missed."""
+        """Start the watch: no change after this returns is missed."""
         if self._seen is None:
             self._seen = (await self._call_server("watching.look", **self._asked)).seen
         return self
 
     async def next(self, timeout: float | None = None) -> list[Notice]:
-        """The changes since the last call, each kind and namespace once; empty where `timeout` seconds passed."""
+        """The changes since the last call, each kind and namespace once; empty after `timeout` seconds without any."""
         await self.start()
         ends = None if timeout is None else monotonic() + timeout
         found, self._waiting = self._waiting, []

@@ -1,4 +1,4 @@
-"""Functions and agents with the memory of a server: what they made is committed by one batch."""
+"""`@memory.task` and `run_with_memory` over a remote memory: the output is stored by one batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..engine.threads import Threads
 
 
 class RemoteInjection(Injection):
-    """Runs agents and functions here, and remembers there."""
+    """Runs agents and functions on the client, and stores their output on the server."""
 
     async def _record(
         self,

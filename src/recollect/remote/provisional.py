@@ -1,4 +1,4 @@
-"""What a write inside a batch answers before it is committed: what was given, with no version yet."""
+"""Results of writes inside a batch, before the commit: built from the arguments, without a version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..server.operations import Operation, answer_of
 
 
 def provisional(operation: Operation, given: Mapping[str, Any], core: Any) -> Any:
-    """A result made of the arguments; None where they do not say what it will be."""
+    """The result of a write as far as its arguments determine it, or None."""
     if operation.name == "threads.append":
         messages = [as_message(one) for one in given.get("messages", ())]
         return [MessageReceipt(one, False, False, "pending") for one in messages]
@@ -38,7 +38,7 @@ def _made(kind: type[msgspec.Struct], given: Mapping[str, Any], core: Any) -> An
 
 
 def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by name, a checkpoint's or a document's own fields among them."""
+    """The arguments by name, with the fields of a checkpoint or document among them."""
     out: dict[str, Any] = {}
     for name, value in given.items():
         if name in ("checkpoint", "doc"):

@@ -1,4 +1,4 @@
-"""A session whose thread is on a server: hooks and decisions here, one request per turn, context and end."""
+"""A session over a thread on a server: hooks run on the client, each turn, context and end is one request."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class RemoteSession(AsyncSession):
     """One run of a conversation over a thread of a server."""
 
     _carried: tuple[str, dict[str, Any], str] | None = None
-    """What the next turn's user message carries where its text is this, and the server's proof of it."""
+    """(input, recalled memory, HMAC) of the last context, to be sent with the turn that has this input."""
 
     async def start(self) -> Self:
-        """Find or make the thread."""
+        """Check that the thread exists, or create one."""
         threads = self._core.part(Threads)
         if self._thread is not None:
             if await threads.get(self._thread) is None:
@@ -30,7 +30,7 @@ class RemoteSession(AsyncSession):
         return self
 
     async def add(self, *messages: Any, key: str | None = None) -> list[MessageReceipt]:
-        """A turn, in one request."""
+        """Append a turn, in one request."""
         self._check_open()
         if self._thread is None:
             await self.start()
@@ -51,7 +51,7 @@ class RemoteSession(AsyncSession):
         self, input: Any, *, system: Any = None, tools: Any = None, budget: Any = None, policy: Any = None,
         recall: Any = True, scratchpad: Any = None, layout: Any = None,
     ) -> Any:  # fmt: skip
-        """The request for the next input, in one request to the server."""
+        """Assemble the context for the next input, in one request to the server."""
         self._check_open()
         if self._thread is None:
             await self.start()
@@ -65,7 +65,7 @@ class RemoteSession(AsyncSession):
         return made.context
 
     async def state(self) -> SessionState:
-        """The session as it stands."""
+        """The current state of the session."""
         threads = self._core.part(Threads)
         thread = await threads.get(self.thread)
         if thread is None:
@@ -79,7 +79,7 @@ class RemoteSession(AsyncSession):
         )  # fmt: skip
 
     async def end(self) -> Ended:
-        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless."""
+        """End the session: archive it as a summary and extract facts and learnings; idempotent."""
         if self._ended is not None:
             return self._ended
         if self._thread is None:

@@ -1,4 +1,4 @@
-"""Tasks of a server that run here: the lease is taken there, the work is done here, every save is one request."""
+"""Tasks run by a client: the lease is held on the server, the work is done here, every save is one request."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class RemoteTaskRun(AsyncTaskRun):
-    """A task while this worker runs it."""
+    """A task while this worker runs it, over a remote memory."""
 
     _kept_as: Any = None
-    """`keep` as it was given."""
+    """The argument `keep` as given, which the server interprets."""
 
     async def __aenter__(self) -> Self:
         held = await self._taken_there()
@@ -55,7 +55,7 @@ class RemoteTaskRun(AsyncTaskRun):
         self._saved = self._as_saved(held, self._held.completed)
 
     def batch(self) -> AsyncMemory:
-        """The memory's nouns, collecting: what is written through them is committed by the next save of this task."""
+        """A memory that collects writes, which the next save of this task commits together with the step."""
         core = self._core.batched()
         self._effects = core.batch
         made: AsyncMemory = core.facade()
@@ -75,7 +75,7 @@ class RemoteTaskRun(AsyncTaskRun):
         if grown:
             self.state = _changed(self.state, update or {}, extend or {})
         whole = self.state if state is NOTHING else state
-        # Only what grew travels where the caller says so, else the whole state.
+        # With `update` or `extend` only the change is sent, else the whole state.
         sent = {"update": update, "extend": extend} if grown and state is NOTHING else {"state": whole}
         held = await self._remote.call(
             "leases.save", **self._place(), step=step, done=done, effects=list(self._effects or ()),
@@ -87,14 +87,14 @@ class RemoteTaskRun(AsyncTaskRun):
             self.state = state
 
     async def _finish(self, step: int | None = None) -> None:
-        """Save what changed since the last save, and let go of the lease, in one request."""
+        """Save what changed since the last save and release the lease, in one request."""
         await self._save([], NOTHING, None, None, self.step if step is None else step, status="done")
 
     async def _release(self, saved: Saved) -> None:
         try:
             await self._remote.call("leases.release", **self._place())
         except Conflict:
-            # Another worker has it already, which is what releasing is for.
+            # Another worker has taken the lease over already.
             return
 
     @property
@@ -108,7 +108,7 @@ class RemoteTaskRun(AsyncTaskRun):
 def run_task(
     core: Any, task_id: str, ns: Any, lease: Any, keep: Any, state: Any, wait: float, kept: Any
 ) -> RemoteTaskRun:
-    """A run of a task over a server."""
+    """A run of a task on a server, not started yet."""
     if core.batch is not None:
         raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
     run = RemoteTaskRun(core, task_id, ns, lease, kept, state, wait)

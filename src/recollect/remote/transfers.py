@@ -1,4 +1,4 @@
-"""Export and import over HTTP: the same file, streamed."""
+"""Export and import over HTTP, streamed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PIECE = 256 * 1024
 
 
 class RemotePortable:
-    """Moves an org between a server and a file here."""
+    """Moves an org between a server and a local file."""
 
     def __init__(self, core: Any) -> None:
         self._core = core
 
     async def export(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
-        """Write every row of the key's org to a file, which is complete or not there at all."""
+        """Write every row of the key's org to a file; the file appears only when it is complete."""
         self._check()
         counts, last = Counter[str](), b""
         with new_file(Path(path)) as file:
@@ -40,18 +40,18 @@ class RemotePortable:
                 if line.startswith(b'{"table":'):
                     counts[msgspec.json.decode(line, type=_Tabled).table] += 1
             if not last.startswith(b'{"rows":'):
-                raise CorruptRecord("the export broke off; nothing was written, try again")
+                raise CorruptRecord("the server's export ended early; nothing was written, try again")
         if progress is not None:
             progress(counts.total(), counts.total())
         return Transfer(counts.total(), dict(sorted(counts.items())))
 
     async def rows(self) -> AsyncIterator[bytes]:
-        """The lines of an export as the server sends them."""
+        """Stream the lines of an export."""
         async for line in self._core.shared.client.lines("GET", "/v1/export", self._core.headers()):
             yield line + b"\n"
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Any = None) -> Transfer:
-        """Send a file that `export` wrote; a damaged one names its line and changes nothing."""
+        """Upload a file that `export` wrote; if a line is damaged the error names it and nothing is written."""
         self._check()
         operation = BY_NAME["transfers.import_"]
         headers = {**self._core.headers(), "content-type": operation.upload}
@@ -62,11 +62,11 @@ class RemotePortable:
         return made
 
     async def import_from(self, path: str | os.PathLike[str], *, progress: Any = None, **options: Any) -> ImportReport:
-        """Send a file that another tool has kept; a folder is brought in where the store is."""
+        """Upload a file of another tool for import."""
         self._check("import_from")
         source = Path(path)
         if await self._core.runtime.offload(source.is_dir):
-            raise Unsupported("a folder does not travel to a server; import it where the store is")
+            raise Unsupported("a folder cannot be sent to a server; import it where the store is opened")
         mapping = options.pop("mapping", None)
         if mapping is not None and not isinstance(mapping, Mapping):
             mapping = read_mapping(mapping)
@@ -91,13 +91,13 @@ class RemotePortable:
 
 
 class RemoteExporting:
-    """Writes what other tools read: the org is fetched whole, and written here from a copy."""
+    """Exports to formats of other tools: fetches the whole org into a temporary file and writes from that copy."""
 
     def __init__(self, core: Any) -> None:
         self._core = core
 
     async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:
-        """The same file or folder as where the store is; the copy goes at the end."""
+        """Write the same file or folder as a local export would; the copy is deleted at the end."""
         whole = RemotePortable(self._core)
         whole._check()
         with TemporaryDirectory(prefix="recollect-export-") as folder:

@@ -1,4 +1,4 @@
-"""Answers that every route may give: JSON, and problems for errors."""
+"""Makes HTTP responses: JSON for results, `application/problem+json` (RFC 9457) for errors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ JSON = "application/json"
 
 
 class Limited(StoreUnavailable):
-    """Too many requests of one key."""
+    """One key sent too many requests: 429."""
 
 
 class Unsuited(UsageError):
-    """A body of another type."""
+    """The content type of the body is not supported: 415."""
 
 
 class WrongMethod(UsageError):
-    """A method that a path does not take; `allow` has those it takes."""
+    """The path does not support the method: 405; the fact `allow` lists the methods it supports."""
 
 
 _OURS: dict[type[RecollectError], int] = {
@@ -37,12 +37,12 @@ _OURS: dict[type[RecollectError], int] = {
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as JSON."""
+    """A response with a value as JSON."""
     return Response(msgspec.json.encode(value), status, media_type=JSON, headers=dict(headers or {}))
 
 
 def problem_response(error: RecollectError, request_id: str, scope: Mapping[str, Any]) -> Response:
-    """An error as problem+json, with the headers that go with its status."""
+    """An error as problem+json, with its status and headers such as `Retry-After`."""
     problem = problem_of(error, request_id=request_id)
     status = next((_OURS[kind] for kind in type(error).__mro__ if kind in _OURS), problem.status)
     if status == 409 and any(name in (b"if-match", b"if-none-match") for name, _ in scope["headers"]):
@@ -58,18 +58,18 @@ def problem_response(error: RecollectError, request_id: str, scope: Mapping[str,
 
 
 def send_problem(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """A problem with its own status."""
+    """A response with a problem, under the problem's own status."""
     body = msgspec.json.encode(problem)
     return Response(body, problem.status, media_type="application/problem+json", headers=dict(headers or {}))
 
 
 def forbidden(detail: str) -> Response:
-    """A request that is refused whoever sends it."""
+    """A 403 for a request that no key may send, such as one from another site."""
     return send_problem(Problem(type="urn:recollect:forbidden", title="Forbidden", status=403, detail=detail))
 
 
 def not_found(request_id: str = "") -> Response:
-    """No such path."""
+    """A 404 for a path without a route."""
     detail = "there is nothing at this path"
     return send_problem(
         Problem(type="urn:recollect:not-found", title="NotFound", status=404, detail=detail, request_id=request_id)

@@ -1,11 +1,11 @@
-"""People in a browser: a one-time link or a key is swapped for a cookie, which scripts on the page cannot read.
+"""Browser logins: a one-time link or an API key is exchanged for an HttpOnly session cookie.
 
-The cookie is 256 random bits, kept as their SHA-256 for twelve hours. What it may do is what its key may do at that
-moment, so revoking the key ends it too. A session from a one-time link belongs to whoever made the link: the operator
-of this machine.
+The cookie is 256 random bits, stored as their SHA-256 for twelve hours. It has the rights its key has at the time of a
+request, so revoking the key ends the session. A session from a one-time link has the rights of the operator who made
+the link.
 
-Other sites must not act through a browser that is logged in. The cookie is SameSite=Strict; a write by cookie must
-also carry our own Origin and the header `X-Recollect: 1`, which no form and no foreign page can send.
+Against cross-site request forgery the cookie is SameSite=Strict, and a write by cookie must also carry our own Origin
+and the header `X-Recollect: 1`, which no form and no page of another site can send.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def local_operator(org: str, roles: tuple[Role, ...] = ROLES) -> ApiKey:
-    """Who a one-time link stands for: whoever can start a server on this store may do everything in it."""
+    """The identity of a one-time link: all rights, since whoever makes it can start a server on the store anyway."""
     return ApiKey(id="local", digest=b"", org=org, roles=roles, created_at=datetime.now(UTC))
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored of a cookie: the key it was swapped for, or the operator whose link it came from."""
+    """A stored session: the id of the key it was opened with, or the operator whose link it came from."""
 
     key: str | None = None
     operator: ApiKey | None = None
 
 
 class Sessions:
-    """Makes one-time links, and swaps them and keys for sessions. Rows are shared by all workers of a store."""
+    """Makes one-time links, and exchanges links and keys for sessions; all workers of a store share them."""
 
     def __init__(self, memory: AsyncMemory, keys: Keys) -> None:
         self._records = memory.scope(org=KEYS_ORG).records
@@ -58,13 +58,13 @@ class Sessions:
         self._cache: dict[str, tuple[float, Session]] = {}
 
     async def link(self, operator: ApiKey) -> str:
-        """A code that can be swapped once, within ten minutes, for a session of this operator."""
+        """A code that can be exchanged once, within ten minutes, for a session of this operator."""
         code = secrets.token_urlsafe(32)
         await self._put("code", code, Session(operator=operator), LINK_SECONDS)
         return code
 
     async def redeem(self, code: str) -> str:
-        """The secret of a new session for a code; the second to come gets nothing."""
+        """Exchange a code for the secret of a new session; compare-and-delete makes sure that only one caller can."""
         place = ("code", _name(code))
         row = await self._records.get("global", place)
         try:
@@ -80,7 +80,7 @@ class Sessions:
         return await self._begin(Session(key=key.id))
 
     async def check(self, secret: str) -> ApiKey:
-        """Who a cookie stands for; its key must still be there and not have expired."""
+        """The key of a cookie's session; it must exist and not have expired."""
         session = await self._known(_name(secret))
         key = session.operator if session is not None else None
         if session is not None and session.key is not None:
@@ -125,18 +125,18 @@ def _name(secret: str) -> str:
 
 
 def cookie_name(scope: Any) -> str:
-    """Cookies know no ports, so two servers on one machine must not share a name."""
+    """The cookie's name, with the port in it: browsers do not separate cookies by port."""
     server = scope.get("server") or ("", None)
     return f"recollect_{server[1] or 0}"
 
 
 def cookie_of(request: Request) -> str | None:
-    """The session's secret, where the request carries one."""
+    """The session's secret in the request's cookie, or None."""
     return request.cookies.get(cookie_name(request.scope))
 
 
 def check_same_site(request: Request) -> None:
-    """Refuse a write that our own page did not send."""
+    """Refuse a write that our own page did not send (cross-site request forgery)."""
     if request.method in ("GET", "HEAD"):
         return
     if request.headers.get("origin") is None or request.headers.get("x-recollect") != "1":
@@ -170,7 +170,7 @@ def browser_routes(server: Server) -> list[Route]:
         try:
             secret = await server.sessions.redeem(code)
         except Unauthorized as used:
-            # Who followed the link twice has a cookie already; the page tells the others how to log in.
+            # Whoever follows a link twice has a session already; others get the login page.
             if cookie_of(request) is not None:
                 return RedirectResponse(home, 303)
             server.count_bad(request, used)
@@ -183,7 +183,7 @@ def browser_routes(server: Server) -> list[Route]:
         try:
             given = msgspec.json.decode(await request.body(), type=Login)
         except msgspec.DecodeError as wrong:
-            raise UsageError(f"not a login: {wrong}") from None
+            raise UsageError(f'a login is {{"key": "rk_…"}}: {wrong}') from None
         key = await server.key_of(request, f"Bearer {given.key}")
         return _with_cookie(request, json_response({"id": key.id, "org": key.org}), await server.sessions.begin(key))
 

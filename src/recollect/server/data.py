@@ -1,4 +1,4 @@
-"""What JSON has no word for, and how it travels: bytes in records, and policies of a context."""
+"""Encodes as JSON what JSON has no type for: bytes in records, and the eviction policies of a context."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..engine.records import OpaqueRecord, RecordPut
 from ..errors import InvalidValue, Unsupported
 
 BYTES, PLAIN = "$bytes", "$json"
-"""Bytes travel as `{"$bytes": "<base64>"}`; a JSON value that looks so itself, or so, travels inside `{"$json": …}`."""
+"""Bytes are sent as `{"$bytes": "<base64>"}`; JSON data that looks like one of the two is wrapped in `{"$json": …}`."""
 
 
 class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,14 +29,14 @@ class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def data_out(data: Any) -> Any:
-    """A record's data as it is sent."""
+    """Encode a record's data."""
     if isinstance(data, bytes | bytearray | memoryview):
         return {BYTES: base64.b64encode(data).decode()}
     return {PLAIN: data} if _marked(data) is not None else data
 
 
 def data_in(sent: Any) -> Any:
-    """A record's data as it was given to be sent."""
+    """Decode a record's data; the inverse of `data_out`."""
     mark = _marked(sent)
     if mark == PLAIN:
         return sent[PLAIN]
@@ -44,7 +44,7 @@ def data_in(sent: Any) -> Any:
         try:
             return base64.b64decode(sent[BYTES], validate=True)
         except (binascii.Error, ValueError, TypeError):
-            raise InvalidValue('bytes travel as {"$bytes": "<base64>"}') from None
+            raise InvalidValue('bytes must be sent as {"$bytes": "<base64>"}') from None
     return sent
 
 
@@ -56,19 +56,19 @@ def _marked(data: Any) -> str | None:
 
 
 def record_out(record: OpaqueRecord) -> dict[str, Any]:
-    """A record as it is sent."""
+    """Encode a record."""
     fields = msgspec.structs.asdict(record)
     return {**fields, "data": data_out(record.data)}
 
 
 def record_in(sent: Mapping[str, Any]) -> OpaqueRecord:
-    """A record out of what was sent."""
+    """Decode a record; the inverse of `record_out`."""
     made = msgspec.convert({**sent, "data": None}, OpaqueRecord, strict=False)
     return msgspec.structs.replace(made, data=data_in(sent.get("data")))
 
 
 def put_in(item: RecordItem) -> RecordPut | tuple[Any, Any]:
-    """One record to put, as the engine takes it; what it does not say itself, the call says for all."""
+    """One record to put, as the engine takes it: (key, data) where the options of the whole call apply."""
     if item == RecordItem(key=item.key, data=item.data):
         return tuple(item.key), data_in(item.data)
     fields = msgspec.structs.asdict(item)
@@ -76,7 +76,7 @@ def put_in(item: RecordItem) -> RecordPut | tuple[Any, Any]:
 
 
 def items_out(items: Any) -> list[dict[str, Any]]:
-    """Records to put, given as a mapping, as pairs or one by one, as they are sent."""
+    """Encode records to put, given as a mapping, as pairs or as `RecordPut`s."""
     pairs = items.items() if isinstance(items, Mapping) else items
     return [_item_out(item) for item in pairs]
 
@@ -96,21 +96,21 @@ _POLICIES: dict[str, Any] = {
 }  # fmt: skip
 _NAMES: dict[Any, str] = {kind: name for name, kind in _POLICIES.items()}
 _NOT_SENT = {"model", "score"}
-"""Functions and models: those are the server's."""
+"""Fields that hold functions or models, which cannot be sent."""
 
 
 def policy_out(policy: Any) -> Any:
-    """A policy of ours as data: `{"kind": "fifo", "max_messages": 5}`."""
+    """Encode a policy: `{"kind": "fifo", "max_messages": 5}`."""
     if isinstance(policy, policies.Chain):
         return {"kind": "chain", "policies": [policy_out(one) for one in policy.policies]}
     name = _NAMES.get(type(policy))
     if name is None or any(getattr(policy, one, None) is not None for one in _NOT_SENT):
-        raise Unsupported("functions do not travel to a server: use one of the policies that are data, without a model")
+        raise Unsupported("functions cannot be sent to a server: use a built-in policy without a model or a function")
     return {"kind": name, **{k: v for k, v in msgspec.structs.asdict(policy).items() if k not in _NOT_SENT}}
 
 
 def policy_in(data: Any) -> Any:
-    """A policy out of its data."""
+    """Decode a policy; the inverse of `policy_out`."""
     if not isinstance(data, dict):
         raise InvalidValue("a policy is an object with a kind")
     kind, rest = data.get("kind"), {name: value for name, value in data.items() if name != "kind"}
@@ -125,4 +125,4 @@ def policy_in(data: Any) -> Any:
     try:
         return msgspec.convert(rest, made)
     except msgspec.ValidationError as wrong:
-        raise InvalidValue(f"a policy is not what it should be: {wrong}") from None
+        raise InvalidValue(f"the policy {kind} has a wrong field: {wrong}") from None

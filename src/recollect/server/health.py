@@ -1,4 +1,4 @@
-"""Whether the server can do its work: it tries."""
+"""The readiness probe: writes a row, reads it back, and checks how far the worker is behind."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 PROBE_ORG = "recollect.probe"
 MAX_LAG_SECONDS = 60.0
 CHECKED_SECONDS = 5.0
-"""How long an answer stands: a probe writes a row, and a load balancer asks often."""
+"""How long a result is cached: a probe writes a row, and load balancers ask often."""
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether requests would be served, and if not, what stands in the way."""
+    """Whether the server can serve requests, and if not, why."""
 
     ready: bool
     problems: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Health:
         self._last: tuple[float, Readiness] | None = None
 
     async def ready(self, *, draining: bool) -> Readiness:
-        """Whether the store takes a write and gives it back, and the worker keeps up."""
+        """Whether a row can be written and read back, and the worker keeps up."""
         if draining:
             return Readiness(ready=False, problems=("the server is stopping",))
         now = time.monotonic()
@@ -52,7 +52,7 @@ class Health:
             await records.put("global", ("probe",), token, ttl=60)
             row = await records.get("global", ("probe",))
             if row is None:
-                return ["the store lost a row that it had taken"]
+                return ["the store lost a row that it had acknowledged"]
             return await self._lag()
         except RecollectError as error:
             return [f"{type(error).__name__}: {error}"]

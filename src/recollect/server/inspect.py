@@ -1,8 +1,8 @@
-"""The inspector's own endpoints: a table of views (and a few acts the public API has no verb for) under `/v1/inspect/`.
+"""The inspector's own endpoints under `/v1/inspect/`: views, and a few writes that the public API does not have.
 
-A view is one read for one page, so that a page needs few requests. Each takes the handle of the caller's key, which
-sees what that key may see and nothing else. What a page asks for travels in the body, never in the URL: what people
-type must not end in a log.
+A view reads all that one page needs, so that a page takes few requests. It runs over a memory narrowed to what the
+caller's key may access. Its arguments are sent in the body, never in the URL, so that what people type does not end up
+in access logs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ReadBody = Callable[[Request], Awaitable[bytes]]
 
 
 class View(msgspec.Struct, frozen=True):
-    """One endpoint: what it is called, what it is asked with, who may ask, and what answers."""
+    """One endpoint: its name, the type of its arguments, its handler and the role it needs."""
 
     name: str
     asked: type[msgspec.Struct]
@@ -71,7 +71,7 @@ VIEWS: tuple[View, ...] = (
 
 
 def inspect_routes(server: Server, read_body: ReadBody) -> list[Route]:
-    """One route per view, all POST with what is asked as JSON; and the stream of news."""
+    """One POST route per view, with its arguments as JSON; and the event stream for open pages."""
     views = [
         Route(f"/v1/inspect/{view.name}", _endpoint(server, view, read_body), methods=["POST"], name=view.name)
         for view in VIEWS
@@ -104,7 +104,7 @@ def _endpoint(server: Server, view: View, read_body: ReadBody) -> Callable[[Requ
         try:
             asked = msgspec.json.decode(await read_body(request) or b"{}", type=view.asked)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-            raise InvalidValue(f"not what {view.name} is asked with: {wrong}") from None
+            raise InvalidValue(f"the body of {view.name} is invalid: {wrong}") from None
         return Response(_encode(await view.answer(server.handle(key), asked)), media_type=JSON)
 
     return answer

@@ -1,7 +1,7 @@
-"""A request may ask to be seen as less than its key: one user of the org, fewer grants. It can never ask for more.
+"""Narrows a request's rights by its `Recollect-Scope` header: to one user of the org, or to fewer grants; never wider.
 
-The remote client sends `memory.scope(user="ada")` so. The narrowing is the engine's own (`Scope.narrow`), which refuses
-another org, another user, and grants that the key does not have; another actor than the key's is refused here.
+The remote client sends the header for `memory.scope(user="ada")`. The narrowing is the engine's (`Scope.narrow`), which
+refuses another org, another user, and grants that the key does not have; another actor than the key's is refused here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
 NARROWED = "recollect-scope"
-"""The header: a JSON object."""
+"""The name of the header; its value is a JSON object."""
 MAX_CHARACTERS = 4000
 
 
@@ -32,23 +32,23 @@ class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     write: list[str] | None = None
 
     def header(self) -> dict[str, str]:
-        """The header that says it, in ASCII; none where nothing is narrowed."""
+        """The header to send, in ASCII; empty where nothing is narrowed."""
         said = json.dumps(msgspec.to_builtins(self))
         return {} if said == "{}" else {NARROWED: said}
 
 
 def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:
-    """The memory as the request asks to see it."""
+    """The memory narrowed as the header asks."""
     if len(header) > MAX_CHARACTERS:
-        raise InvalidValue(f"{NARROWED} may have {MAX_CHARACTERS} characters")
+        raise InvalidValue(f"the header {NARROWED} may have at most {MAX_CHARACTERS} characters")
     try:
         asked = msgspec.json.decode(header, type=Narrowed)
     except msgspec.DecodeError as wrong:
-        raise InvalidValue(f"{NARROWED} is a JSON object with user, read and write: {wrong}") from None
+        raise InvalidValue(f"the header {NARROWED} is a JSON object with user, read and write: {wrong}") from None
     if asked.actor is not None and asked.actor != key.actor:
-        raise Forbidden("the actor is the key's; make a key for another actor")
+        raise Forbidden("a request cannot change the actor of its key; use a key made for that actor")
     if asked.org is not None and asked.org != key.org:
-        raise Forbidden("the org is the key's")
+        raise Forbidden("a request cannot change the org of its key; use a key of that org")
     try:
         return memory.scope(user=asked.user, read=asked.read, write=asked.write)
     except UsageError as wider:

@@ -25,9 +25,9 @@ from .operations import (
 _REF = "#/components/schemas/{name}"
 _ERRORS = {
     "400": "The request cannot be read", "401": "No valid key", "403": "The key may not do this",
-    "404": "There is no such thing here", "405": "Another method",
-    "409": "It moved on since it was read", "412": "The version does not match",
-    "413": "Too large", "415": "Another content type", "422": "Something in it is wrong", "429": "Too many requests",
+    "404": "Not found", "405": "The path does not support this method",
+    "409": "The record was changed since it was read", "412": "The version does not match",
+    "413": "Too large", "415": "Unsupported content type", "422": "A value is invalid", "429": "Too many requests",
     "500": "Stored data is damaged", "501": "This store cannot do it",
     "502": "A model failed, or the outcome is lost",
     "503": "The store or the server is busy", "504": "The store did not answer in time",
@@ -36,23 +36,23 @@ _ERRORS = {
 _NAMESPACE = {"pattern": "^(global|(workflow|agent|user):.+)$"}
 _VERSION_HEADERS = [
     {
-        "name": "If-Match", "in": "header", "description": 'The version that must be there, as in ETag: "3"',
+        "name": "If-Match", "in": "header", "description": 'The version the record must have, as in its ETag: "3"',
         "schema": {"type": "string", "pattern": '^"[0-9]{1,18}"$'},
     },
     {
-        "name": "If-None-Match", "in": "header", "description": "`*`: nothing may be there yet",
+        "name": "If-None-Match", "in": "header", "description": "`*`: the record must not exist yet",
         "schema": {"type": "string", "enum": ["*"]},
     },
 ]  # fmt: skip
 _IDEMPOTENCY_KEY = {
-    "name": "Idempotency-Key", "in": "header", "description": "A write sent again under the same key is done once",
+    "name": "Idempotency-Key", "in": "header", "description": "A write repeated with the same key is done only once",
     "schema": {"type": "string", "pattern": "^[ -~]{1,200}$"},
 }  # fmt: skip
 
 
 @cache
 def document() -> dict[str, Any]:
-    """The whole document; the same bytes for the same version."""
+    """The whole document, the same for every process of one version."""
     schemas = _schemas()
     paths: dict[str, Any] = {}
     for operation in OPERATIONS:
@@ -92,7 +92,7 @@ def _problem(text: str) -> dict[str, Any]:
 
 @cache
 def _schemas() -> dict[str, Any]:
-    """Schemas of every parameter and answer; shared types under components."""
+    """The schemas of every parameter and answer; those of shared types under `components`."""
     types: list[Any] = [Problem]
     for operation in OPERATIONS:
         types += [parameter.type for parameter in parameters_of(operation)]
@@ -108,7 +108,7 @@ def _schemas() -> dict[str, Any]:
 
 
 def _plain(schema: Any) -> Any:
-    """The same schema, where a choice that takes anything is said as just that."""
+    """The schema without an `anyOf` that has an empty alternative, which accepts anything."""
     if isinstance(schema, list):
         return [_plain(one) for one in schema]
     if not isinstance(schema, dict):
@@ -120,7 +120,7 @@ def _plain(schema: Any) -> Any:
 
 
 def _renamed(schemas: dict[str, Any]) -> dict[str, Any]:
-    """Two types of one name are told apart by their modules, and a dot has no place in the name of a schema."""
+    """The schemas with short names: msgspec writes the module into the name where two types have the same one."""
     dotted = [name for name in schemas["components"] if "." in name]
     names = {name: _short(name, schemas["components"]) for name in dotted}
     text = msgspec.json.encode(schemas).decode()
@@ -187,7 +187,7 @@ def _described(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
 
 def _success(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
     if operation.streamed:
-        return {"description": "Sent as it is made", "content": {operation.streamed: {"schema": {"type": "string"}}}}
+        return {"description": "A stream", "content": {operation.streamed: {"schema": {"type": "string"}}}}
     return {"description": "Done", "content": {"application/json": {"schema": _envelope(operation, answer)}}}
 
 
@@ -219,12 +219,12 @@ def _parameter(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _holds_more(shape: dict[str, Any]) -> bool:
-    """Whether a parameter may be a list or an object, which stand in the query as JSON."""
+    """Whether a parameter may be a list or an object, which is sent as JSON in the query."""
     return any(one.get("type") in ("array", "object") for one in shape.get("anyOf", [shape]))
 
 
 def _named(parameter: Parameter, shape: dict[str, Any]) -> dict[str, Any]:
-    """What a name that must be given looks like."""
+    """The schema of a required name: a namespace's pattern, or text that is not empty."""
     if shape != {"type": "string"} or not parameter.required:
         return shape
     return {**shape, **(_NAMESPACE if parameter.name == "ns" else {"minLength": 1})}

@@ -1,9 +1,9 @@
-"""The table of operations: how each method of the nouns is reached over HTTP.
+"""The table of operations: verb, path and role of every method that is available over HTTP.
 
-A row names a method of `AsyncMemory` or of one of its nouns (`recollect.surface` has them all), or of a noun that only
-a server has (`server/api/`), and its verb, path and role. Parameters, types and the words of the documentation come
-from the method's own declaration. The routes, the OpenAPI document, the remote client and the MCP tools are made from
-this table; it imports no web framework.
+A row names a method of `AsyncMemory` or of one of its nouns (`recollect.surface` lists them), or of a noun that only
+a server has (`server/api/`). Parameters, types and documentation are taken from the method's own signature and
+docstring. The routes, the OpenAPI document, the remote client and the MCP tools are made from this table; it imports no
+web framework.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ class Operation(msgspec.Struct, frozen=True):
     call: str
     role: Role = "reader"
     query: tuple[str, ...] = ()
-    """Parameters that stand in the query of a request with a body; without a body all do."""
+    """Parameters sent in the query of a request that has a body; without a body all of them are."""
     cursor: str | None = None
-    """The attribute of a listed item that `after` takes, where the answer is a list in pages."""
+    """The attribute of a listed item to pass as `after`, where the answer is a list in pages."""
     found: bool = False
-    """No result means that there is no such thing: 404."""
+    """Whether a result of None is a 404."""
     heavy: bool = False
-    """Reads much for one request, and is limited more."""
+    """Whether it reads much, and so counts more against the rate limit."""
     streamed: str = ""
-    """The media type of an answer that is sent as it is made, instead of one JSON value."""
+    """The media type of an answer that is streamed, instead of one JSON value."""
     upload: str = ""
-    """The media type of a body that is read as it comes, instead of one JSON object."""
+    """The media type of a body that is read as a stream, instead of one JSON object."""
     waits: bool = False
-    """Mostly waits for something to happen, and takes no room from other requests."""
+    """Whether it mostly waits (long polling), and so does not count against the limit of concurrent requests."""
     admits: bool = False
-    """Any key may ask, whatever its roles."""
+    """Whether any key may call it, whatever its roles."""
 
     def __hash__(self) -> int:
         # Operations are keys of caches that every request looks into: two fields tell them apart.
@@ -94,7 +94,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One parameter as it travels."""
+    """One parameter of an operation, as it is sent over HTTP."""
 
     name: str
     type: Any
@@ -297,18 +297,18 @@ BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in O
 COLLECTED = frozenset(
     {"facts", "threads", "state", "learnings", "profile", "working", "documents", "records", "tasks", "entity_cache"}
 )
-"""Nouns whose changes can wait for the commit of a batch."""
+"""Nouns whose writes can be part of a batch."""
 _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "erasing"})
-"""Nouns of a server that know themselves what to answer the second time, by `again`."""
+"""Server nouns with a method `again`, which makes the answer to a request whose idempotency key was used before."""
 
 
 def takes_key(operation: Operation) -> bool:
-    """Whether a write is done once under an idempotency key; what an operator asks for is safe to repeat."""
+    """Whether an operation takes an idempotency key; those of operators do not, since they are safe to repeat."""
     return operation.writes and (operation.noun in _ONCE or operation.role == "writer")
 
 
 _LOCAL = frozenset({"progress", "physical", "load", "request"})
-"""Parameters that have no meaning on a server: functions, and what is done to a file of one's own."""
+"""Parameters that are not sent: functions, the request itself, and options for a local file."""
 _WIRE: dict[str, Any] = {
     "Ns": str, "Json": Any, "When": str, "Ttl": float, "Where": dict[str, Any], "FactRef": str, "Traceable": str,
     "Spaces": str | list[str] | None, "Given": str | dict[str, Any], "Place": int | str, "Keep": int | str,
@@ -317,11 +317,11 @@ _WIRE: dict[str, Any] = {
     "Recall": dict[str, Any], "W": dict[str, Any], "Checkpoint": dict[str, Any], "Namespace": str, "timedelta": float,
     "Keys": str | list[str | None] | None, "RecordKey": list[str | int | float], "RecordPut": dict[str, Any],
 }  # fmt: skip
-"""What the aliases in our signatures are on the wire: plain JSON."""
+"""The JSON types that stand for the type aliases in our signatures."""
 
 
 def declared(operation: Operation) -> surface.Operation:
-    """The method behind an operation, as the surface of a memory declares it."""
+    """The entry of an operation in `recollect.surface`."""
     return surface.by_name()[operation.name]
 
 
@@ -334,23 +334,23 @@ def method_of(operation: Operation) -> Callable[..., Any]:
 
 
 def declared_words(operation: Operation) -> str:
-    """What an operation does, in the words of its method; examples are for Python."""
+    """The documentation of an operation: its method's docstring without the Python examples."""
     words = inspect.getdoc(method_of(operation)) or ""
     return words.partition("\nExamples:")[0].rstrip()
 
 
 @cache
 def takes_request(operation: Operation) -> bool:
-    """Whether the method reads the request itself: headers of a stream, or a long body."""
+    """Whether the method takes the HTTP request itself, for its headers or to stream its body."""
     return "request" in inspect.signature(method_of(operation)).parameters
 
 
 @cache
 def owner_of(noun: str) -> type:
-    """The class of a noun: of a memory, or of a server alone."""
+    """The class of a noun, of a memory or of the server."""
     if noun in SERVER_NOUNS:
         module, name = SERVER_NOUNS[noun]
-        # Found by name: these classes run operations themselves, a batch of them for one.
+        # Imported by name to avoid a cycle: these modules import this table, to run the operations of a batch.
         found: type = getattr(import_module(f"recollect.server.api.{module}"), name)
         return found
     return surface.groups()[noun] if noun else surface.memory_class()
@@ -382,7 +382,7 @@ def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping
 
 
 def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
-    """The type of a parameter as it travels."""
+    """The JSON type of a parameter."""
     if operation.of_server:
         return hints[declared.name]
     if declared.name in _OWN_TYPES.get(operation.name, {}):
@@ -392,17 +392,17 @@ def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping
 
 _RECALLED = bool | str | list[str | dict[str, Any]] | dict[str, Any] | None
 _OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
-    # A switch, namespaces, a `Recall` or items; a switch or lines: the engine tells them apart.
+    # `recall` is a bool, namespaces, a `Recall` or items, `profile` a bool or lines; the engine tells them apart.
     "context": {"recall": _RECALLED, "profile": bool | str | list[str | ProfileLine]},
     "records.put": {"data": Any},
     "records.put_many": {"items": list[RecordItem]},
 }
-"""Parameters whose type on the wire is not that of their annotation."""
+"""Parameters whose JSON type cannot be derived from their annotation."""
 
 
 @cache
 def answer_of(operation: Operation) -> Any:
-    """The type an operation answers with, as programs see it."""
+    """The type of an operation's result."""
     if operation.of_server:
         return typing.get_type_hints(method_of(operation)).get("return")
     return _evaluated(method_of(operation).__annotations__["return"], _public_names())
@@ -411,7 +411,7 @@ def answer_of(operation: Operation) -> Any:
 def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
     if not isinstance(annotation, str):
         return annotation
-    # Annotations are source text of our own modules, none of it from users.
+    # Safe: annotations are source text of our own modules, never of users.
     return eval(annotation, dict(names))
 
 

@@ -1,11 +1,11 @@
-"""Applications that stand beside the API in one server, such as MCP: they get the caller, not the credentials.
+"""Mounts other ASGI applications, such as MCP, beside the API, behind the server's authentication.
 
-A part is made by a function that takes the `Server`. It names the path it is mounted at, an ASGI application, and a
-context to run it in. Before each request the server checks the host, the key or cookie and the rate, and leaves in
-the ASGI scope:
+A part is made by a function that takes the `Server`. It has the path it is mounted at, an ASGI application, and a
+context manager to run it in. Before each request the server checks the host, the key or cookie and the rate limit, and
+puts into the ASGI scope:
 
-- `scope["recollect.caller"]`: the `ApiKey` (org, user, actor, roles, grants); `caller.check("writer")` refuses;
-- `scope["recollect.memory"]`: an `AsyncMemory` narrowed to exactly what that key may reach.
+- `scope["recollect.caller"]`: the `ApiKey` (org, user, actor, roles, grants); `caller.check("writer")` may refuse;
+- `scope["recollect.memory"]`: an `AsyncMemory` narrowed to exactly what that key may access.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Part(msgspec.Struct, frozen=True):
     running: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
     """Entered when the server starts, left when it stops."""
     gated: bool = True
-    """False for one that checks its callers itself, with `server.admit`, or that anyone may read."""
+    """False for an application that authenticates callers itself (with `server.admit`) or is public."""
 
 
 MakePart = Callable[["Server"], Part]
 
 
 class Gated:
-    """An application behind the server's own checks."""
+    """ASGI middleware that authenticates a request before the application gets it."""
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The processes of a server: one, or several that share a socket and a store."""
+"""Runs the server in one process, or in several that share a socket and a store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DRAIN_SECONDS = 30
 
 
 class Serving(uvicorn.Server):
-    """Says at once that it is stopping: /readyz turns 503 and event streams end, while the rest is finished."""
+    """Marks the server as draining on a signal: /readyz answers 503 and event streams end, other requests finish."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         app: Any = self.config.app
@@ -29,7 +29,7 @@ class Serving(uvicorn.Server):
 
 
 def serve(make: Callable[[], Starlette], *, host: str, port: int, workers: int = 1, **settings: Any) -> None:
-    """Serve until told to stop; `make` is called in each process, after it is on its own."""
+    """Serve until a signal stops it; `make` builds the application in each process, after the fork."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as shared:
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         shared.bind((host.strip("[]"), port))
@@ -48,7 +48,7 @@ def _run(make: Callable[[], Starlette], shared: socket.socket, settings: dict[st
 
 
 def _run_many(make: Callable[[], Starlette], shared: socket.socket, workers: int, settings: dict[str, Any]) -> None:
-    """Fork the workers, pass a signal on to them, and wait for the last; one that dies is not replaced but ends all."""
+    """Fork the workers, forward signals to them and wait; when one dies all are stopped, for a supervisor to see."""
     if not hasattr(os, "fork"):
         raise Unsupported("several workers need a system with fork; start several servers instead")
     children = []

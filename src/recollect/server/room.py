@@ -1,4 +1,4 @@
-"""How many requests are worked on at once: so many in hand, some more waiting, and a 503 at once for the rest."""
+"""Limits concurrent requests (backpressure): some run, some more wait in a queue, the rest get a 503 at once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ WAITING = 256
 
 
 class Room:
-    """A place for each request that is worked on."""
+    """A semaphore with a bounded queue; entering it raises StoreUnavailable when the queue is full."""
 
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
         self._most = at_once + waiting
         self._places = anyio.Semaphore(at_once, fast_acquire=True)
         self.taken = 0
-        """Requests in hand and waiting."""
+        """The number of requests running and waiting."""
 
     async def __aenter__(self) -> None:
         if self.taken >= self._most:

@@ -1,8 +1,7 @@
-"""The inspector's files at `/`: plain ES modules and styles from `server/inspector/`, with no build step.
+"""Serves the inspector's files at `/`: plain ES modules and styles from `server/inspector/`, with no build step.
 
-`index.html` is the page; every other file is served under its own path. A path without a file ending is a page of the
-inspector and gets `index.html`, so that every view is a URL that can be opened and sent on. The files hold no data:
-the page asks the API, with the cookie of `browser.py`.
+A path without a known file ending is a page of the inspector and gets `index.html`, so that every view has a URL that
+can be opened and shared. The files hold no data: the page calls the API with the cookie of `browser.py`.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ TYPES = {
     ".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon",
     ".json": "application/json", ".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2",
 }  # fmt: skip
-"""What is served; anything else in the folder, such as Python, is not."""
+"""Media types by file ending; files with other endings are not served."""
 _NOT_PAGES = ("v1", "mcp")
 
 
 def inspector_route(folder: Path = FOLDER) -> Route:
-    """The route that stands last: whatever no other route takes."""
+    """The catch-all route, to be added last."""
     home = folder.resolve()
 
     async def file(request: Request) -> Response:
@@ -44,7 +43,7 @@ def _found(home: Path, path: str) -> Path | None:
     last = path.rpartition("/")[2]
     if first in _NOT_PAGES or "\0" in path:
         return None
-    # Names in a page's URL may hold dots: only what ends like a file of ours is looked for as one.
+    # A page's URL may end in a name with a dot: only known endings are looked up as files.
     wanted = path if Path(last).suffix in TYPES else "index.html"
     found = (home / wanted).resolve()
     return found if found.is_relative_to(home) and found.suffix in TYPES and found.is_file() else None

@@ -120,5 +120,5 @@ def test_what_is_no_reranker_here_is_refused(wrong: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [[1.0], [1.0, float("nan")], None, ["a", "b"]])
 def test_wrong_scores_are_a_model_error(wrong: Any) -> None:
-    with pytest.raises(ModelError, match="'mine' gave"):
+    with pytest.raises(ModelError, match="the reranker 'mine'"):
         checked("mine", wrong, 2)

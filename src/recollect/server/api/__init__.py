@@ -1,1 +1,1 @@
-"""Nouns that only a server has: what a remote client needs to run batches, tasks, sessions and loaders on its side."""
+"""Nouns that only a server has, with which a remote client runs batches, tasks, sessions and entity loaders."""

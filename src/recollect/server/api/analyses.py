@@ -1,4 +1,4 @@
-"""The analyser over checkouts that the server was started with."""
+"""Runs the analyser on the folders given to `recollect serve --analyze`."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ LIMIT_SECONDS = 120.0
 
 
 class Checkout(msgspec.Struct, frozen=True):
-    """A folder that can be analysed."""
+    """A folder that can be analysed, and whether there is a report on it."""
 
     name: str
     analysed: bool
 
 
 class Analyses(ServerNoun):
-    """Runs the analyser, and keeps its reports as records of the org."""
+    """Runs the analyser, and stores its reports as records of the org."""
 
     async def run(self, name: str) -> dict[str, Any]:
-        """Analyse one of the folders that the server was started with, and keep the report."""
+        """Analyse one of the folders given to `recollect serve --analyze`, and store the report."""
         from ...analyze import analyze, as_dict
 
         self._core.scope.whole_org("the analyser")
         path = self._folders.get(name)
         if path is None:
-            raise NotFound("there is no such folder to analyse; name it with `recollect serve --analyze DIR`")
+            raise NotFound("the server was not given this folder; start it with `recollect serve --analyze DIR`")
         made = await self._core.runtime.offload(lambda: analyze(path, name=name, time_limit=LIMIT_SECONDS))
         report = msgspec.to_builtins(as_dict(made), enc_hook=str)
         await self._memory.records.put("global", ("analysis", name), report)

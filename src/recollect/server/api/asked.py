@@ -1,4 +1,4 @@
-"""Who asked, and what they may reach: what every noun of the server stands on."""
+"""One request to a server noun: the server, the caller's key, and the memory that key may access."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """One request: the server, the caller's key, and the memory as that key sees it."""
+    """One request: the server, the caller's key, and a memory narrowed to what that key may access."""
 
     server: Any
     key: ApiKey

@@ -1,4 +1,4 @@
-"""Operations as data, committed together or not at all."""
+"""Batches: several operations sent as data and committed in one transaction."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What became of a batch."""
+    """The result of a batch."""
 
     count: int
     results: list[Any]
-    """What each operation answers, in order; numbers that the commit gives are not known yet in them."""
+    """The result of each operation, in order; sequence numbers are assigned by the commit and not in them yet."""
     replayed: bool = False
-    """The same request was done before: nothing was done now."""
+    """Whether this idempotency key was used before, so that nothing was done now."""
 
 
 class Batches(ServerNoun):
-    """Runs several operations as one."""
+    """Commits several writes in one transaction."""
 
     async def commit(self, operations: list[Step]) -> Committed:
         """Commit several writes together, or none of them."""
@@ -43,21 +43,21 @@ class Batches(ServerNoun):
         return Committed(len(results), results)
 
     async def read(self, operations: list[Step], last: Step) -> Any:
-        """What an operation answers after these writes; nothing is committed, not the last one either."""
+        """The result of the operation `last` as if these writes were committed; nothing is committed."""
         asked = checked(last, self._key)
         batch = self._memory._over(self._core.batched())
         await collected(batch, operations, self._key)
         return answer_data(asked, await _called(batch, asked, last))
 
     async def again(self, call: str, operations: Sequence[Step], **rest: Any) -> Committed:
-        """The answer to a commit that was done before."""
+        """The answer to a commit whose idempotency key was used before."""
         return Committed(len(operations), [], replayed=True)
 
 
 async def collected(batch: Any, steps: Sequence[Step], key: ApiKey) -> list[Any]:
-    """Run the operations over a batch; what each answers, as data."""
+    """Run the operations in an open batch; the result of each, as JSON data."""
     if len(steps) > MAX_STEPS:
-        raise InvalidValue(f"a batch takes {MAX_STEPS} operations at most")
+        raise InvalidValue(f"a batch takes at most {MAX_STEPS} operations; send {len(steps)} as several batches")
     results = []
     for step in steps:
         operation = checked(step, key)
@@ -68,7 +68,7 @@ async def collected(batch: Any, steps: Sequence[Step], key: ApiKey) -> list[Any]
 
 
 def checked(step: Step, key: ApiKey) -> Operation:
-    """The operation of a step, where the key may do it and it can wait for a commit."""
+    """The operation of a step, if the key may do it and it can be part of a batch."""
     operation = BY_NAME.get(step.operation)
     if operation is None or operation.noun not in COLLECTED:
         raise InvalidValue("this operation cannot be part of a batch; it takes writes of facts, threads and the like")

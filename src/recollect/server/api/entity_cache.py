@@ -1,4 +1,7 @@
-"""The entity cache for clients whose loaders run on their side: a look, a lease to load, and what was loaded."""
+"""The entity cache for remote clients, whose loaders run on their side.
+
+A client looks an entity up, takes a lease to load it (so that one of many callers loads), and stores what it loaded.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +18,30 @@ from .asked import ServerNoun
 
 
 class EntityView(msgspec.Struct, frozen=True, kw_only=True):
-    """An entity as the cache has it."""
+    """A cached entity and its state."""
 
     value: Any = None
     fresh: bool = False
-    """Whether it may be used as it is."""
+    """Whether the value has not expired."""
     stale: bool = False
-    """Whether there is a value that is too old."""
+    """Whether there is a value, but it has expired."""
     leased: bool = False
-    """Whether somebody is loading it right now."""
+    """Whether a client is loading it right now."""
     owner: str | None = None
-    """With a lease: what names it when the value is kept or the lease given back."""
+    """The lease's token, to be sent with `keep` or `give_back`; only set for the client that got the lease."""
     version: int = 0
 
 
 class EntityCache(ServerNoun):
-    """Looks, leases, keeps and drops."""
+    """A read-through cache whose loads are coordinated by leases."""
 
     async def look(self, type: str, id: str) -> EntityView | None:
-        """What the cache has of an entity."""
+        """The cached entity, whether fresh or stale."""
         row = await self._row(type, id)
         return None if row is None else self._view(row)
 
     async def lease(self, type: str, id: str) -> EntityView:
-        """Take the lease to load an entity: `owner` is set where it was taken, else look again in a moment."""
+        """Take the lease to load an entity: `owner` is set if you got it; otherwise look again in a moment."""
         row = await self._row(type, id)
         if row is not None and (self._entities._fresh(row) or self._entities._leased(row)):
             return self._view(row)
@@ -50,7 +53,7 @@ class EntityCache(ServerNoun):
     async def keep(
         self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL, stale: float = 0
     ) -> bool:
-        """Keep what was loaded under a lease; whether the lease still held."""
+        """Store a value loaded under a lease; false where the entity is no longer cached."""
         encode_json(value, "entity")
         row = await self._held(type, id, owner)
         if row is not None:
@@ -58,18 +61,18 @@ class EntityCache(ServerNoun):
         return row is not None
 
     async def give_back(self, type: str, id: str, owner: str) -> bool:
-        """Give a lease back after a failed load; whether it still held."""
+        """Release a lease after a failed load; false where the entity is no longer cached."""
         row = await self._held(type, id, owner)
         if row is not None:
             await self._entities._give_back(row, None if row.status == "loading" else _free(row))
         return row is not None
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Drop one entity, or all of a type; how many went."""
+        """Remove one entity, or all of a type; returns how many."""
         return await self._entities.invalidate(type, id)
 
     async def again(self, call: str, type: str, id: str | None = None, **rest: Any) -> Any:
-        """The answer to a request that was done before."""
+        """The answer to a request whose idempotency key was used before."""
         if call != "lease":
             return call != "invalidate" or 0
         row = await self._row(type, str(id))
@@ -86,7 +89,7 @@ class EntityCache(ServerNoun):
     async def _held(self, type: str, id: str, owner: str) -> CachedEntity | None:
         row = await self._row(type, id)
         if row is not None and row.owner != owner:
-            raise Conflict("the lease on this entity is another's now", entity=id)
+            raise Conflict("another client holds the lease on this entity now; take a new lease", entity=id)
         return row
 
     def _view(self, row: CachedEntity, *, owned: bool = False) -> EntityView:

@@ -1,4 +1,4 @@
-"""Forgetting in two steps: the first says what would go and gives a code, the second, with the code, does it."""
+"""Forgetting in two requests: the first counts what would be deleted and returns a code, the second confirms it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CODE_SECONDS = 5 * 60
 
 
 class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
-    """What would go, with the code that lets it go; or, without a code, what went."""
+    """A preview with the code that confirms it, or (`done`) the report of what was deleted."""
 
     erasure: Erasure
     code: str | None = None
@@ -26,7 +26,7 @@ class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Erasing(ServerNoun):
-    """Forgets what was confirmed."""
+    """Forgets after a confirmation."""
 
     async def forget(
         self,
@@ -38,10 +38,10 @@ class Erasing(ServerNoun):
         physical: bool = False,
         code: str | None = None,
     ) -> Forgetting:
-        """Forget one thing and all that was derived from it: without a code, count what would go and give a code.
+        """Forget one thing and all that was derived from it; without a code, only count it and return a code.
 
-        The code is good for five minutes, for this key and this target, once. `physical` removes it from the files of
-        the store as well, which takes the role operator.
+        The code is valid once, for five minutes, for this key and this target. `physical` also removes the bytes from
+        the store's files, which needs the role operator.
         """
         if physical:
             self._key.check("operator")
@@ -53,7 +53,7 @@ class Erasing(ServerNoun):
         return Forgetting(erasure=await self._memory.forget(**target, physical=physical), done=True)
 
     async def again(self, call: str, code: str | None = None, **target: Any) -> Forgetting:
-        """The answer to a forgetting that was done before: it is finished where it was broken off."""
+        """The answer to a request whose idempotency key was used before: forgetting runs again to its end."""
         return Forgetting(erasure=await self._memory.forget(**target), done=True)
 
     async def _new_code(self, target: dict[str, Any]) -> str:
@@ -72,7 +72,7 @@ class Erasing(ServerNoun):
         return self._server.memory.scope(org=KEYS_ORG).records
 
     def _bound(self, target: dict[str, Any]) -> str:
-        """What a code is good for: the key, whom it is narrowed to, and the target, as a digest."""
+        """A digest of what a code is valid for: the key, its scope and the target."""
         scope = self._core.scope
         return _digest(repr((self._key.id, scope.org, scope.user, sorted(target.items()))))
 

@@ -1,4 +1,4 @@
-"""Events as they happen, over server-sent events: ids and sizes only, never content."""
+"""Streams the events of this process as server-sent events: ids and sizes only, never content."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 KEPT = 10_000
-"""Events that a client may have missed and can still get by `Last-Event-ID`."""
+"""How many events are buffered for clients that reconnect with `Last-Event-ID`."""
 HEARTBEAT_SECONDS = 15.0
 LOOK_SECONDS = 0.1
-"""How often a stream looks for news: events come from several threads."""
+"""How often a stream polls the buffer: events are added by several threads, so it cannot simply await them."""
 
 
-class Told(msgspec.Struct, frozen=True):
+class Numbered(msgspec.Struct, frozen=True):
     """An event with its number in this process."""
 
     number: int
@@ -33,53 +33,53 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Feed:
-    """The last events of this process."""
+    """A ring buffer of the last events of this process."""
 
     def __init__(self, memory: AsyncMemory) -> None:
         self.run = secrets.token_hex(4)
-        """Numbers start anew with each process: an id of another run is not known here."""
+        """Prefix of event ids: numbers restart with each process, so ids of another process are recognised by it."""
         self._memory = memory
-        self._last: deque[Told] = deque(maxlen=KEPT)
+        self._last: deque[Numbered] = deque(maxlen=KEPT)
         self._number = 0
         self._listening = False
 
     def listen(self) -> None:
-        """Begin to keep events; nobody pays for them before somebody asks."""
+        """Start to buffer events; before the first stream is opened they cost nothing."""
         if not self._listening:
             self._listening = True
             for name in EVENTS:
-                self._memory.on(name, self._tell)
+                self._memory.on(name, self._add)
 
-    def _tell(self, event: Event) -> None:
+    def _add(self, event: Event) -> None:
         self._number += 1
-        self._last.append(Told(self._number, event))
+        self._last.append(Numbered(self._number, event))
 
     @property
     def newest(self) -> int:
         """The number of the last event."""
         return self._number
 
-    def since(self, number: int, org: str, names: Sequence[str]) -> tuple[list[Told], bool]:
-        """The events after a number, and whether some before them are not kept any more."""
+    def since(self, number: int, org: str, names: Sequence[str]) -> tuple[list[Numbered], bool]:
+        """The events after a number, and whether some of them have already left the buffer."""
         kept = list(self._last)
         missed = bool(kept) and number + 1 < kept[0].number
         return [one for one in kept if one.number > number and one.event.org == org and one.event.name in names], missed
 
 
 class EventStream(ServerNoun):
-    """Follows what happens in an org."""
+    """Streams the events of an org."""
 
     async def follow(self, names: str = "", request: Any = None) -> AsyncIterator[bytes]:
-        """Events of this org as they happen: `event`, `id` and data with ids and sizes.
+        """Stream the events of this org as server-sent events, each with ids and sizes, without content.
 
-        `names` picks some, divided by commas. A client that comes back with `Last-Event-ID` gets what it missed, or an
-        event `missed` where that is not known any more: then it reads again what it shows.
+        `names` selects some, separated by commas. A client that reconnects with `Last-Event-ID` gets the events it
+        missed, or an event `missed` if they are no longer buffered: then it should read its data again.
         """
         self._core.scope.whole_org("listening to events")
         wanted = [name for name in names.split(",") if name] or list(EVENTS)
         unknown = [name for name in wanted if name not in EVENTS]
         if unknown:
-            raise InvalidValue(f"events are {', '.join(EVENTS)}")
+            raise InvalidValue(f"there is no such event; names are among {', '.join(EVENTS)}")
         feed = self._server.feed
         feed.listen()
         last = request.headers.get("last-event-id", "") if request is not None else ""
@@ -98,8 +98,8 @@ async def _stream(server: Any, feed: Feed, org: str, names: Sequence[str], last:
         found, missed = feed.since(at, org, names)
         if missed:
             yield _sent("missed", f"{feed.run}-{at}", {})
-        for told in found:
-            yield _sent(told.event.name, f"{feed.run}-{told.number}", told.event.data)
+        for one in found:
+            yield _sent(one.event.name, f"{feed.run}-{one.number}", one.event.data)
         at = max(at, feed.newest if not found else found[-1].number)
         if found or missed:
             spoke = time.monotonic()

@@ -1,4 +1,4 @@
-"""Keys of one's own org, for admins; and who one is, for everybody."""
+"""API keys: admins manage those of their org, and every key can ask who it is (`me`)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from ..operations import Role
 from .asked import ServerNoun
 
 
-class Me(msgspec.Struct, frozen=True, kw_only=True):
-    """Who a key stands for."""
-
+class _KeyFields(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     org: str
     user: str | None
@@ -26,23 +24,20 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
     read: tuple[str, ...]
     write: tuple[str, ...]
     expires_at: datetime | None
+
+
+class Me(_KeyFields, frozen=True, kw_only=True):
+    """The org, user and rights of the key that asks."""
+
     version: str
-    """The server's."""
+    """The version of the server."""
 
 
-class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key as it is listed: all but the key itself."""
+class KnownKey(_KeyFields, frozen=True, kw_only=True):
+    """An API key without its secret."""
 
-    id: str
-    org: str
-    user: str | None
-    actor: Actor
-    roles: tuple[Role, ...]
-    read: tuple[str, ...]
-    write: tuple[str, ...]
     note: str
     created_at: datetime
-    expires_at: datetime | None
     used_at: datetime | None = None
     """When it was last used, to the minute."""
 
@@ -51,7 +46,7 @@ class KeyRing(ServerNoun):
     """Makes, lists, rotates and revokes the keys of an org."""
 
     async def me(self) -> Me:
-        """Who this key stands for, and what it may do."""
+        """The org, user and rights of this key."""
         key, scope = self._key, self._core.scope
         return Me(
             id=key.id, org=scope.org, user=scope.user, actor=key.actor, roles=key.roles, read=scope.read,
@@ -68,7 +63,7 @@ class KeyRing(ServerNoun):
         note: str = "",
         ttl: float | None = None,
     ) -> NewKey:
-        """A new key of this org; its text is in the answer and nowhere else."""
+        """Create a key of this org; the answer is the only place where its secret is shown."""
         self._whole_org()
         return await self._server.keys.create(
             org=self._key.org, user=user, actor=actor, roles=("reader", "writer") if roles is None else roles,
@@ -76,12 +71,12 @@ class KeyRing(ServerNoun):
         )  # fmt: skip
 
     async def rotate(self, id: str) -> NewKey:
-        """A new secret under the same id; the old one ends at once here, and within 30 seconds everywhere."""
+        """Replace the secret of a key; the old one ends at once here, and within 30 seconds on other servers."""
         await self._own(id)
         return await self._server.keys.rotate(id)
 
     async def revoke(self, id: str) -> bool:
-        """End a key, and the logins made with it."""
+        """Revoke a key, and end the browser sessions opened with it."""
         await self._own(id)
         return await self._server.keys.revoke(id)
 
@@ -93,12 +88,12 @@ class KeyRing(ServerNoun):
         return found
 
     def _whole_org(self) -> None:
-        # A user's key could otherwise make one for another user, or for nobody in particular.
+        # A user's key could otherwise create one for another user or for the whole org: privilege escalation.
         if self._core.scope.user is not None:
-            raise Forbidden("keys are made by a key for the whole org, not by a user's")
+            raise Forbidden("only a key for the whole org can manage keys; this one is a user's")
 
     async def list(self) -> builtins.list[KnownKey]:
-        """The keys of this org, without the keys."""
+        """The keys of this org, without their secrets."""
         self._whole_org()
         own = [one for one in await self._server.keys.list() if one.org == self._key.org]
         return [_known(one, self._server.keys.used_at(one.id)) for one in own]

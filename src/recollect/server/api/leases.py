@@ -1,4 +1,4 @@
-"""Tasks that a client runs: the lease and the saves are here, the work is there."""
+"""Leases of tasks for remote clients: the client does the work, the server holds the lease and saves the steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Keep = int | Literal["all", "latest"]
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """A task whose lease a client has."""
+    """A task whose lease a client holds, with the fencing token (`fence`) that its later requests must carry."""
 
     task_id: str
     ns: str
@@ -30,22 +30,22 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     leased_until: datetime | None
     version: int
     state: Any = None
-    """Only when the lease is taken."""
+    """Sent only when the lease is taken."""
     completed: tuple[str, ...] = ()
-    """Only when the lease is taken."""
+    """The completed subtasks; sent only when the lease is taken."""
     saved: bool = False
-    """Whether the task has a state already."""
+    """Whether the task has a saved state."""
 
 
 class Leases(ServerNoun):
-    """Takes, renews and gives back leases, and saves steps under them."""
+    """Takes, renews and releases leases of tasks, and saves steps under them."""
 
     async def take(
         self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
     ) -> Held:
-        """Take the lease of a task and get its state; 409 while another worker has it.
+        """Take the lease of a task and get its state; 409 while another worker holds it.
 
-        `owner` is a name of the caller's own making, which no two runs share.
+        `owner` is a token chosen by the caller, unique to this run.
         """
         run = self._run(task_id, owner, lease, keep, ns)
         await run.__aenter__()
@@ -58,7 +58,7 @@ class Leases(ServerNoun):
         return _held(run._held)
 
     async def release(self, task_id: str, owner: str, fence: int) -> bool:
-        """Give the lease back after a failure: nothing is saved, and another worker may go on at once."""
+        """Release the lease after a failure: nothing is saved, and another worker may go on at once."""
         run = await self._going_on(task_id, owner, fence, 60.0)
         await run._release(run._held)
         return True
@@ -78,9 +78,9 @@ class Leases(ServerNoun):
         lease: float = 60.0,
         keep: Keep | None = None,
     ) -> Held:
-        """Save a step, and commit the effects with it, all or nothing; `finish` ends the task and its lease.
+        """Save a step and commit its effects (other writes) in one transaction; `finish` ends the task and its lease.
 
-        `update` sets top-level keys of the state and `extend` appends to top-level lists, instead of a whole `state`.
+        Instead of a whole `state`, `update` sets top-level keys of it and `extend` appends to top-level lists.
         """
         run = await self._going_on(task_id, owner, fence, lease, keep)
         if effects:
@@ -94,7 +94,7 @@ class Leases(ServerNoun):
         return _held(run._held)
 
     async def again(self, call: str, task_id: str, owner: str, **rest: Any) -> Any:
-        """The answer to a request that was done before: how the task stands, unless another has it since."""
+        """The answer to a request whose idempotency key was used before: the task now, if the lease is still ours."""
         if call == "release":
             return True
         saved = await load(self._core, task_id)
@@ -105,7 +105,7 @@ class Leases(ServerNoun):
     def _run(self, task_id: str, owner: str, lease: float, keep: Keep | None, ns: str | None) -> AsyncTaskRun:
         check_name(task_id, "task id")
         if not 0 < lease <= MAX_LEASE:
-            raise UsageError("a lease lasts more than nothing and at most a day")
+            raise UsageError(f"lease must be above 0 and at most {MAX_LEASE:.0f} seconds (a day)")
         scope = self._core.scope
         space = scope.own() if ns is None else scope.writable(ns)
         run = AsyncTaskRun(self._core, task_id, space, lease, kept_steps(keep), None, 0)
@@ -115,11 +115,11 @@ class Leases(ServerNoun):
     async def _going_on(
         self, task_id: str, owner: str, fence: int, lease: float, keep: Keep | None = None
     ) -> AsyncTaskRun:
-        """The run of a lease that was taken before, where it still holds."""
+        """The run of a lease taken by an earlier request; raises LeaseLost if it is no longer held."""
         run = self._run(task_id, owner, lease, keep, None)
         saved = await load(self._core, task_id)
         if saved is None or saved.task.owner != owner or saved.task.fence != fence:
-            raise run._lost("the lease is another's now")
+            raise run._lost("another worker holds the lease now")
         self._core.scope.writable(saved.task.ns)
         run._saved, run.state = saved, saved.state()
         return run

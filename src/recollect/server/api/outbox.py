@@ -1,4 +1,4 @@
-"""Waiting for what is derived from messages."""
+"""Waits for messages to be indexed and processed by the outbox."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ MAX_MESSAGES = 500
 
 
 class OutboxOf(ServerNoun):
-    """Receipts as they stand."""
+    """Waits for the outbox."""
 
     async def wait(self, ids: list[str], timeout: float = 0.0) -> list[MessageReceipt]:
-        """Wait until messages are indexed and derived from, for 30 seconds at most; their receipts as they are then."""
+        """Wait up to `timeout` seconds (30 at most) until messages are indexed and processed; returns receipts."""
         if len(ids) > MAX_MESSAGES:
-            raise InvalidValue(f"at most {MAX_MESSAGES} messages at once")
+            raise InvalidValue(f"wait takes at most {MAX_MESSAGES} messages at once")
         found = [await self._memory.threads.message(id) for id in ids]
         receipts = [MessageReceipt(one, True, False, "pending") for one in found if one is not None]
         if not 0 <= timeout <= MAX_WAIT:
-            raise InvalidValue(f"timeout is from 0 to {MAX_WAIT:.0f} seconds")
+            raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT:.0f} seconds")
         return await self._memory.wait(receipts, timeout=timeout) if receipts else []

@@ -1,4 +1,4 @@
-"""An org as JSON lines, streamed out and in."""
+"""Streams an org out and in as JSON lines, and imports files of other tools."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ MAX_IMPORT = 4 * 1024 * 1024 * 1024
 
 
 class DamagedUpload(CorruptRecord):
-    """What was sent is damaged, not what is stored."""
+    """The uploaded file is damaged (422), not the stored data (500)."""
 
 
 class Transfers(ServerNoun):
-    """Export and import."""
+    """Exports and imports an org."""
 
     async def export(self) -> AsyncIterator[bytes]:
-        """Every row of this org as JSON lines, sent as they are read; the last line says how many there were."""
+        """Stream every row of this org as JSON lines; the last line has the number of rows."""
         self._core.scope.whole_org("export and import")
         return Portable(self._core).rows()
 
     async def import_(self, request: Any) -> Transfer:
-        """Load JSON lines that an export wrote; a damaged line is named, and then nothing is changed.
+        """Load JSON lines that an export wrote; if a line is damaged the error names it and nothing is written.
 
-        They are kept in a file of the server's until all have come: the whole is checked before anything is written.
+        The upload is buffered in a temporary file, so that all of it is checked before anything is written.
         """
         self._core.scope.whole_org("export and import")
         async with self._received(request, "import.jsonl") as path:
@@ -53,7 +53,7 @@ class Transfers(ServerNoun):
         strict: bool = False,
         request: Any = None,
     ) -> ImportReport:
-        """Bring in a file that another tool has kept, sent as the body; `name` is what the file is called."""
+        """Import a file of another tool, sent as the body; `name` is its file name."""
         self._core.scope.whole_org("import_from")
         plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[-100:].lstrip(".")
         async with self._received(request, plain or "file") as path:
@@ -67,7 +67,7 @@ class Transfers(ServerNoun):
 
     @asynccontextmanager
     async def _received(self, request: Any, name: str) -> AsyncIterator[Path]:
-        """The body of a request as a file in a folder of its own, which goes at the end."""
+        """The body of a request as a temporary file, deleted at the end."""
         offload = self._core.runtime.offload
         folder = await offload(lambda: Path(tempfile.mkdtemp(prefix="recollect-import-")))
         path, size = folder / name, 0
@@ -76,7 +76,7 @@ class Transfers(ServerNoun):
                 async for part in request.stream():
                     size += len(part)
                     if size > MAX_IMPORT:
-                        raise TooLarge(f"an import may have {MAX_IMPORT} bytes")
+                        raise TooLarge(f"an import may have at most {MAX_IMPORT} bytes; split it")
                     await offload(file.write, part)
             yield path
         finally:

@@ -1,4 +1,4 @@
-"""Sessions that a client runs: each turn, context and end is one request."""
+"""Sessions of remote clients: adding a turn, assembling a context and ending the session are one request each."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ MAX_TURN = 500
 
 
 def _as(converted: Any) -> Any:
-    """Budgets and policies, which reading the request has made of their data."""
+    """The argument itself: a cast, since the request's decoder has already made budgets and policies from JSON."""
     return converted
 
 
 class Carried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was recalled for the user's message of a turn, as the context of the session gave it, with its proof."""
+    """The memory recalled for a user's message, as `context` returned it, with the server's signature."""
 
     place: int
-    """Which message of the turn."""
+    """Index of the message in the turn."""
     kept: dict[str, Any]
     proof: str
+    """The HMAC that `context` returned with it."""
 
 
 class SessionContext(msgspec.Struct, frozen=True):
-    """A request, and what the user's message carries of it when the turn is added."""
+    """A context, and the recalled memory to send back with the turn it was made for."""
 
     context: Context
     kept: dict[str, Any] | None
     proof: str
+    """An HMAC of `kept`, so that a client cannot store other memory with a message."""
 
 
 class Turns(ServerNoun):
-    """Turns of sessions over threads."""
+    """The turns of sessions."""
 
     async def add(
         self,
@@ -55,10 +57,9 @@ class Turns(ServerNoun):
         key: str | None = None,
         carried: Carried | None = None,
     ) -> list[MessageReceipt]:
-        """Append a turn, and show it to working memory; `number` counts the turns of the session.
+        """Append a turn to the thread and to working memory; `number` counts the turns of the session.
 
-        Sending one again is harmless: the session and the number are its key. `keep=false` keeps it out of what facts
-        and learnings are taken from.
+        It is idempotent: session and number are its key. With `keep=false` no facts and learnings are derived from it.
         """
         if not 0 < len(messages) <= MAX_TURN:
             raise InvalidValue(f"a turn has 1 to {MAX_TURN} messages")
@@ -83,7 +84,7 @@ class Turns(ServerNoun):
         compact_at: float = 0.8,
         compact_to: float = 0.5,
     ) -> SessionContext:
-        """The request for the next input of a session, the thread folded first where it has outgrown its room."""
+        """Assemble the request for the next input; a thread that has outgrown its room is summarised (folded) first."""
         running = AsyncSession(
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
             compact_to=compact_to,
@@ -93,25 +94,25 @@ class Turns(ServerNoun):
         return SessionContext(made, kept, "" if kept is None else await self._proof(kept))
 
     async def fold(self, id: str, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5) -> Summary | None:
-        """Fold a thread's oldest messages into a summary where they take more than their share of the room."""
+        """Summarise (fold) a thread's oldest messages once history takes more than `compact_at` of the room."""
         await self._exists(id)
         if room_tokens < 1 or not 0 < compact_to <= compact_at <= 1:
-            raise InvalidValue("room_tokens is 1 or more, and 0 < compact_to <= compact_at <= 1")
+            raise InvalidValue("room_tokens must be 1 or more, and 0 < compact_to <= compact_at <= 1")
         return await Folding(self._core).fold(
             id, room_tokens=room_tokens, compact_at=compact_at, compact_to=compact_to, model=self._core.shared.model
         )
 
     async def end(self, id: str, session: str, turns: int = 0, persisted: int = 0) -> Ended:
-        """Archive a session as a summary, count its turns, and derive what was learned."""
+        """End a session: archive it as a summary and extract facts and learnings."""
         running = self._session(id, session, turns + 1)
         if not 0 <= persisted <= turns:
-            raise InvalidValue("persisted is from 0 to the number of turns")
+            raise InvalidValue("persisted must be from 0 to the number of turns")
         running._persisted = persisted
         await running.start()
         return await running.end()
 
     async def again(self, call: str, **options: Any) -> Any:
-        """The answer to a request that was done before."""
+        """The answer to a request whose idempotency key was used before."""
         if call == "add":
             return await self.add(**options)
         if call == "end":
@@ -124,23 +125,23 @@ class Turns(ServerNoun):
 
     def _session(self, thread: str, session: str, number: int) -> AsyncSession:
         if number < 1:
-            raise InvalidValue("turns are numbered from 1")
+            raise InvalidValue("turns are numbered from 1 on")
         running = AsyncSession(self._core, thread)
         running.id, running._turns = session, number - 1
         return running
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:
-        """The messages with what the user's carries; only what this server gave out itself is taken."""
+        """The messages with recalled memory stored in one of them, if the HMAC shows that this server made it."""
         if not 0 <= carried.place < len(messages) or not hmac.compare_digest(
             carried.proof, await self._proof(carried.kept)
         ):
-            raise InvalidValue("what a message carries must be as the context of the session gave it")
+            raise InvalidValue("carried must be sent back unchanged, as the context of the session returned it")
         found = messages[carried.place]
         kept = msgspec.structs.replace(found, metadata={**found.metadata, ATTACHED: carried.kept})
         return [kept if place == carried.place else message for place, message in enumerate(messages)]
 
     async def _proof(self, kept: Any) -> str:
-        """What shows that this server gave something out, to this org and user."""
+        """An HMAC over recalled memory, bound to the org and user it was given to."""
         scope = self._core.scope
         said = msgspec.json.encode([scope.org, scope.user, kept])
         secret = await self._server.keys.secret()

@@ -1,4 +1,4 @@
-"""Notices of changes over HTTP: each request waits for the next ones, and carries what its caller has seen."""
+"""Change notices by long polling: each request waits for the next changes, and carries a cursor of those seen."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MAX_WAIT = 20.0
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """What changed, and what the caller has seen by now: to be sent with the next request."""
+    """The changes, and the cursor (`seen`) to send with the next request."""
 
     notices: list[Notice]
     seen: dict[str, int]
 
 
 class Watching(ServerNoun):
-    """Follows changes of any process: which kind of thing, in which namespace."""
+    """Follows changes made by any process: which kind of record, in which namespace."""
 
     async def look(
         self,
@@ -28,15 +28,15 @@ class Watching(ServerNoun):
         kinds: list[str] | None = None,
         timeout: float = 0.0,
     ) -> Watched:
-        """The changes since what was `seen`, waiting up to `timeout` seconds (20 at most) for one.
+        """The changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
 
-        Without `seen` it begins: from when this answers no change is missed, where the next request comes within a
+        Without `seen` it returns a first cursor: no change after it is missed if the next request comes within a
         minute.
         """
         if not 0 <= timeout <= MAX_WAIT:
-            raise InvalidValue(f"timeout is from 0 to {MAX_WAIT:.0f} seconds")
+            raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT:.0f} seconds")
         if any(" " not in item for item in seen or ()):
-            raise InvalidValue("seen must be as the last answer gave it")
+            raise InvalidValue("seen must be sent unchanged, as the last answer returned it")
         watch = AsyncWatch(self._core, namespaces, kinds)
         if seen is None:
             await watch.start()

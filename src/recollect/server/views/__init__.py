@@ -1,1 +1,1 @@
-"""What the inspector's pages show, one function per page: read-only, through a handle that the key determines."""
+"""The inspector's views: one function reads what one page shows, over a memory narrowed to the caller's key."""

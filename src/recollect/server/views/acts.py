@@ -1,4 +1,4 @@
-"""What the inspector does that the public API has no verb for: going back to a version, pinning, retrying one job."""
+"""The inspector's writes that the public API does not have: restore a version, pin a message, retry one job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Restore(msgspec.Struct, forbid_unknown_fields=True):
-    """A version of a fact to go back to, and the version that must be there now."""
+    """The version of a fact to restore, and the current version it must have (compare-and-set)."""
 
     ns: str
     key: str
@@ -24,14 +24,14 @@ class Restore(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Pin(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to pin, or to let go."""
+    """A message to pin or unpin."""
 
     message: str
     pinned: bool = True
 
 
 class Retry(msgspec.Struct, forbid_unknown_fields=True):
-    """The dead letters of one item, or all."""
+    """The item whose dead letters to retry; all without one."""
 
     item: str | None = None
 
@@ -42,10 +42,10 @@ async def restore_version(handle: AsyncMemory, asked: Restore) -> Any:
 
 
 async def pin_message(handle: AsyncMemory, asked: Pin) -> Any:
-    """Pin a message: every later request of its thread sends it."""
+    """Pin a message, so that every later context of its thread includes it."""
     return message_row(await pin(handle._core, asked.message, pinned=asked.pinned))
 
 
 async def retry(handle: AsyncMemory, asked: Retry) -> Any:
-    """Give dead letters another chance."""
+    """Put dead letters back into their queue."""
     return {"revived": await handle.jobs.retry_dead(item=asked.item)}

@@ -1,4 +1,4 @@
-"""A request drawn as rows: sections in sending order, items with their state, and the items two requests differ in."""
+"""Turns an assembled context into rows for the inspector, and compares two contexts item by item."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ORDER = {
 
 
 async def drawn(handle: AsyncMemory, built: Any) -> dict[str, Any]:
-    """Everything the page shows of a request."""
+    """All that the page shows of a context."""
     asked, thread, made = built.asked, built.thread, built.context
     head = {
         "thread": None if thread is None else {"id": thread.id, "title": thread.title, "ns": thread.ns,
@@ -80,7 +80,7 @@ def _named(tool: Any) -> dict[str, Any]:
 
 
 async def _profile(handle: AsyncMemory, made: Context) -> list[dict[str, Any]]:
-    """The lines in the order they are sent; a fact that replaced a correction says what was there before."""
+    """The profile lines in sending order; one whose fact replaced a correction shows the corrected value."""
     rows = []
     for line in sorted(made.profile, key=lambda line: LANES.index(line.lane)):
         named = line.source if "/" in line.source else line.text
@@ -97,7 +97,7 @@ async def _profile(handle: AsyncMemory, made: Context) -> list[dict[str, Any]]:
 
 
 async def _history(handle: AsyncMemory, made: Context, thread: Any) -> list[dict[str, Any]]:
-    """What became of each unit of the thread, oldest first; a stored summary stands before all."""
+    """One row per unit of the thread with what was done with it, oldest first, after a stored summary."""
     account = made.account
     rows: list[dict[str, Any]] = []
     if account.behind and made.summary_message is not None:
@@ -119,7 +119,7 @@ async def _history(handle: AsyncMemory, made: Context, thread: Any) -> list[dict
 
 
 def _under_summary(made: Context, units: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The units a fresh summary stands for, as one row with its text."""
+    """The rows, with the units that a new summary replaces merged into one row with its text."""
     inside = [row for row in units if row["state"] == "folded"]
     rest = [row for row in units if row["state"] != "folded"]
     row = _run(
@@ -181,7 +181,7 @@ def _repaired(fix: Any) -> dict[str, Any]:
 
 
 def _memory(made: Context, hits: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every recalled item with its fate, best first, and the hit it came from."""
+    """One row per recalled item, best first: whether it was sent, and the hit it came from."""
     found = []
     for fate in made.recalled:
         item = fate.item
@@ -235,7 +235,7 @@ _SAME = ("text", "state", "tokens", "superseded")
 
 
 def changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-    """Pairs of items in sending order: what is the same counts, what differs is shown on both sides."""
+    """The items of two contexts in pairs, in sending order, with the number of pairs that differ."""
     left, right = _items(a), _items(b)
     mine = {row["id"]: row for row in left}
     theirs = {row["id"] for row in right}

@@ -1,4 +1,4 @@
-"""The context viewer: the request for an input as it would be sent, with the fate of every item and the reason."""
+"""The context viewer: assembles a context as it would be sent, and shows for every item whether it is in and why."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Supposition(msgspec.Struct, forbid_unknown_fields=True):
-    """A correction that is not saved."""
+    """A correction to try without saving it."""
 
     ns: str
     key: str
@@ -34,7 +34,7 @@ class Supposition(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """A request to look at: for a thread or a user, an input, and how it is put together."""
+    """The context to show: for a thread or a user, an input, and the options of the assembly."""
 
     input: str = ""
     thread: str | None = None
@@ -45,28 +45,28 @@ class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
     history: int | None = None
     profile: int | None = None
     policy: str = "window"
-    """One of `POLICIES`, several joined by `+`, with a number behind a colon: `elide:500+summarize`."""
+    """A name in `POLICIES`, with an optional number after a colon; several joined by `+`: `elide:500+summarize`."""
     layout: Literal["standard", "cached"] = "cached"
     recall: bool = True
     top_k: int | None = None
     system: str | None = None
     tools: list[dict[str, Any]] | None = None
     until: int | None = None
-    """The turn to stand at: the message that is the input, when a stored thread is replayed."""
+    """Replay the stored thread up to this message, which is the input."""
     at: str | None = None
-    """Facts as they were at this moment."""
+    """Use facts as they were at this time."""
     suppose: Supposition | None = None
 
 
 class Compare(msgspec.Struct, forbid_unknown_fields=True):
-    """Two requests to put side by side."""
+    """Two contexts to compare."""
 
     a: ContextAsked
     b: ContextAsked
 
 
 class Turns(msgspec.Struct, forbid_unknown_fields=True):
-    """The turns of a thread, before a place."""
+    """A page of the turns of a thread, before a sequence number."""
 
     thread: str
     before: int | None = None
@@ -108,7 +108,7 @@ def read_budget(asked: ContextAsked) -> TokenBudget:
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A request that was put together, and what is drawn of it."""
+    """An assembled context (or the error), with what else the page shows of it."""
 
     context: Context | None
     hits: list[Any]
@@ -120,19 +120,19 @@ class Built(msgspec.Struct, frozen=True):
 
 
 async def context(handle: AsyncMemory, asked: ContextAsked) -> Any:
-    """The request with the fate of every item, what recall found, and how much of it a prompt cache would serve."""
+    """A context with the outcome of every item, the hits of recall, and how much of it a prompt cache would serve."""
     return await drawn(handle, await _built(handle, asked))
 
 
 async def compare(handle: AsyncMemory, asked: Compare) -> Any:
-    """Two requests, and the items that differ, in the order they are sent."""
+    """Two contexts and their items in pairs."""
     a = await drawn(handle, await _built(handle, asked.a))
     b = await drawn(handle, await _built(handle, asked.b))
     return {"a": a, "b": b, **changes(a, b)}
 
 
 async def turns(handle: AsyncMemory, asked: Turns) -> Any:
-    """What the user said in a thread, newest first: where a replay can stop."""
+    """The user's messages of a thread, newest first, to which a replay can go back."""
     if await handle.threads.get(asked.thread) is None:
         raise NotFound("there is no such thread", thread=asked.thread)
     found = await turns_of(handle._core, asked.thread, asked.before, max(1, min(asked.limit, 100)))
@@ -157,7 +157,7 @@ async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
 
 
 def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Core:
-    """The handle of the user the request is for, whose profile and memory it holds."""
+    """The engine narrowed to the user the context is for: the one asked for, or the owner of the thread."""
     user = asked.user
     if user is None and thread is not None:
         meant = thread.metadata.get("user")
@@ -166,7 +166,7 @@ def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Cor
 
 
 async def _turn(core: Core, asked: ContextAsked) -> tuple[Any, Supposed]:
-    """The input and what is supposed: an earlier turn, an earlier moment, an unsaved correction."""
+    """The input, and the overlay to read through: an earlier turn, an earlier time, an unsaved correction."""
     facts: dict[Any, Any] = {}
     input: Any = asked.input
     moment = as_datetime(asked.at, "at") if asked.at else None
@@ -199,7 +199,7 @@ def _options(asked: ContextAsked, thread: Thread | None, *, recall: Any) -> dict
 async def _prefix(
     core: Core, asked: ContextAsked, thread: Thread | None, made: Context, now: Supposed
 ) -> Prefix | None:
-    """What the request shares with the one of the turn before, as far as that one can be put together again."""
+    """The common prefix with the context of the turn before, which is assembled again for the comparison."""
     if thread is None:
         return None
     before = asked.until if asked.until is not None else thread.length + 1
@@ -211,7 +211,7 @@ async def _prefix(
     moment = _just_before(said)
     if core.scope.user is not None and moment is not None:
         facts = await facts_at(core, [f"user:{core.scope.user}"], moment)
-    # What rode with the turn is stored with it; then the message itself brings it, as later requests do.
+    # In the cached layout the memory recalled for that turn is stored with its message: read the message as history.
     kept = ATTACHED in said.metadata and asked.layout == "cached"
     until = said.seq + 1 if kept else said.seq
     supposed = Supposed(facts=facts, thread=thread.id, until=until, at=moment)
@@ -225,7 +225,7 @@ async def _prefix(
 
 
 def _just_before(said: Message) -> datetime | None:
-    """The moment a turn was sent at: what is derived from its message bears the message's own time."""
+    """The time just before a turn: facts derived from its message have the message's own time."""
     return None if said.created_at is None else said.created_at - timedelta(microseconds=1)
 
 

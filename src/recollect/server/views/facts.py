@@ -1,4 +1,4 @@
-"""A fact: what it says, why it is believed, how it came to be, and what a correction would change."""
+"""The page of a fact: its value, sources, history and uses, and a preview of what a correction would change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FactAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Suppose(msgspec.Struct, forbid_unknown_fields=True):
-    """A correction that is not saved."""
+    """A correction to try without saving it."""
 
     ns: str
     key: str
@@ -36,7 +36,7 @@ class Suppose(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def fact(handle: AsyncMemory, asked: FactAsked) -> Any:
-    """The fact with its history as differences, its sources down to the messages, its use and its audit trail."""
+    """The fact with its history as diffs, its sources back to the messages, its uses and its audit trail."""
     versions = await handle.facts.history(asked.ns, asked.key)
     if not versions:
         raise NotFound("there is no such fact", namespace=asked.ns, key=asked.key)
@@ -76,7 +76,7 @@ async def _message(handle: AsyncMemory, id: str | None) -> Message | None:
 
 
 async def _source(handle: AsyncMemory, id: str) -> dict[str, Any]:
-    """A source with its neighbours where it is a message; what is gone says so."""
+    """A source: a message with its neighbours, or the kind of another record; `present` false if deleted."""
     message = await _message(handle, id)
     if message is None:
         why = await _others(handle, id)
@@ -92,7 +92,7 @@ async def _source(handle: AsyncMemory, id: str) -> dict[str, Any]:
 
 
 async def _others(handle: AsyncMemory, id: str) -> str | None:
-    """The kind of a source that is no message."""
+    """The kind of a source that is not a message, or None where it no longer exists."""
     try:
         found = await handle.why(id)
     except NotFound:
@@ -101,7 +101,7 @@ async def _others(handle: AsyncMemory, id: str) -> str | None:
 
 
 async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
-    """Where a fact goes: the profile, marks on messages it supersedes, and what was derived from it."""
+    """Where a fact is used: its profile line, the messages it marks as superseded, and what was derived from it."""
     core = handle._core
     lines: list[Any] = []
     if now.ns.startswith("user:"):
@@ -124,7 +124,7 @@ async def _used(handle: AsyncMemory, now: Fact) -> dict[str, Any]:
 
 
 async def suppose(handle: AsyncMemory, asked: Suppose) -> Any:
-    """The lines of the profile that a correction would change, and the tokens before and after."""
+    """The profile lines that a correction would remove and add, and the profile's tokens before and after."""
     if not asked.ns.startswith("user:"):
         return {"gone": [], "new": [], "before": None, "after": None}
     user = handle._core.scope.subject(asked.ns.removeprefix("user:"))

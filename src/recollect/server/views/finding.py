@@ -1,4 +1,4 @@
-"""Find: users, threads, facts and ids by a few letters, for the box that `/` opens."""
+"""Find users, threads, facts and ids by prefix, for the search box that `/` opens."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 EACH = 6
 SCANNED = 2_000
-"""Rows of a kind that are looked through for words in a title or key."""
+"""How many rows of a kind are searched for words in a title or key."""
 
 
 class Find(msgspec.Struct, forbid_unknown_fields=True):
-    """What was typed."""
+    """The text typed into the search box."""
 
     text: str
 
 
 async def find(handle: AsyncMemory, asked: Find) -> Any:
-    """Matches by kind: users whose id or name begins so, facts and threads that hold every word."""
+    """Matches by kind: users by the start of their id or name, facts and threads that contain every word."""
     words = asked.text.casefold().split()
     if not words:
         return {"users": [], "threads": [], "facts": [], "id": None}
@@ -70,7 +70,7 @@ async def _threads(handle: AsyncMemory, words: list[str]) -> list[Any]:
 
 
 async def _id(handle: AsyncMemory, text: str) -> Any:
-    """What an id that was pasted leads to."""
+    """The thread or message of a pasted id."""
     if " " in text or len(text) < 8:
         return None
     thread, _, seq = text.partition("#")
@@ -81,6 +81,6 @@ async def _id(handle: AsyncMemory, text: str) -> Any:
 
 
 def _holds(text: str, words: list[str]) -> bool:
-    """Whether every word begins one of the text's."""
+    """Whether every word is the start of a word of the text."""
     parts = text.casefold().replace(":", " ").replace("-", " ").split()
     return all(any(part.startswith(word) for part in parts) for word in words)

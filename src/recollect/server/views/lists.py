@@ -1,4 +1,4 @@
-"""Lists in pages: learnings, working memory, documents, state, records, tasks, threads, audit trail, timeline."""
+"""Paginated lists: learnings, working memory, documents, state, records, tasks, threads, audit trail, timeline."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 PAGE = 100
 ANALYSES = ("analysis",)
-"""Where `recollect analyze --keep` and the server leave reports of the analyser, in `global`."""
+"""Key prefix of the analyser's reports in `global`, written by `recollect analyze --keep` and the server."""
 
 
 class Listing(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of one kind, of one namespace or of all this handle reads."""
+    """A page of one kind, of one namespace or of all that the key may read."""
 
     kind: str
     ns: str | None = None
@@ -47,7 +47,7 @@ class AuditAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """What happened, of all or of one user."""
+    """A page of the timeline of the org or of one user."""
 
     user: str | None = None
     after: str | None = None
@@ -55,7 +55,7 @@ class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Analyses(msgspec.Struct, forbid_unknown_fields=True):
-    """The reports of the analyser; one of them whole, where it is named."""
+    """The list of the analyser's reports, or one report by name."""
 
     name: str | None = None
 
@@ -92,7 +92,7 @@ def _record(row: Any) -> dict[str, Any]:
 
 
 def _value(row: Any) -> Any:
-    """The JSON of a small record; bytes are only counted."""
+    """The value of a JSON record stored in its row; None for bytes and large records."""
     return msgspec.json.decode(row.data) if row.form == "json" and row.data is not None else None
 
 
@@ -120,13 +120,13 @@ KINDS: dict[str, tuple[type[Record], Callable[[Any], dict[str, Any]], str | None
     "tasks": (Task, _task, "by_ns"),
     "threads": (Thread, _thread, "by_ns"),
 }
-"""The kinds that are listed, how a row is shown, and the index that begins with the namespace."""
+"""For each kind: its record, the function that makes its row, and its index by namespace where its key has none."""
 
 
 async def listing(handle: AsyncMemory, asked: Listing) -> Any:
-    """Rows of a kind in the order of their keys, and where the next page begins."""
+    """Rows of a kind in the order of their keys, and the cursor of the next page."""
     if asked.kind not in KINDS:
-        raise UsageError(f"kind is one of {', '.join(KINDS)}")
+        raise UsageError(f"kind must be one of {', '.join(KINDS)}")
     record, shown, index = KINDS[asked.kind]
     core = handle._core
     limit = max(1, min(asked.limit, 500))
@@ -175,7 +175,7 @@ async def audit(handle: AsyncMemory, asked: AuditAsked) -> Any:
 
 
 async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Any:
-    """What happened, newest first: events, and on the first page the threads that were talked in."""
+    """Audit events, newest first; the first page also has the threads, at the time of their last message."""
     limit = max(1, min(asked.limit, 500))
     space = None if asked.user is None else handle._core.scope.readable(f"user:{asked.user}")
     items: list[dict[str, Any]] = []
@@ -198,7 +198,7 @@ def _concerns(event: Any, space: str) -> bool:
 
 
 async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
-    """Threads that were talked in, each as one line at its last message."""
+    """One timeline row per thread with messages, at the time of its last one."""
     core = handle._core
     found = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
     return [
@@ -212,7 +212,7 @@ async def _said(handle: AsyncMemory, space: str | None) -> list[dict[str, Any]]:
 
 
 async def analyses(handle: AsyncMemory, asked: Analyses) -> Any:
-    """The analyser's reports that were kept in this memory."""
+    """The analyser's reports stored in this memory."""
     if asked.name is not None:
         found = await handle.records.get("global", (*ANALYSES, asked.name))
         if found is None:

@@ -1,7 +1,7 @@
-"""News for an open page, over server-sent events: what kinds of things changed in which namespaces, never content.
+"""Tells an open page about changes by server-sent events: which kinds changed in which namespaces, never content.
 
-It watches the store, so that it tells of what other processes write too, and of what this key may read alone. How
-things stand is sent first: a page that was away compares it with what it had.
+It watches the store, so it also reports what other processes write, and only what the key may read. The first event is
+the current pulse (see `overview.pulse`), so that a page that reconnects knows whether it missed a change.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 LOOKS = 15
-"""After so many looks it says how things stand, news or not: nobody between may think that the stream has ended."""
+"""An event is sent after at most so many polls even without changes: a heartbeat, so that proxies keep the stream."""
 Allowed = Callable[[], Awaitable[bool]]
-"""Says whether the one who listens still may."""
+"""Checks that the listener's key or session is still valid."""
 
 
 async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIterator[bytes]:
-    """How things stand, then again whenever something changed; it ends where the key or the login has ended."""
+    """Stream the pulse, then again after every change; ends when the key or session does."""
     yield b"retry: 2000\n\n"
     stands = await pulse(handle, Pulse())
     yield _sent(stands, [])
@@ -41,7 +41,7 @@ async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIt
             if server.draining or (now_and_then and not await allowed()):
                 return
             notices = await watch.next(timeout=0)
-            # Jobs make no notices: how many were given up is looked up now and then.
+            # Jobs cause no notices, so the number of dead letters is polled.
             if notices or now_and_then:
                 yield _sent(await pulse(handle, Pulse()), notices)
 

@@ -1,4 +1,4 @@
-"""The overview: how the memory stands in a few numbers, what needs attention, what just happened."""
+"""The overview page: counts, problems that need attention, and the newest events."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ RECENT = 12
 
 
 class Overview(msgspec.Struct, forbid_unknown_fields=True):
-    """Nothing is asked but the page itself."""
+    """The overview takes no arguments."""
 
 
 class Pulse(msgspec.Struct, forbid_unknown_fields=True):
-    """Nothing is asked but whether something changed."""
+    """The pulse takes no arguments."""
 
 
 async def overview(handle: AsyncMemory, asked: Overview) -> Any:
-    """Counts, doctor's findings, the newest events, and what the store is."""
+    """Counts, the doctor's findings, the newest events and details of the store."""
     core = handle._core
     stats = await handle.stats()
     users = sum(ns.startswith("user:") for ns in stats.namespaces)
@@ -58,7 +58,7 @@ def _plain(value: Any) -> bool:
 
 
 async def recent(handle: AsyncMemory) -> list[Any]:
-    """The newest events of the audit trail; derivations of one message are one line."""
+    """The newest events of the audit trail; consecutive events with the same source are merged into one row."""
     events = await handle.audit.list(limit=4 * RECENT, reverse=True)
     return [await event_row(handle, event, count) for event, count in _gathered(events)][:RECENT]
 
@@ -76,7 +76,7 @@ def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
 
 
 async def pulse(handle: AsyncMemory, asked: Pulse) -> Any:
-    """A short text that changes when something does, and the number of dead letters."""
+    """A fingerprint (`mark`) that changes when the memory does, and the number of dead letters."""
     core = handle._core
     events = await handle.audit.list(limit=1, reverse=True)
     threads = await core.scan(Thread, reverse=True, limit=20)

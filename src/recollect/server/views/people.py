@@ -1,4 +1,4 @@
-"""Users: the list, and one user's memory as every request says it."""
+"""The pages of users: the list, and one user's profile, facts, threads, learnings and documents."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 PAGE = 100
 MOST = 1_000
-"""Rows that are counted or looked through for one answer."""
+"""The most rows that are counted or searched for one answer."""
 FIRST = 5
-"""Threads beside the facts of a user."""
+"""How many threads the page of a user shows."""
 
 
 class Users(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of users whose id begins so."""
+    """A page of users, optionally with a prefix of their id."""
 
     after: str | None = None
     prefix: str | None = None
@@ -35,7 +35,7 @@ class User(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Facts(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of a namespace's facts, of those whose key or value holds a word."""
+    """A page of a namespace's facts, optionally those whose key or value contains a word."""
 
     ns: str
     after: str | None = None
@@ -44,7 +44,7 @@ class Facts(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Threads(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of a user's threads, the last talked in first; `after` a thread."""
+    """A page of a user's threads, the last active first; `after` is the id of a thread."""
 
     user: str
     after: str | None = None
@@ -52,7 +52,7 @@ class Threads(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def facts(handle: AsyncMemory, asked: Facts) -> Any:
-    """Facts by key, each with how it stands; a word is looked for in so many facts at once."""
+    """Facts by key, with whether each was corrected or replaced a correction; a word is searched in `MOST` per page."""
     limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
     found = await handle.facts.list(asked.ns, after=asked.after, limit=MOST if word else limit)
     more = len(found) == (MOST if word else limit)
@@ -64,7 +64,7 @@ async def facts(handle: AsyncMemory, asked: Facts) -> Any:
 
 
 async def threads(handle: AsyncMemory, asked: Threads) -> Any:
-    """Threads of a user, the last talked in first."""
+    """Threads of a user, the last active first."""
     limit = max(1, min(asked.limit, 500))
     ns = f"user:{handle._core.scope.subject(asked.user)}"
     found = await handle.threads.list(ns, by="updated_at", reverse=True, after=asked.after, limit=limit)
@@ -73,7 +73,7 @@ async def threads(handle: AsyncMemory, asked: Threads) -> Any:
 
 
 async def users(handle: AsyncMemory, asked: Users) -> Any:
-    """Users by id, each with a name, counts and when they last spoke."""
+    """Users by id, each with a name, counts and the time of the last message."""
     limit = max(1, min(asked.limit, 500))
     after = f"user:{asked.after}" if asked.after else None
     found = await handle.namespaces("user", prefix=asked.prefix, after=after, limit=limit)
@@ -125,7 +125,7 @@ async def user(handle: AsyncMemory, asked: User) -> Any:
 
 
 async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
-    """The block that every request of a user holds, line by line, with its tokens."""
+    """The lines of a user's profile block that fit its default ceiling, with their tokens."""
     from ...context.budget import TokenBudget
     from ...context.profile import LANES, fit_profile
 
@@ -151,7 +151,7 @@ async def profile(handle: AsyncMemory, user: str) -> dict[str, Any]:
 
 
 async def _doubt(handle: AsyncMemory, source: str) -> dict[str, Any]:
-    """Whether the fact a line was made of replaced a correction, and since when."""
+    """The correction that the fact behind a line replaced, if it did, and when the fact was updated."""
     ns, _, key = source.partition("/")
     fact = await handle._core.get(Fact, ns, key) if key else None
     standing_ = await standing(handle._core, fact) if fact is not None else {}

@@ -1,4 +1,4 @@
-"""Search: what recall finds, with the share of each signal in the score, and why something else was not found."""
+"""The search page: hits of recall with the share of each signal in the score, and why an item was not found."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 FAR = 300
-"""How far down the ranking an expected item is looked for."""
+"""How many hits are searched for an expected item."""
 
 
 class Search(msgspec.Struct, forbid_unknown_fields=True):
-    """A question, as one user or as the key itself, and filters."""
+    """A question and filters; with `user`, narrowed to that user's memory."""
 
     query: str
     user: str | None = None
@@ -34,27 +34,19 @@ class Search(msgspec.Struct, forbid_unknown_fields=True):
     top_k: int = 8
 
 
-class WhyNot(msgspec.Struct, forbid_unknown_fields=True):
-    """An item by its id that was expected among the hits of a question."""
+class WhyNot(Search, kw_only=True):
+    """A search, and the id of an item that was expected among its hits."""
 
-    query: str
     id: str
-    user: str | None = None
-    namespaces: list[str] | None = None
-    kinds: list[str] | None = None
-    trusts: list[str] | None = None
-    after: str | None = None
-    before: str | None = None
-    top_k: int = 8
 
 
 def as_user(handle: AsyncMemory, user: str | None) -> AsyncMemory:
-    """The handle as this user's would be, where one is named."""
+    """The memory narrowed to a user, if one is given."""
     return handle if user is None else handle.scope(user=user)
 
 
 async def search(handle: AsyncMemory, asked: Search) -> Any:
-    """The hits, best first, each with its signals; and how much there was to find."""
+    """The hits, best first, each with its signals; and how many entries were searched."""
     start = perf_counter()
     own = as_user(handle, asked.user)
     found = await _found(own, asked, max(1, min(asked.top_k, 100)))
@@ -79,7 +71,7 @@ async def _found(own: AsyncMemory, asked: Any, top_k: int) -> list[Hit]:
 
 
 async def hit_row(handle: AsyncMemory, hit: Hit) -> dict[str, Any]:
-    """A hit with its signals, and the thread or fact it leads to."""
+    """A hit with its signals and the thread it belongs to."""
     thread = hit.id.rpartition("#")[0] if hit.kind in ("message", "summary") else ""
     titled = await handle.threads.get(thread) if thread else None
     return {
@@ -92,7 +84,7 @@ async def hit_row(handle: AsyncMemory, hit: Hit) -> dict[str, Any]:
 
 
 async def why_not(handle: AsyncMemory, asked: WhyNot) -> Any:
-    """Where an expected item stands: its place and signals, the filter that hides it, or that it is not there."""
+    """Why an expected item is not among the hits: its rank, the filter that excludes it, or that it does not exist."""
     own = as_user(handle, asked.user)
     shown = await _found(own, asked, FAR if not asked.trusts else 100)
     place = _place(shown, asked.id)
@@ -117,7 +109,7 @@ def _reason(place: int, asked: WhyNot) -> str:
 
 
 async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
-    """The filter without which it would be found."""
+    """The filter that excludes the item, found by searching again without each."""
     loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
     for field, name in loosened.items():
         if getattr(asked, field):
@@ -132,7 +124,7 @@ async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
 
 
 async def _absent(own: AsyncMemory, id: str) -> str:
-    """Why something cannot be found at all."""
+    """Why an item is not found even without filters."""
     thread, _, seq = id.rpartition("#")
     if seq.isdecimal() and thread:
         if await own.threads.get(thread) is None:
@@ -142,14 +134,12 @@ async def _absent(own: AsyncMemory, id: str) -> str:
             return "There is no such message; it was deleted or forgotten."
         said = message_row(message)
         if not said["text"].strip():
-            return "The message has no text: calls of tools and their results are not found by words."
+            return "The message has no text: tool calls and their results are not searched."
         found = await own._core.get(Entry, *(await _entry_key(own, thread, id)))
-        return (
-            "It is not indexed yet." if found is None else f"It stands below the first {FAR}: too little speaks for it."
-        )
+        return "It is not indexed yet." if found is None else f"It ranks below the first {FAR}: its score is too low."
     for ns, key in namespaced(id):
         if own._core.scope.may_read(ns) and await own.facts.get(ns, key) is not None:
-            return f"It stands below the first {FAR}: too little of the question is in it."
+            return f"It ranks below the first {FAR}: too little of the question is in it."
     return "There is nothing under this id in what this user may read. It may be expired, rejected or forgotten."
 
 

@@ -1,4 +1,4 @@
-"""What several views show in the same way: an event in words, a message, a fact's standing."""
+"""Rows that several views share: an audit event, a message, a fact, and what was derived from a message."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ...engine.core import Core
 from ...engine.corrections import is_correction, replaced_correction
 from ...engine.facts import Facts
 from ...messages import ATTACHED, Message
-from ...records import AuditEvent, Fact, Link, Thread
+from ...records import AuditEvent, Fact, Learning, Link
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 LONG = 20_000
-"""Characters of one message that a page is sent at once."""
+"""The most characters of one message that are sent to a page."""
 
 
 async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> dict[str, Any]:
-    """One event, with the title of the thread it speaks of."""
+    """One audit event, with the title of the thread it is about."""
     thread = (event.source or "").rpartition("#")[0] or (event.subject if event.kind == "thread" else "")
     found = await handle.threads.get(thread) if thread else None
     rows = sum((event.detail or {}).get("counts", {}).values()) if event.action == "forget" else None
@@ -32,7 +32,7 @@ async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> d
 
 
 def message_row(message: Message) -> dict[str, Any]:
-    """A message as pages show it: text, calls and results apart."""
+    """A message with text, tool calls and results apart."""
     text = message.text
     return {
         "id": message.id, "thread": message.thread, "seq": message.seq, "role": message.role, "name": message.name,
@@ -55,7 +55,7 @@ def fact_row(fact: Fact) -> dict[str, Any]:
 
 
 async def standing(core: Core, fact: Fact) -> dict[str, Any]:
-    """Whether a fact was corrected, or replaced a correction; read only where it has a history."""
+    """Whether a fact is a correction, and the correction it replaced, if any."""
     if fact.version < 2:
         return {"corrected": False, "replaced": None}
     versions = [one for one in await Facts(core).history(fact.ns, fact.key) if one.status == "active"]
@@ -65,7 +65,7 @@ async def standing(core: Core, fact: Fact) -> dict[str, Any]:
 
 
 async def yields(core: Core, message: str) -> list[dict[str, Any]]:
-    """What was derived from a message: facts with their value then, learnings, and how many summaries hold it."""
+    """What was derived from a message: facts with the value they got, and learnings."""
     found: list[dict[str, Any]] = []
     for link in await core.scan(Link, message, limit=50):
         ns, _, key = link.target.partition("/")
@@ -83,15 +83,8 @@ async def yields(core: Core, message: str) -> list[dict[str, Any]]:
                     }
                 )  # fmt: skip
         elif link.kind == "learning" and core.scope.may_read(ns):
-            from ...records import Learning
-
             learning = await core.get(Learning, ns, key)
             if learning is not None:
                 found.append({"kind": "learning", "type": learning.type, "content": learning.content, "ns": ns,
                               "id": learning.id})  # fmt: skip
     return found
-
-
-async def title_of(handle: AsyncMemory, thread: str) -> Thread | None:
-    """The thread, where this handle may see it."""
-    return await handle.threads.get(thread) if thread else None

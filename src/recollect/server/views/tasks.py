@@ -1,4 +1,4 @@
-"""Tasks with their steps as differences of state, and the jobs of the outbox with their reasons."""
+"""The pages of tasks, with each step as a diff of the state, and of the outbox's jobs, with their errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 500
 
 
 class JobsAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Nothing is asked but the queues."""
+    """The page of jobs takes no arguments."""
 
 
 class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Any:
-    """How each queue stands, the dead letters with the messages they are about, and what waits."""
+    """The backlog of each queue, and its jobs with their messages: dead letters first."""
     core = handle._core
     rows = [job for queue in QUEUES for job in await core.scan(Job, queue, limit=MOST) if core.scope.may_write(job.ns)]
     queues = await handle.jobs.backlog()
@@ -55,7 +55,7 @@ async def _job(handle: AsyncMemory, job: Job) -> dict[str, Any]:
 
 
 async def task(handle: AsyncMemory, asked: TaskAsked) -> Any:
-    """A task, who works on it, and its steps newest first with what each changed in the state."""
+    """A task, the owner of its lease, and its steps newest first with what each changed in the state."""
     row = await handle._core.get(Task, asked.id)
     found = await handle.tasks.get(asked.id)
     if row is None or found is None:

@@ -1,4 +1,4 @@
-"""A thread: its messages around a place, what each yielded, and the summaries that stand for its older part."""
+"""The page of a thread: its messages with what was derived from each, and the summaries of its older part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 BARS = 120
 WHOLE = 600
-"""Up to so many messages the ruler reads all; of longer threads it samples."""
+"""Up to so many messages the ruler reads all; longer threads are sampled."""
 
 
 class ThreadAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -26,7 +26,7 @@ class ThreadAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Messages(msgspec.Struct, forbid_unknown_fields=True):
-    """A stretch of a thread: after or before a place, or around one."""
+    """A page of messages after or before a sequence number."""
 
     id: str
     after: int | None = None
@@ -35,7 +35,7 @@ class Messages(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Any:
-    """The thread, its summaries, and a ruler with a bar per message (or per stretch, where there are many)."""
+    """The thread, its summaries, and a ruler: a bar of tokens per message, or per group in a long thread."""
     found = await handle.threads.get(asked.id)
     if found is None:
         raise NotFound("there is no such thread", thread=asked.id)
@@ -68,7 +68,7 @@ def _counted(links: list[Link]) -> dict[str, int]:
 
 
 async def _told(handle: AsyncMemory, summary: Any) -> int | None:
-    """The tokens of the messages that a summary stands for, where they are few enough to count."""
+    """The tokens of the messages that a summary replaces; None where there are too many to count."""
     if summary.last - summary.first > WHOLE:
         return None
     rows = await handle._core.scan(Message, summary.thread, after=(summary.first - 1,), before=(summary.last + 1,))
