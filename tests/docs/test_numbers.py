@@ -34,7 +34,7 @@ SAID = [
     ("remembering.md", "an overlap of {:g}", "engine.chunking:OVERLAP_TOKENS", 1),
     ("remembering.md", "Data over {:g} KB is cut", "engine.records:PIECE_BYTES", 1 / 1024),
     ("remembering.md", "have up to {:g} GB", "engine.records:MAX_RECORD_BYTES", 1 / 2**30),
-    ("models.md", "`timeout` ({:g} s by default)", "models.base:DEFAULT_TIMEOUT", 1),
+    ("models.md", "longer than `timeout` ({:g} s)", "models.base:DEFAULT_TIMEOUT", 1),
     ("models.md", "more than {:g} MB", "models.base:MAX_ANSWER_BYTES", 1 / 2**20),
     ("orchestration.md", "at a confidence of at most {:g}", "extract.model:MAX_INFERRED", 1),
 ]
