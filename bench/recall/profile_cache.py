@@ -65,6 +65,7 @@ def main() -> None:
     a = ap.parse_args()
     dice, counter = random.Random(7), open_counter(None)
     served = total = over = breaks = 0
+    recalled: list[int] = []
     before: dict[str, Any] | None = None
     warnings.simplefilter("ignore")
     with Memory("memory://", worker=False) as org:
@@ -77,12 +78,15 @@ def main() -> None:
             request = context.openai()
             over += context.tokens > BUDGET.request_tokens
             hit, size = cached_tokens(before, request, counter)
+            recalled.append(context.manifest.section("memory").tokens)
             breaks += hit < size / 2
             served, total, before = served + hit, total + size, request
             talk.add(context, said, " ".join(dice.choices(WORDS, k=120)))
             if news:
                 org.process(FactExtractor)
     print(f"{a.turns} turns: {served / total:.1%} of {total:,} tokens from the cache, {over} over budget")
+    later = sorted(recalled[20:])
+    print(f"memory, after 20 turns: {sum(later) / len(later):.0f} tokens in the mean, {later[-1]} at most")
     print(f"{breaks} requests began anew (less than half as the one before)")
 
 

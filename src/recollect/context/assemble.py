@@ -13,42 +13,34 @@ so blocking and async callers drive the same object, and the cost depends on wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from ..errors import BudgetError, UsageError
-from ..messages import ATTACHED, INSTRUCTIONS, Message, as_message
-from .budget import SECTIONS, TokenBudget, as_budget
+from ..messages import INSTRUCTIONS, Message
+from .budget import SECTIONS
+from .cache import CACHED_LATER, CACHED_LEAST, affordable
 from .context import Account, Context
-from .fence import render_scratchpad
+from .doubles import Said, without_repeated
 from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
-from .items import Fate, MemoryItem, Shorten, as_items, fill_memory, render_memory
-from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
-from .plan import Aid, Digest, Left, Plan, Policy, Reach, Searcher, Summarizer, fit, newest_that_fit, total_tokens
-from .policies import SlidingWindow, model_of
+from .items import WORTH_CUTTING, Fate, MemoryItem, fill_memory, render_memory
+from .measure import text_message
+from .plan import Digest, Left, Plan, fit, newest_that_fit, total_tokens
+from .policies import Fifo, SlidingWindow, model_of
 from .profile import ProfileLine, fit_profile
+from .reading import INPUT, NO_LIMIT, Reading
 from .summaries import awaitable_model, summarize, summary_message
-from .tokens import Counter, open_counter
-from .units import EMPTY_MESSAGE, Grouper, Unit, group
+from .units import EMPTY_MESSAGE, Unit
 from .validate import check_view
 
-LAYOUTS = ("standard", "cached")
-MAX_READ = 100_000
-"""The most messages that are read for a policy that wants all history; summarise a thread before it has more."""
-FOLDING_REACH = 3
-"""How many times the room for history is read back to find the start of a fold; a longer unfolded part is folded
-page by page before."""
 OMITTED = "(earlier messages are left out)"
 STARTS = "(start of the conversation)"
-_INPUT = 1 << 62
-_NO_LIMIT = 1 << 62
-_FIRST_PAGE_TOKENS = 64
-CACHED_FIRST, CACHED_LATER, CACHED_LEAST = 8, 64, 256
-"""The ceiling of recalled memory in the cached layout, where each turn keeps what was recalled for it: an eighth of the
-room at the first turn, falling to a sixty-fourth (at least 256 tokens) once history takes half of the room. With more,
-recalled memory would fill the history and the window would move, or be folded, every few turns."""
+ROUNDS = 2
+"""How often history may grow into what memory gave back because history says it."""
+LEAD_TOKENS = 16
+"""More than the note takes that stands first where the first message is not a user's."""
+_Shared = tuple[Plan, Message | None, Message | None, list[Fate]]
 
 
 class _Remembered(msgspec.Struct, frozen=True):
@@ -64,237 +56,16 @@ class _Remembered(msgspec.Struct, frozen=True):
         return tuple(fate.item for fate in self.fates if fate.fate != "dropped") if self.memory else ()
 
 
+def _tokens(message: Message | None) -> int:
+    return message.tokens or 0 if message is not None else 0
+
+
 def _without_room(fate: Fate) -> Fate:
     return fate if fate.fate == "dropped" else Fate(fate.item, fate.tokens, "dropped", "over the room for memory")
 
 
-class Assembly:
+class Assembly(Reading):
     """Builds one request from history that is fed to it newest first."""
-
-    def __init__(
-        self,
-        *,
-        budget: TokenBudget | int | str,
-        policy: Policy | None = None,
-        counter: Any = None,
-        system: Any = None,
-        memory: Any = None,
-        profile: Sequence[ProfileLine] = (),
-        shorten: Shorten | None = None,
-        thread: str | None = None,
-        first: int = 0,
-        tools: Iterable[Any] | None = None,
-        input: Any = None,
-        scratchpad: Any = None,
-        layout: str = "standard",
-        summary: str | None = None,
-        folded: int = 0,
-        folding: bool = False,
-        head: Iterable[Message] = (),
-        summarizer: Summarizer | None = None,
-        search: Searcher | None = None,
-        found: Iterable[Sequence[Message]] | None = None,
-        average_tokens: int = _FIRST_PAGE_TOKENS,
-    ) -> None:
-        if layout not in LAYOUTS:
-            raise UsageError(f"layout must be one of {', '.join(LAYOUTS)}")
-        self.budget = as_budget(budget)
-        self.policy: Policy = policy if policy is not None else SlidingWindow()
-        self.counter: Counter = open_counter(counter)
-        self.layout = layout
-        self._system = instruction_messages(system, self.counter)
-        self._tools = tuple(tools or ())
-        self._items = as_items(memory)
-        self._shorten = shorten
-        self._profile = tuple(profile)
-        self._thread = thread
-        self._first = first
-        self._scratchpad = self._note(scratchpad)
-        self._summary = summary_message(summary, self.counter) if summary else None
-        self._summary_text = summary
-        self._folded = folded
-        self._folding = folding
-        self._head, repairs = group(head, self.counter)
-        self._grouper = Grouper(self.counter, attached=layout == "cached")
-        self._grouper.repairs.extend(repairs)
-        self._units: list[Unit] = []
-        self._input: list[Unit] = []
-        self._explicit_input = input is not None
-        self._seen_tokens = 0
-        self._read = 0
-        self._ended = False
-        self._oldest: int | None = None
-        self._average = max(1, average_tokens)
-        self._reach: Reach | None = None
-        self._summarize = summarizer
-        self._search = search
-        self._found = None if found is None else tuple(unit for one in found for unit in group(one, self.counter)[0])
-        self._fixed = self._fixed_tokens()
-        self._take_input(input)
-
-    def _note(self, notes: Any) -> Message | None:
-        return text_message("user", render_scratchpad(notes), self.counter) if notes else None
-
-    def _fixed_tokens(self) -> dict[str, int]:
-        system = sum(stored_tokens(message, self.counter) for message in self._system)
-        tools = count_tools(self._tools, self.counter)
-        notes = self._scratchpad.tokens or 0 if self._scratchpad else 0
-        fixed = {"system": system, "tools": tools, "scratchpad": notes, "overhead": REQUEST_TOKENS}
-        for name in ("system", "tools"):
-            ceiling = self.budget.ceiling(name)
-            if ceiling is not None and fixed[name] > ceiling:
-                raise BudgetError(
-                    f"{name} takes {fixed[name]} tokens; its ceiling is {ceiling}",
-                    sections=fixed,
-                    budget_tokens=ceiling,
-                )
-        return fixed
-
-    def _take_input(self, given: Any) -> None:
-        if given is None:
-            return
-        listed = [given] if isinstance(given, str | Mapping | Message) else list(given)
-        for place in range(len(listed) - 1, -1, -1):
-            self._push(as_message(listed[place]), _INPUT + place)
-
-    # Reading
-
-    @property
-    def oldest(self) -> int:
-        """The sequence number of the oldest message read; 0 where none was."""
-        return self._oldest or 0
-
-    def wants(self) -> int:
-        """How many older messages to feed next; 0 when enough was seen."""
-        if self._ended or self._read >= MAX_READ:
-            return 0
-        reach = self._reach or self._look()
-        if reach is None:
-            return 16
-        if self._seen(reach):
-            return 0
-        if reach.tokens is not None:
-            return max(8, min(512, 4 + (reach.tokens - self._seen_tokens) // self._average))
-        return 512 if reach.units is None else max(8, min(512, reach.units - len(self._units)))
-
-    def feed(self, page: Iterable[Message], *, more: bool = True, position: int | None = None) -> None:
-        """Take older messages, newest first; `more` is false when none come before them.
-
-        Positions are the messages' sequence numbers, unless `position` (of the newest of the list) is given.
-        """
-        if not self._feed(page, position) and not more:
-            self._end()
-
-    def _feed(self, page: Iterable[Message], position: int | None) -> bool:
-        """Read a page; true where the policy had enough before its end. This is the hot loop of every assembly."""
-        plain, units = self._grouper.plain, self._units
-        base = None if position is None else position + self._read
-        place, enough = self._oldest, False
-        reach, most = self._sight()
-        for message in page:
-            place = message.seq if base is None else base - self._read
-            self._read += 1
-            unit = plain(message, place) if reach is not None else None
-            if unit is None:
-                self._push(message, place)
-                reach, most = self._sight()
-            else:
-                units.append(unit)
-                self._seen_tokens += unit.tokens
-                if self._seen_tokens <= most:
-                    continue
-            if reach is not None and self._seen(reach):
-                enough = True
-                break
-        self._oldest = place
-        return enough
-
-    def _sight(self) -> tuple[Reach | None, int]:
-        """How far back to read, and the number of tokens up to which `_seen` need not be asked."""
-        reach = self._reach or self._look()
-        if reach is None or reach.units is not None:
-            return reach, -1
-        return reach, _NO_LIMIT if reach.tokens is None else reach.tokens
-
-    def _push(self, message: Message, position: int) -> None:
-        for unit in self._grouper.push(message, position):
-            self._take(unit)
-
-    def read_all(self, messages: Iterable[Message], *, position: int) -> None:
-        """Take all messages, newest first, whatever the policy's reach."""
-        for message in messages:
-            self._push(message, position)
-            position -= 1
-        self._end()
-
-    def _end(self) -> None:
-        self._ended = True
-        for unit in self._grouper.close():
-            self._take(unit)
-
-    def _take(self, unit: Unit) -> None:
-        if unit.last >= _INPUT or (not self._explicit_input and not self._input):
-            self._input.append(unit)
-            return
-        self._units.append(unit)
-        shortened = self._reach.shortened if self._reach is not None and unit.exchange else None
-        self._seen_tokens += unit.tokens if shortened is None else shortened(unit)
-
-    def _look(self) -> Reach | None:
-        """The policy's reach, or None until the current input was read completely (its room depends on it)."""
-        if not self._grouper.waiting and (self._input or self._explicit_input):
-            room = max(0, self.room_tokens())
-            reach = self.policy.reach(room, self._aid())
-            if self._folding and reach.tokens is not None:
-                # One turn may take history from below `compact_at` to beyond the room: read on to where a fold starts.
-                reach = msgspec.structs.replace(reach, tokens=max(reach.tokens, FOLDING_REACH * room))
-            self._reach = reach
-        return self._reach
-
-    def _seen(self, reach: Reach) -> bool:
-        if reach.tokens is not None:
-            return self._seen_tokens > reach.tokens and not self._grouper.waiting
-        return reach.units is not None and len(self._units) >= reach.units and not self._grouper.waiting
-
-    def _aid(self) -> Aid:
-        inside = [] if self._explicit_input else self._input
-        taken = total_tokens(inside)
-        previous, found = self._summary_text, self._found
-        steady = self.layout == "cached"
-        return Aid(
-            self.counter, self._query(), previous, self._summarize, self._search, found, len(inside), taken, steady
-        )
-
-    def _query(self) -> str:
-        for unit in self._input:
-            if unit.role == "user":
-                return unit.text
-        return next((unit.text for unit in self._units if unit.role == "user"), "")
-
-    # Deciding
-
-    @property
-    def ended(self) -> bool:
-        """Whether the history was read to its beginning."""
-        return self._ended
-
-    @property
-    def units(self) -> list[Unit]:
-        """The history seen so far, oldest first, without the current input."""
-        return self._units[::-1]
-
-    def room_tokens(self) -> int:
-        """The tokens history may take when nothing is recalled."""
-        return self._capped(self._room(0))
-
-    def _input_tokens(self) -> int:
-        return total_tokens(self._input)
-
-    def _room(self, memory_tokens: int) -> int:
-        return self.budget.request_tokens - sum(self._fixed.values()) - self._input_tokens() - memory_tokens
-
-    def _capped(self, room: int) -> int:
-        return room if self.budget.history is None else min(room, self.budget.history)
 
     def finish(self) -> Context:
         """The request, within the budget and valid, or BudgetError."""
@@ -309,13 +80,55 @@ class Assembly:
         room = self._room(0) - pinned
         about, lines = fit_profile(self._profile, min(room, self.budget.profile_tokens), self.counter)
         spent = about.tokens or 0 if about else 0
-        ceiling = self._memory_ceiling(room - spent)
-        memory, fates = self._fit_memory(ceiling, self._window(room - spent - ceiling, pinned), lines)
-        # In the cached layout the window must not depend on how much was recalled this turn, or its start would move.
-        reserved = ceiling if self.layout == "cached" and self._items else 0
-        room = self._capped(self._room(spent + max(reserved, memory.tokens or 0 if memory else 0)))
-        plan, summary = self._plan(room - total_tokens(self._head), pinned)
+        share = self._share_cached if self.layout == "cached" else self._share
+        plan, summary, memory, fates = share(spent, pinned, lines)
+        room = self._capped(self._room(spent + _tokens(memory)))
         return self._settle(plan, summary, _Remembered(about, lines, memory, tuple(fates)), room)
+
+    def _share(self, spent: int, pinned: int, lines: Sequence[ProfileLine]) -> _Shared:
+        """Give memory its half of the room, history the rest, and memory what history then leaves.
+
+        What memory is given first is chosen beside the history that would fit then; once memory needs less, more
+        history fits, and says a part of what was recalled. So the two are fitted to each other again.
+        """
+        room = self._room(spent) - pinned
+        ceiling = self._memory_ceiling(room)
+        window = self._window(room - ceiling, pinned) if self._items else ()
+        memory, fates = self._fit_memory(ceiling, self._said(window, self._summary, lines))
+        for last in (False,) * (ROUNDS - 1) + (True,) if isinstance(self.policy, SlidingWindow | Fifo) else (True,):
+            plan, summary = self._plan(self._capped(self._room(spent + _tokens(memory))), pinned)
+            said, left = self._said(plan.keep, summary, lines), self._left(spent, plan, summary)
+            wasted = left - _tokens(memory) >= WORTH_CUTTING and any(fate.for_room for fate in fates)
+            if said.agrees(fates) and not wasted:
+                break
+            before, (memory, fates) = memory, self._fit_memory(left, said)
+            if last or not plan.drop or _tokens(before) - _tokens(memory) < WORTH_CUTTING:
+                break
+        return plan, summary, memory, fates
+
+    def _share_cached(self, spent: int, pinned: int, lines: Sequence[ProfileLine]) -> _Shared:
+        """Make the window without regard to what is recalled this time, so that it stays; memory gets what it leaves.
+
+        The window keeps the least room for memory free. Of the room beyond, memory takes as much as can be sent anew
+        without losing the prompt cache's share (`affordable`).
+        """
+        room = self._room(spent) - pinned
+        least = self._memory_least(room) if self._items else 0
+        plan, summary = self._plan(self._capped(self._room(spent + least)), pinned)
+        plan = msgspec.structs.replace(plan, keep=without_repeated(plan.keep, self.counter))
+        left = self._left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
+        if self.budget.memory is None:
+            left = min(left, max(least, affordable(plan.keep, _tokens(summary), room)))
+        memory, fates = self._fit_memory(left, self._said(plan.keep, summary, lines))
+        return plan, summary, memory, fates
+
+    def _said(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
+        return Said((*self._head, *window, *self._input), lines, summary)
+
+    def _left(self, spent: int, plan: Plan, summary: Message | None) -> int:
+        """What is left for memory beside the profile and a plan, at most its own ceiling."""
+        left = self._room(spent) - total_tokens((*self._head, *plan.keep)) - _tokens(summary)
+        return left if self.budget.memory is None else min(left, self.budget.memory)
 
     def next_fold(self, *, compact_at: float = COMPACT_AT, compact_to: float = COMPACT_TO) -> Fold | None:
         """The fold to write before this request is sent, or None; also None unless all unfolded history was read."""
@@ -358,8 +171,8 @@ class Assembly:
         return context
 
     def _check_input(self) -> None:
-        if self._explicit_input and not self._input and any(fix.position >= _INPUT for fix in self._grouper.repairs):
-            lost = next(fix.reason for fix in self._grouper.repairs if fix.position >= _INPUT)
+        if self._explicit_input and not self._input and any(fix.position >= INPUT for fix in self._grouper.repairs):
+            lost = next(fix.reason for fix in self._grouper.repairs if fix.position >= INPUT)
             if lost != EMPTY_MESSAGE:
                 raise UsageError(f"the input cannot be sent: {lost}; append the call to the thread first")
         tokens = self._input_tokens()
@@ -379,61 +192,41 @@ class Assembly:
             budget_tokens=limit,
         )
 
-    def _fit_memory(
-        self, ceiling: int, window: Sequence[Unit], lines: Sequence[ProfileLine]
-    ) -> tuple[Message | None, list[Fate]]:
-        """The fenced memory message with as many recalled items, best first, as fit the ceiling; and all fates."""
-        items, said = self._fresh(window, lines)
+    def _fit_memory(self, ceiling: int, said: Said) -> tuple[Message | None, list[Fate]]:
+        """The fenced memory: as much of what was recalled and is not said elsewhere as its ceiling takes."""
+        items, double = said.split(self._items)
         fates = fill_memory(items, ceiling, self.counter.count, self._shorten)
         while True:
             kept = [fate.item for fate in fates if fate.fate != "dropped"]
             if not kept:
-                return None, [*fates, *said]
+                return None, [*fates, *double]
             message = text_message("user", render_memory(kept), self.counter)
             if (message.tokens or 0) <= ceiling:
-                return message, [*fates, *said]
+                return message, [*fates, *double]
             last = max(place for place, fate in enumerate(fates) if fate.fate != "dropped")
             fates[last] = Fate(items[last], fates[last].tokens, "dropped", "over the room for memory")
 
     def _memory_ceiling(self, room: int) -> int:
-        """The most tokens of recalled memory: half the room and what history leaves; see CACHED_FIRST for `cached`."""
+        """Half the room, and what history does not need."""
         if self.budget.memory is not None:
             return min(room, self.budget.memory)
-        old = self._summary.tokens or 0 if self._summary else 0
-        if self.layout == "cached":
-            told = self._seen_tokens + old
-            return min(room, max(CACHED_LEAST, room // CACHED_LATER, room // CACHED_FIRST - told // 4))
-        wanted = self._seen_tokens + old if self._ended else _NO_LIMIT
+        wanted = self._seen_tokens + _tokens(self._summary) if self._ended else NO_LIMIT
         return max(room // 2, room - min(wanted, room))
+
+    def _memory_least(self, room: int) -> int:
+        """What the cached layout keeps free for memory, whatever is recalled."""
+        return min(room, max(CACHED_LEAST, room // CACHED_LATER) if self.budget.memory is None else self.budget.memory)
 
     def _window(self, room: int, pinned: int) -> Sequence[Unit]:
         """The history that will be sent: exactly for a sliding window, as the newest that fit for other policies."""
-        room = self._capped(room + pinned) - total_tokens(self._head)
+        room = self._capped(room + pinned)
         if isinstance(self.policy, SlidingWindow):
             return self._plan(room, pinned)[0].keep
-        return newest_that_fit(self.units, room, "")[0]
-
-    def _fresh(self, window: Sequence[Unit], lines: Sequence[ProfileLine]) -> tuple[list[MemoryItem], list[Fate]]:
-        """The recalled items that neither history nor profile already says, and the fates of those that they do."""
-        held = (*self._head, *window, *self._input)
-        said = {message.id for unit in held for message in unit.messages if message.thread}
-        for unit in window if self.layout == "cached" else ():
-            for message in unit.messages:
-                said.update((message.metadata.get(ATTACHED) or {}).get("sources", ()))
-        about = {line.source for line in lines}
-        fresh: list[MemoryItem] = []
-        double: list[Fate] = []
-        for item in self._items:
-            if item.source and item.source in said:
-                double.append(Fate(item, 0, "dropped", "in the history"))
-            elif item.source and item.source in about:
-                double.append(Fate(item, 0, "dropped", "in the profile"))
-            else:
-                fresh.append(item)
-        return fresh, double
+        return newest_that_fit(self.units, room - total_tokens(self._head), "")[0]
 
     def _plan(self, room: int, pinned: int) -> tuple[Plan, Message | None]:
-        summary = self._summary
+        """What the policy keeps in a room, of which the pinned messages from before the window take their part."""
+        room, summary = room - total_tokens(self._head), self._summary
         notes: tuple[str, ...] = ()
         if summary is not None and (summary.tokens or 0) + pinned > room:
             summary, notes = None, ("the summary did not fit",)
@@ -460,20 +253,32 @@ class Assembly:
             if loose is not None:
                 dropped.append(Left(keep.pop(loose), "no room for it and a first message of the user's"))
             elif summary is not None:
-                # Pinned units have priority over a summary.
+                # What is pinned goes before a summary.
                 summary = None
                 dropped += [Left(unit, "the summary of it did not fit") for unit in plan.fold]
                 notes = (*plan.notes, "the summary did not fit")
                 plan = msgspec.structs.replace(plan, fold=(), digest=None, digest_tokens=0, notes=notes)
             elif room < self._capped(self._room(0)):
-                # Pinned units have priority over recalled memory, the profile block and the room reserved for them.
+                # What was recalled, the block, and room that was kept for them, go before what is pinned.
                 about = _Remembered(None, (), None, tuple(_without_room(fate) for fate in about.fates))
                 room = self._capped(self._room(0))
             else:
                 raise self._over({"pinned": tokens})
+        if len(dropped) > len(plan.drop):
+            about = self._refitted(about, keep, summary, tokens)
         dropped.sort(key=lambda left: left.unit.position)
         plan = msgspec.structs.replace(plan, keep=tuple(keep), drop=tuple(dropped))
         return self._context(plan, summary, about, lead, always, tokens)
+
+    def _refitted(
+        self, about: _Remembered, keep: Sequence[Unit], summary: Message | None, history_tokens: int
+    ) -> _Remembered:
+        """What is recalled beside a history that lost units since."""
+        said = self._said(keep, summary, about.lines)
+        if not about.fates or said.agrees(about.fates):
+            return about
+        memory, fates = self._fit_memory(self._room(_tokens(about.profile) + history_tokens), said)
+        return msgspec.structs.replace(about, memory=memory, fates=tuple(fates))
 
     def _lead(
         self, keep: Sequence[Unit], summary: Message | None, about: _Remembered, cut: bool
@@ -574,18 +379,3 @@ class Assembly:
         first = max(self._folded + 1, 1) if numbered else self._first
         count = self._oldest - first
         return (first, self._oldest - 1, count) if count > 0 else None
-
-
-def instruction_messages(given: Any, counter: Counter) -> tuple[Message, ...]:
-    """System messages from text, messages, or a list of either."""
-    if given is None or given == "":
-        return ()
-    listed = [given] if isinstance(given, str | Mapping | Message) else list(given)
-    made: list[Message] = []
-    for item in listed:
-        message = as_message({"role": "system", "content": item} if isinstance(item, str) else item)
-        if message.role not in INSTRUCTIONS:
-            raise UsageError(f"a system prompt has the role system or developer, not {message.role}")
-        if message.text.strip():
-            made.append(message)
-    return tuple(made)

@@ -16,6 +16,7 @@ from ..responses import responses_tools
 from ..values import compact_json
 from ..wire import anthropic_tools, openai_tools
 from .cache import mark
+from .doubles import identity
 from .fates import UNREAD, InputFate
 from .items import Fate, MemoryItem
 from .manifest import SCORED, Manifest, Outcome, SectionReport, runs
@@ -179,6 +180,8 @@ class Context:
             "counter": self.account.counter,
             # Forgetting a source finds the messages that quote it by these ids.
             "sources": [item.source for item in self.memory_items if item.source],
+            # What is not recalled again while this stands in the history.
+            "ids": [identity(item) for item in self.memory_items if identity(item)],
         }
         return msgspec.structs.replace(message, metadata={**message.metadata, ATTACHED: kept})
 

@@ -30,6 +30,8 @@ SHORT = 16
 """Items below this many tokens are weighed as if they had as many, or the shortest would always win."""
 OVERLAP, LONGEST_OVERLAP = 12, 400
 """The least and the most characters that count as repeated text where two passages meet."""
+SAID = "in the "
+"""How the reason begins for which an item was left out that another section of the request says."""
 Shorten = Callable[[str, int], str]
 """(text, tokens) → the best passage of the text in so many tokens, or ""."""
 
@@ -97,6 +99,16 @@ class Fate(msgspec.Struct, frozen=True):
     fate: str
     """`kept`, `shortened` or `dropped`."""
     reason: str = ""
+
+    @property
+    def double(self) -> bool:
+        """Whether it was left out because another section says it."""
+        return self.fate == "dropped" and self.reason.startswith(SAID)
+
+    @property
+    def for_room(self) -> bool:
+        """Whether more of it would have been sent, had there been more room."""
+        return self.fate == "shortened" or (self.fate == "dropped" and not self.double)
 
 
 def fill_memory(

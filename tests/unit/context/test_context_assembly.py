@@ -121,7 +121,7 @@ def test_no_injection_leaves_its_fence_or_reaches_a_system_slot() -> None:
         context = (
             PromptBuilder(100_000)
             .add_system("Be kind.")
-            .add_context([MemoryItem(text, "fact", text, text)])
+            .add_context([MemoryItem(f"{text} (recalled)", "fact", text, text)])
             .add_history([], summary=text)
             .add_user("hi")
             .add_scratchpad(text)

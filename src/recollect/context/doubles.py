@@ -1,0 +1,103 @@
+"""Nothing is sent twice: what the history, the profile or a summary says already is not recalled beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from ..messages import ATTACHED, Message
+from .fence import clean
+from .items import SAID, Fate, MemoryItem
+from .measure import stored_tokens
+from .profile import ProfileLine
+from .tokens import Counter
+from .units import Unit
+
+LEAST_PIECE = 12
+"""Characters from which on a text that stands inside a summary counts as said by it."""
+
+
+class Said:
+    """What a request says beside what is recalled: by the ids of its parts, and by their text."""
+
+    def __init__(self, units: Iterable[Unit], lines: Sequence[ProfileLine], summary: Message | None) -> None:
+        self._ids: set[str] = set()
+        self._texts: set[str] = set()
+        for unit in units:
+            self._ids.update(carried(unit))
+            for message in unit.messages:
+                if message.thread:
+                    self._ids.add(message.id)
+                if type(message.content) is str:
+                    self._texts.add(_plain(message.content))
+        self._lines = {line.source for line in lines if line.source}
+        self._wishes = {_plain(line.text) for line in lines}
+        self._summary = _plain(summary.text) if summary is not None else ""
+
+    def where(self, item: MemoryItem) -> str:
+        """The section that says an item already, or nothing."""
+        text = _plain(item.text)
+        if identity(item) in self._ids or text in self._texts:
+            return "history"
+        if item.source in self._lines or text in self._wishes:
+            return "profile"
+        return "summary" if len(text) >= LEAST_PIECE and text in self._summary else ""
+
+    def agrees(self, fates: Iterable[Fate]) -> bool:
+        """Whether what was left out as said elsewhere, and nothing else, is said here."""
+        return all(bool(self.where(fate.item)) == fate.double for fate in fates)
+
+    def split(self, items: Iterable[MemoryItem]) -> tuple[list[MemoryItem], list[Fate]]:
+        """The items that are said nowhere else, and the fates of the others."""
+        fresh: list[MemoryItem] = []
+        double: list[Fate] = []
+        for item in items:
+            section = self.where(item)
+            if section:
+                double.append(Fate(item, 0, "dropped", f"{SAID}{section}"))
+            else:
+                fresh.append(item)
+        return fresh, double
+
+
+def identity(item: MemoryItem) -> str:
+    """What tells an item from others: passages of one document share its source and have ids of their own."""
+    return item.id if item.kind == "document" and item.id else item.source
+
+
+def carried(unit: Unit) -> list[str]:
+    """The identities of what was recalled for a turn and is sent with it."""
+    if len(unit.messages) < 2:
+        return []
+    attached = unit.messages[1].metadata.get(ATTACHED)
+    ids = attached.get("ids") if isinstance(attached, Mapping) else None
+    return [one for one in ids if isinstance(one, str) and one] if isinstance(ids, list | tuple) else []
+
+
+def without_repeated(units: Sequence[Unit], counter: Counter) -> tuple[Unit, ...]:
+    """The units, where what was recalled for a turn is left out if the history now says a part of it itself.
+
+    What a turn recalled was out of the window then. The window may come back to it when the budget grows or the
+    input is shorter, and two turns may have recalled the same when the first was out of the other's window.
+    """
+    if not any(map(carried, units)):
+        return tuple(units)
+    seen = {message.id for unit in units for message in unit.messages if message.thread}
+    out: list[Unit] = []
+    for unit in units:
+        mine = carried(unit)
+        out.append(_bare(unit, counter) if seen.intersection(mine) else unit)
+        seen.update(carried(out[-1]))
+    return tuple(out)
+
+
+def _bare(unit: Unit, counter: Counter) -> Unit:
+    recalled, *rest = unit.messages
+    bare = msgspec.structs.replace(rest[0], metadata={k: v for k, v in rest[0].metadata.items() if k != ATTACHED})
+    tokens = unit.tokens - stored_tokens(recalled, counter)
+    return msgspec.structs.replace(unit, messages=(bare, *rest[1:]), tokens=tokens)
+
+
+def _plain(text: str) -> str:
+    return " ".join(clean(text).split())

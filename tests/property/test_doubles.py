@@ -1,0 +1,130 @@
+"""Random talks × layouts × policies × budgets: no text of a message stands in a request twice, and none is lost."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.context.assemble import Assembly
+from recollect.context.context import Context
+from recollect.context.items import MemoryItem
+from recollect.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from recollect.context.profile import ProfileLine
+from recollect.errors import BudgetError
+from recollect.messages import Message, as_message
+
+EXAMPLES = int(os.environ.get("RECOLLECT_CONTEXT_EXAMPLES", "1200")) // 6
+POLICIES: dict[str, Any] = {
+    "default": None,
+    "fifo": Fifo(5),
+    "sliding": SlidingWindow(),
+    "sliding 300": SlidingWindow(300),
+    "summarize": Summarize(),
+    "summarize half": Summarize(threshold=0.5, fraction=0.5),
+    "swap": VectorSwap(keep=3, k=2),
+    "importance": Importance(lambda unit: float(unit.tokens % 17)),
+    "elide": ElideToolResults(50),
+    "chain": Chain(Fifo(8), Importance()),
+}
+WORDS = "the ledger of the harbour was paid in May and nobody asked who had signed it before the storm came".split()
+
+
+def text_of(name: str, size: int) -> str:
+    """A sentence that no other message has."""
+    return f"Note {name} says {' '.join(WORDS[(size + place) % len(WORDS)] for place in range(size))}."
+
+
+class Talk:
+    """A thread that grows by its own requests, and what recall could bring: its own messages, strangers, passages."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.thread = [
+            Message(thread="t", seq=n, role="user" if n % 2 else "assistant", content=text_of(f"t{n}", size))
+            for n, size in enumerate(sizes, 1)
+        ]
+        self.strangers = [
+            Message(thread="s", seq=n, role="user", content=text_of(f"s{n}", size)) for n, size in enumerate(sizes, 1)
+        ]
+        self.passages = [
+            MemoryItem(text_of(f"d{n}", size), "document", "handbook.md", id=f"d1/{n}", place=n)
+            for n, size in enumerate(sizes[::2], 1)
+        ]
+
+    def items(self, scores: list[float]) -> list[MemoryItem]:
+        """Everything that could be recalled, the best first."""
+        said = [
+            MemoryItem(one.text, "message", one.id, "user", None, "") for one in (*self.thread, *self.strangers)
+        ] + self.passages
+        scored = [
+            msgspec.structs.replace(item, score=scores[place % len(scores)] / (1 + place))
+            for place, item in enumerate(said)
+        ]
+        return sorted(scored, key=lambda item: -(item.score or 0))
+
+    def ask(self, question: str, **options: Any) -> Context:
+        assembly = Assembly(input=question, thread="t", **options)
+        left = self.thread[::-1]
+        while count := assembly.wants():
+            page, left = left[:count], left[count:]
+            assembly.feed(page, more=bool(left))
+        return assembly.finish()
+
+    def add(self, context: Context, question: str, answer: str) -> None:
+        for message in (context.attach(as_message(question)), as_message({"role": "assistant", "content": answer})):
+            self.thread.append(msgspec.structs.replace(message, thread="t", seq=len(self.thread) + 1))
+
+    def texts(self) -> list[str]:
+        return [one.text for one in (*self.thread, *self.strangers, *self.passages)]
+
+
+def sent(context: Context) -> str:
+    return "\n".join(str(message.get("content")) for message in context.messages()).replace("\n  ", "\n")
+
+
+def told_once(request: str, context: Context) -> str:
+    """The request; in the cached layout without profile and summary, which may come to say what a turn was told before.
+
+    What was sent stays as it was, or the prompt cache would be lost for a line.
+    """
+    later = (context.profile_message, context.summary_message) if context.layout == "cached" else ()
+    for message in later:
+        request = request.replace(message.text, "") if message is not None else request
+    return request
+
+
+@pytest.mark.parametrize("layout", ["standard", "cached"])
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+@settings(max_examples=max(10, EXAMPLES // 8), deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@given(
+    sizes=st.lists(st.integers(1, 40), min_size=2, max_size=30),
+    budgets=st.lists(st.integers(150, 3_000), min_size=1, max_size=6),
+    scores=st.lists(st.floats(0.01, 0.99), min_size=1, max_size=7),
+    about=st.booleans(),
+)
+def test_no_text_of_a_message_is_sent_twice(
+    policy: str, layout: str, sizes: list[int], budgets: list[int], scores: list[float], about: bool
+) -> None:
+    talk = Talk(sizes)
+    for turn, budget in enumerate(budgets):
+        question = f"Question {turn} of the harbour?"
+        lines = [ProfileLine(talk.strangers[0].text, "wishes", "user:ada/1")] if about else []
+        options: dict[str, Any] = {"policy": POLICIES[policy], "layout": layout, "profile": lines}
+        try:
+            context = talk.ask(question, budget=budget, memory=talk.items(scores), **options)
+        except BudgetError:
+            continue
+        assert context.tokens <= budget
+        request = sent(context)
+        told, summed = told_once(request, context), context.summary_message.text if context.summary_message else ""
+        assert not [text for text in talk.texts() if told.count(text) > 1], context.explain()
+        assert not [text for text in talk.texts() if text in summed and text in context.memory_text]
+        assert not [line for line in context.profile if line.text in context.memory_text]
+        for fate in context.recalled:
+            if fate.reason.startswith("in the"):
+                assert fate.item.text in request, "left out as said elsewhere, which it is not"
+        talk.add(context, question, text_of(f"a{turn}", sizes[turn % len(sizes)]))
