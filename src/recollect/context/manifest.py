@@ -23,6 +23,10 @@ SCORED = ", scored "
 """Separates an item's reason from its score in `Outcome.reason`."""
 
 
+LISTED = 8
+"""How many items of one fate and reason `explain` names."""
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """What was done with some neighbouring units of one section, and why."""
 
@@ -107,9 +111,19 @@ def _group_line(reason: str, group: list[Outcome]) -> str:
     first = group[0]
     where = "" if first.first is None else f" [{first.first}..{first.last}]"
     units, tokens = sum(entry.units for entry in group), sum(entry.tokens for entry in group)
-    scores = [entry.reason.partition(SCORED)[2] for entry in group if SCORED in entry.reason]
-    scored = f"{SCORED}{max(scores)}" + (" at best" if len(scores) > 1 else "") if scores else ""
-    return f"  - {first.section}: {units} {first.action}{where}, {tokens:,} tokens: {reason}{scored}"
+    return f"  - {first.section}: {units} {first.action}{where}, {tokens:,} tokens: {reason}{_scored(group)}"
+
+
+def _scored(group: list[Outcome]) -> str:
+    """The recalled items of a group with their scores, the best `LISTED` by name; all are in `Manifest.entries`."""
+    found = sorted(
+        ((entry.reason.partition(SCORED)[2], *entry.ids) for entry in group if SCORED in entry.reason),
+        key=lambda one: -float(one[0]),
+    )
+    if not found:
+        return ""
+    more = f", {len(found) - LISTED} more below" if len(found) > LISTED else ""
+    return SCORED + ", ".join(" ".join(one) for one in found[:LISTED]) + more
 
 
 def bar(manifest: Manifest, width: int = 60) -> str:

@@ -432,3 +432,18 @@ def test_room_kept_for_memory_gives_way_to_what_is_pinned() -> None:
     sent = compress([pinned, "hi"], budget=need, layout="cached", memory=["something recalled " * 20])
     assert sent.tokens <= need
     assert any(message["content"] == "keep this" for message in sent.messages())
+
+
+def test_what_is_left_out_is_named_with_its_score_and_its_reason() -> None:
+    recalled = [
+        {"text": f"item {n} " + "word " * 30, "kind": "message", "id": f"t#{n}", "score": 0.9 / (n + 1)}
+        for n in range(14)
+    ]
+    context = compress(talk(1), budget=260, memory=recalled)
+    dropped = [fate for fate in context.recalled if fate.fate == "dropped"]
+    assert len(dropped) > 8
+    assert all(fate.reason == "over the room for memory" and fate.item.score for fate in dropped)
+    line = next(line for line in context.explain().splitlines() if "over the room for memory" in line)
+    best = dropped[0].item
+    assert f"scored {best.score:.3f} {best.source}, " in line
+    assert line.endswith(f", {len(dropped) - 8} more below")
