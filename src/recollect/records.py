@@ -18,16 +18,20 @@ Key = tuple[str | int, ...]
 
 
 class Table(msgspec.Struct, frozen=True):
-    """How a record is kept: its name, its key, and what else stores must know of it."""
+    """How stores keep a kind of record: the table's name, its primary key, its indexes and options."""
 
     name: str
     key: tuple[str, ...]
     indexes: dict[str, tuple[str, ...]] = {}
-    """Other orders a scan may follow; each ends with enough of the key to be unique."""
+    """Columns of each index that a scan may follow; each ends with enough of the key to be unique."""
     history: str | None = None
-    """Name of the table that keeps each version a Put replaces."""
+    """The table into which the version that a Put replaces is copied."""
     checksum: bool = False
-    """Evidence: each row carries a CRC of all its columns, checked on read."""
+    """Whether each row carries a CRC of all its columns, checked on read: for what cannot be derived again."""
+
+    def order(self, index: str | None) -> tuple[str, ...]:
+        """The columns of an index, or those of the key for None."""
+        return self.key if index is None else self.indexes[index]
 
 
 @cache

@@ -1,1 +1,1 @@
-"""Stores: they keep records and do nothing clever."""
+"""Stores: each keeps records in one kind of database, behind the `Store` protocol; behaviour is the engine's."""

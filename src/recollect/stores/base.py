@@ -1,4 +1,4 @@
-"""The Store protocol, the changes it applies, and the small optional powers beside it.
+"""The Store protocol, the changes it applies, and optional protocols beside it (leasing jobs, search, scrub, health).
 
 A change is data. `apply` takes a sequence of them and does all or nothing: one transaction on SQL, one script on Redis.
 Reads take `now` (microseconds), because an expired row is gone whether or not a collector has run.
@@ -14,8 +14,10 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from ..errors import Unsupported
 from ..filters import Filter
 from ..messages import Message
+from ..ports import to_datetime
 from ..records import Entry, Job, Key, Record, StateEntry
 
 R = TypeVar("R", bound=Record)
@@ -47,7 +49,8 @@ class Append(msgspec.Struct, frozen=True):
     at: datetime
     key: str | None = None
     ns: str | None = None
-    """Where given, a thread in another namespace counts as not found: a grant is checked where the write is done."""
+    """If given, a thread in another namespace counts as not found. The store checks this inside the write, so that a
+    grant cannot go stale between the check and the write."""
 
 
 class Delete(msgspec.Struct, frozen=True):
@@ -88,20 +91,39 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
     index: str | None = None
     """The index to follow; None is the key."""
     after: Key | None = None
-    """Only rows beyond this, exclusive: compared with the columns right after the prefix, as many as it has."""
+    """Exclusive lower bound, compared with the columns that follow the prefix, as many of them as the bound has."""
     before: Key | None = None
-    """Only rows short of this, in the same way."""
+    """Exclusive upper bound, compared in the same way."""
     starts: str | None = None
-    """Only rows whose first column after the prefix, a text, starts so."""
+    """Only rows whose first column after the prefix is a text that starts with this."""
     reverse: bool = False
     limit: int | None = None
-    """At most so many rows that pass `where`."""
+    """The most rows to return, counted after `where`."""
     where: Filter | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it goes by."""
-        return self.kind.table.key if self.index is None else self.kind.table.indexes[self.index]
+        """The columns whose order the scan follows: those of the key, or of the index."""
+        return self.kind.table.order(self.index)
+
+    @property
+    def starts_bounds(self) -> tuple[str, ...]:
+        """`starts` as an inclusive lower bound and, where there is one, an exclusive upper bound."""
+        if not self.starts:
+            return ()
+        top = _successor(self.starts)
+        return (self.starts,) if top is None else (self.starts, top)
+
+
+def _successor(text: str) -> str | None:
+    """The smallest text above every text that starts with this one; None if there is none."""
+    while text:
+        last = ord(text[-1])
+        if last < 0x10FFFF:
+            # Surrogates cannot be stored: step over them.
+            return text[:-1] + chr(0xE000 if last == 0xD7FF else last + 1)
+        text = text[:-1]
+    return None
 
 
 Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
@@ -161,7 +183,7 @@ class Store(Protocol):
 
 @runtime_checkable
 class Claims(Protocol):
-    """Hands jobs to workers, each to one at a time."""
+    """Leases jobs to workers, each job to one worker at a time."""
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
@@ -176,9 +198,9 @@ class Claims(Protocol):
 
 @runtime_checkable
 class SearchesText(Protocol):
-    """Has a text index over the terms of entries. Terms are our own, already analysed; they are never query syntax.
+    """Has a text index over the terms of entries. Terms are analysed by the engine and are never query syntax.
 
-    A store without this power is searched through an index in the process, fed by `scan(Entry, index="by_stamp")`.
+    For a store without one the engine keeps an index in the process, fed by `scan(Entry, index="by_stamp")`.
     """
 
     async def search_text(
@@ -188,13 +210,13 @@ class SearchesText(Protocol):
         ...
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """In how many entries of the namespace each term is, in their own text (not their context)."""
+        """The document frequency of each term: how many entries hold it in their own text (not in their context)."""
         ...
 
 
 @runtime_checkable
 class SearchesVectors(Protocol):
-    """Finds near vectors by itself. A store without this power is searched over a matrix in the process."""
+    """Finds near vectors by itself. For a store that cannot, the engine keeps a matrix of vectors in the process."""
 
     async def search_vector(
         self,
@@ -242,7 +264,7 @@ class Scrubs(Protocol):
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """Where pieces of something were looked for, and what came of it; names of places only, never content."""
+    """The result of searching a store for bytes that should be gone; names of places only, never content."""
 
     found: list[str] = []
     """Files and tables in which a piece still is."""
@@ -270,7 +292,7 @@ class Verifies(Protocol):
 
 @runtime_checkable
 class Diagnoses(Protocol):
-    """Tells `doctor` what stands under it."""
+    """Reports on its database for `recollect doctor`."""
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """Versions, settings, sizes, and findings under `problems` (a list of texts, empty when well)."""
@@ -278,11 +300,36 @@ class Diagnoses(Protocol):
 
 
 def repeatable(changes: Sequence[Change]) -> bool:
-    """Whether an `apply` whose answer was lost may be sent again: doing it twice is the same as doing it once."""
+    """Whether an `apply` whose answer was lost may be sent again, because its changes are idempotent."""
     keyed = any(isinstance(change, Append) for change in changes)
     return keyed and all(
         change.key is not None if isinstance(change, Append) else isinstance(change, Put) and change.absent
         for change in changes
+    )
+
+
+def org_of(change: Change) -> str:
+    """The org whose rows a change is about."""
+    if isinstance(change, Put | Load | Increment):
+        return change.record.org
+    if isinstance(change, Append):
+        return change.org
+    key = change.prefix if isinstance(change, DeleteRange) else change.key
+    if not key:
+        raise Unsupported("a DeleteRange must name its org first")
+    return str(key[0])
+
+
+def leased(job: Job, owner: str, now: int, lease: int) -> Job:
+    """A job as it is once leased to a worker for `lease` microseconds."""
+    return msgspec.structs.replace(
+        job,
+        status="running",
+        attempts=job.attempts + 1,
+        owner=owner,
+        leased_until=to_datetime(now + lease),
+        updated_at=to_datetime(now),
+        version=job.version + 1,
     )
 
 
@@ -291,9 +338,9 @@ _FROM_REPLICAS: ContextVar[bool] = ContextVar("recollect_from_replicas", default
 
 @contextmanager
 def replica_reads() -> Iterator[None]:
-    """Reads inside may be answered by a read-only replica that has all that this process has seen of the primary.
+    """Allow the reads inside to be answered by a read-only replica that has replayed all that this process has seen.
 
-    Only what is shown to a caller is read so: what a write is decided by comes from the primary."""
+    For reads whose result is only shown to a caller. A read that decides a write must come from the primary."""
     token = _FROM_REPLICAS.set(True)
     try:
         yield
@@ -302,7 +349,7 @@ def replica_reads() -> Iterator[None]:
 
 
 def may_read_replicas() -> bool:
-    """Whether the reads of this moment may come from a replica."""
+    """Whether the caller is inside `replica_reads`."""
     return _FROM_REPLICAS.get()
 
 

@@ -5,7 +5,7 @@ The two functions per record are compiled once from its fields: a loop over fiel
 
 Rows outlive the program that wrote them, so two versions of a record may meet in one store. The rules:
 
-- Columns are taken in the order of their names, which every version can work out for itself.
+- Columns are sorted by name, so that every version puts them in the same order.
 - A cell that is missing (NULL in a column that was added later) takes its field's default.
 - A checksum names the set of columns it was made over (see `Sum`), so it holds whatever columns were added since.
 """
@@ -53,11 +53,13 @@ class Codec(NamedTuple):
     place: dict[str, int]
     key: Callable[[Row], Key]
     missing: Row
-    """What stands in each column of a row that was written before the column was there."""
+    """The cell that each column takes in a row written before the column was added: the field's default."""
     shape: int
-    """The number of this set of columns, see `shape_of`."""
+    """A hash of the column names, see `shape_of`."""
     sum_base: int
-    """What the checksum of a row over these columns starts with; the CRC is added to it."""
+    """The upper bits (algorithm and shape) of the checksum of a row over these columns; the CRC fills the lower 32."""
+    versioned: bool
+    """Whether the store gives each row its version."""
 
     def sum(self, row: Sequence[Any]) -> int:
         """The checksum of a whole row."""
@@ -89,21 +91,22 @@ def codec(kind: type[Record]) -> Codec:
         tuple(_missing(column, fields[column.name]) for column in columns),
         shape,
         CRC32 << 56 | shape << 32,
+        "version" in place and "version" not in kind.table.key,
     )
 
 
 CRC32 = 1
-"""The one way of making a checksum so far: CRC-32 of the cells as a MessagePack array, in the order of their names."""
+"""The number of the only checksum algorithm so far: CRC-32 of the cells as a MessagePack array, sorted by name."""
 
 
 @cache
 def shape_of(names: tuple[str, ...]) -> int:
-    """A number of 24 bits for a set of columns, given in the order of their names."""
+    """A 24-bit hash that identifies a set of columns; `names` is sorted."""
     return int.from_bytes(blake2b(" ".join(names).encode(), digest_size=3).digest(), "big")
 
 
 class Sum(NamedTuple):
-    """A stored checksum taken apart: how it was made, over which columns, and the CRC itself.
+    """A stored checksum taken apart: its algorithm, the hash of the columns it covers (see `shape_of`), and the CRC.
 
     As one integer it is `made << 56 | shape << 32 | crc`.
     """
@@ -118,10 +121,10 @@ class Sum(NamedTuple):
 
 
 def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | None:
-    """The columns a checksum was made over; None where no version of the table had that set.
+    """The columns that a checksum covers; None if no version of the table had that set.
 
-    `physical` is the table's columns in the order in which they were added, the checksum itself left out. A version of
-    the program knew all columns up to some point, because new columns are only ever added at the end.
+    `physical` lists the table's columns in the order in which they were added, without the checksum. New columns are
+    only ever added at the end, so each version of the program knew some leading part of that list: each is tried.
     """
     for count in range(len(physical), 0, -1):
         names = tuple(sorted(physical[:count]))
@@ -131,7 +134,7 @@ def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | Non
 
 
 def _missing(column: Column, field: msgspec.structs.FieldInfo) -> Any:
-    """A field's default as a cell; empty for what may be empty."""
+    """A field's default as a cell; None for a nullable column."""
     if column.nullable or field.default is msgspec.NODEFAULT:
         return None
     if column.kind == "time":
@@ -140,7 +143,9 @@ def _missing(column: Column, field: msgspec.structs.FieldInfo) -> Any:
 
 
 def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.structs.FieldInfo]) -> str:
-    """Most rows leave most optional columns empty: those take a shorter call, a third of the cost of the full one."""
+    """The source of a decoder: a short constructor call for rows without optional cells, else the full one.
+
+    Most rows are of the first sort, and the short call costs a third of the full one."""
     whole, brief, empty = [], [], []
     for i, column in enumerate(columns):
         part = f"{column.name}={_decoder(i, column, fields[column.name])}"
@@ -187,11 +192,15 @@ def unknown_cells(kind: type[Record], cells: Mapping[str, Any]) -> dict[str, Any
     return {name: cell for name, cell in cells.items() if name not in place}
 
 
+UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError)
+"""What decoding a damaged row may raise."""
+
+
 def decoded(kind: type[Record], row: Row) -> Any:
-    """The record of a row, or CorruptRecord where its JSON is damaged."""
+    """The record of a row; raises CorruptRecord if its JSON is damaged."""
     try:
         return codec(kind).decode(row)
-    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError) as cause:
+    except UNDECODABLE as cause:
         raise CorruptRecord(
             f"a row of {kind.table.name} cannot be decoded; restore it from a backup or delete it",
             table=kind.table.name,

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..errors import Conflict, InvalidValue, NotFound
 from ..filters import document_of, matches
 from ..messages import Message
 from ..ports import to_datetime, to_micros
@@ -34,17 +33,19 @@ from .base import (
     Scan,
     Scrubbed,
     Stored,
+    leased,
     live,
 )
 from .codec import cells_of, codec, row_of, unknown_cells
+from .refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 
 Cells = dict[str, Any]
 Undo: TypeAlias = "list[tuple[_Rows, Key, Cells | None]]"
-"""What was in each place a batch wrote to, so that a batch that fails can be taken back."""
+"""The undo log of one `apply`: the row that was in each place before it was written, for a rollback."""
 
 
 class MemoryStore:
-    """Everything in this process, gone with it."""
+    """Keeps every row in the RAM of this process; nothing outlives it."""
 
     name = "memory"
     owns_files = True
@@ -133,12 +134,12 @@ class MemoryStore:
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """The tables that still hold any of these bytes."""
-        from .looking import rows_holding
+        from .byte_search import rows_holding
 
         return Absence([f"rows of {name}" for name in await rows_holding(self, org, needles)], ["rows in RAM"])
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """What there is to know of RAM."""
+        """The number of rows per table; RAM has nothing that can be damaged."""
         rows = {name: len(table.by_key) for name, table in sorted(self._tables.items())}
         return {"store": "memory", "durability": "none: gone when the process ends", "rows": rows, "problems": []}
 
@@ -172,13 +173,13 @@ class MemoryStore:
 
     def _put(self, change: Put, now: int, undo: Undo) -> Stored | None:
         record = change.record
-        kind, table, place = type(record), record.table, codec(type(record)).place
+        kind, table = type(record), record.table
         rows, key = self._rows(kind), record.row_key
         old = rows.by_key.get(key)
         if change.absent and rows.live_row(key, now) is not None:
             return None
         row = _cells(record, old)
-        if "version" in place and "version" not in table.key:
+        if codec(kind).versioned:
             row["version"] = 1 + (self._last_version(kind, key) if old is None else old["version"])
         if old is not None and "created_at" in old:
             row["created_at"] = old["created_at"]
@@ -189,7 +190,8 @@ class MemoryStore:
         return Stored(row.get("version", 0), None if created is None else to_datetime(created))
 
     def _last_version(self, kind: type[Record], key: Key) -> int:
-        """The last version in the history of a deleted row: numbers go on after it, so that none is used twice."""
+        """The last version in the history of a deleted row. A new row counts on from it, so that no version is
+        reused."""
         if not kind.table.history:
             return 0
         history = self._named(kind.table.history, kind)
@@ -199,7 +201,7 @@ class MemoryStore:
         threads, key = self._rows(Thread), (change.org, change.thread)
         row = threads.live_row(key, now)
         if row is None or change.ns not in (None, row["ns"]):
-            raise NotFound("no such thread; create it first", thread=change.thread)
+            raise no_thread(change)
         seen = None if change.key is None else self._rows(Receipt).by_key.get((*key, change.key))
         if seen is not None:
             return Appended(seen["first"], seen["count"], replayed=True)
@@ -208,7 +210,7 @@ class MemoryStore:
         messages = self._rows(Message)
         tokens = 0
         for seq, message in enumerate(change.messages, first):
-            # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
+            # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
             said = msgspec.structs.replace(
                 message, org=change.org, thread=change.thread, seq=seq, expires_at=thread.expires_at
             )
@@ -237,11 +239,11 @@ class MemoryStore:
         if old_row is not None:
             old: StateEntry = _record(StateEntry, old_row)
             if type(old.value) is not int:
-                raise InvalidValue("the entry is not an integer; only integers can be incremented", key=record.key)
+                raise not_an_integer(record)
             total += old.value
             record = msgspec.structs.replace(record, expires_at=old.expires_at)
         if not INT_MIN <= total <= INT_MAX:
-            raise InvalidValue("the counter would pass 64 bits", key=record.key)
+            raise counter_overflow(record)
         stale = rows.by_key.get(key)
         row = _cells(msgspec.structs.replace(record, value=total), stale)
         row["version"] = 1 if stale is None else stale["version"] + 1
@@ -254,23 +256,10 @@ class MemoryStore:
         row = self._rows(change.kind).live_row(change.key, now)
         actual = 0 if row is None else row.get("version", 0)
         if actual != change.version:
-            raise Conflict(
-                f"a row of {change.kind.table.name} has version {actual}, expected {change.version}; read it again",
-                expected=change.version,
-                actual=actual,
-                key=change.key,
-            )
+            raise wrong_version(change, actual)
 
     def _lease(self, rows: _Rows, job: Job, owner: str, now: int, lease: int) -> Job:
-        taken = msgspec.structs.replace(
-            job,
-            status="running",
-            attempts=job.attempts + 1,
-            owner=owner,
-            leased_until=to_datetime(now + lease),
-            updated_at=to_datetime(now),
-            version=job.version + 1,
-        )
+        taken = leased(job, owner, now, lease)
         rows.put(job.row_key, _cells(taken, rows.by_key[job.row_key]))
         return taken
 
@@ -293,7 +282,7 @@ def _record(kind: type[R], row: Cells) -> R:
 
 
 def _cells(record: Record, old: Cells | None) -> Cells:
-    """A record as a row; what an older row has in columns this kind of record does not know is kept."""
+    """A record as a row. Cells of `old` in columns that this version of the record does not know are carried over."""
     kind = type(record)
     made = cells_of(kind, codec(kind).encode(record))
     return {**unknown_cells(kind, old), **made} if old else made
@@ -313,7 +302,7 @@ class _Rows:
         self._orders: dict[str | None, _Order] = {None: _Order(key, {})}
 
     def follow(self, kind: type[Record]) -> None:
-        """Keep the indexes of a kind; one that is new here is filled from the rows there are."""
+        """Make every index of a kind that is not here yet, and fill it from the existing rows."""
         for name, columns in kind.table.indexes.items():
             if name not in self._orders:
                 place, missing = codec(kind).place, codec(kind).missing
@@ -326,7 +315,7 @@ class _Rows:
         return row if row is not None and live(row.get("expires_at"), now) else None
 
     def put(self, key: Key, row: Cells | None) -> Cells | None:
-        """Set or remove (None) a row; the one that was there comes back."""
+        """Set a row, or remove it (None); returns the row that was there."""
         old = self.by_key.pop(key, None)
         for order in self._orders.values():
             if old is not None and (row is None or order.key_of(old) != order.key_of(row)):

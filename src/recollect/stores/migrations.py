@@ -1,4 +1,4 @@
-"""Numbered SQL files that bring a schema up to date, and the rule that says who may use the result.
+"""Reads numbered SQL migrations, and decides whether this version of the program may use a schema newer than its own.
 
 Each file says on its first line `-- needs: N`: a program that knows the schema up to migration N can go on using the
 store after this one. A migration that only adds (a table, an index, a column that may be empty or has a default) keeps
@@ -15,7 +15,7 @@ from ..errors import SchemaError
 
 
 class Migration(NamedTuple):
-    """One numbered file."""
+    """One numbered SQL file; `needs` is the oldest schema that a program must know to work with the result."""
 
     number: int
     name: str

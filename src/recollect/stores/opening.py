@@ -1,4 +1,4 @@
-"""From a URL to a store; drivers are imported here and nowhere earlier."""
+"""Makes the store that a URL names. Drivers are imported here, when a URL needs one, and nowhere earlier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..runtime import Runtime
 from .base import Store
 
 IN_RAM = ("memory://", ":memory:")
-"""The second is what people write who know SQLite; a file of that name is what nobody means."""
+"""`:memory:` is SQLite's spelling of the same wish; nobody who writes it wants a file of that name."""
 
 
 _POSTGRES = ("postgresql", "postgres")
@@ -22,11 +22,11 @@ _REDIS = (
 
 
 class NothingLasts(UserWarning):
-    """Memory was opened with no URL: it lives in RAM and ends with the process."""
+    """Warns that a memory was opened with no URL: it lives in RAM and ends with the process."""
 
 
 def open_store(url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
-    """The store a URL names, with a hot one in front where there is one."""
+    """The store that a URL names, behind a hot one where `hot` names one."""
     if durability not in ("full", "normal"):
         raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
     if url is None:
@@ -44,7 +44,7 @@ def open_store(url: Any, hot: Any, runtime: Runtime, durability: str, read_url: 
 def open_beside(
     store: Store, url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None
 ) -> Store:
-    """Another connection to the store behind `store`, for another runtime; what lives in RAM is shared as it is."""
+    """A second store over the same data for another runtime (blocking or async); a store in RAM is shared itself."""
     from .memory import MemoryStore
     from .tiered import TieredStore
 
@@ -69,7 +69,7 @@ def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = Non
     if url is None or url in IN_RAM:
         from .memory import MemoryStore
 
-        # Inside open_store, the opening, the facade's constructor, then the user's line.
+        # The frames between here and the user's line: this, open_store, the opening, the facade's constructor.
         said = "no URL was given: this memory lives in RAM and nothing of it will last"
         warnings.warn(said, NothingLasts, stacklevel=6)
         return MemoryStore()
@@ -93,7 +93,7 @@ def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = Non
 
 
 def _scheme(text: str) -> str:
-    """What a URL begins with; a path has none. The text itself may hold a password and is not repeated."""
+    """The scheme of a URL, "" for a path. Errors do not repeat the text, which may hold a password."""
     if "://" not in text:
         return ""
     from urllib.parse import urlsplit

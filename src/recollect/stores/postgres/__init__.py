@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import Unsupported
 
 try:
-    import psycopg as _driver  # noqa: F401  # looked for here, so that a missing extra is told once and clearly
+    import psycopg as _driver  # noqa: F401  # imported here first, so that a missing extra gives one clear error
 except ImportError as cause:
     raise Unsupported("the Postgres driver is not installed; run: pip install 'recollect[postgres]'") from cause
 

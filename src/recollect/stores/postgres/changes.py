@@ -1,4 +1,4 @@
-"""From changes to statements and from replies to results: the whole of `apply` but the wire."""
+"""Translates the changes of an `apply` into SQL statements, and the server's replies into results; sends nothing."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from ...errors import Conflict, InvalidValue, NotFound, StoreError, Unsupported
+from ...errors import StoreError, Unsupported
 from ...messages import Message
 from ...ports import to_datetime, to_micros
 from ...records import Key, Record, StateEntry
 from ...values import INT_MAX, INT_MIN
-from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored
+from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, org_of
 from ..codec import Row, codec
+from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 from .rows import bare
 from .statements import (
     APPEND_CELLS,
@@ -33,7 +34,7 @@ Read = Callable[[Reply], Any]
 
 
 class Statements(NamedTuple):
-    """The statements of one `apply`, which change each belongs to, and where each change's answer is."""
+    """The statements of one `apply`; which change each belongs to; and which reply holds each change's result."""
 
     steps: list[Step]
     owners: list[int | None]
@@ -46,7 +47,7 @@ class Statements(NamedTuple):
 
 
 def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Statements:
-    """Statements for the changes; `enter` names the org of those that follow."""
+    """Statements for the changes; `enter` makes the step that switches row-level security to an org."""
     made = _Planner(now, enter)
     for place in _lock_order(changes):
         made.add(place, changes[place])
@@ -62,9 +63,10 @@ class _Planner:
         self._enter = enter
         self._org: str | None = None
         self._absent: set[tuple[type[Record], Key]] = set()
+        """Rows that an earlier Expect of this batch requires not to exist; a Put of one is a plain insert."""
 
     def add(self, place: int, change: Change) -> None:
-        self._go_to(_org_of(change))
+        self._enter_org(org_of(change))
         if isinstance(change, Append):
             self._append(place, change)
         elif isinstance(change, Put):
@@ -81,7 +83,7 @@ class _Planner:
         else:
             self._expect(place, change)
 
-    def _go_to(self, org: str) -> None:
+    def _enter_org(self, org: str) -> None:
         if org != self._org:
             self._org = org
             self._step(None, self._enter(org))
@@ -139,7 +141,7 @@ class _Planner:
     def _increment(self, place: int, record: StateEntry) -> None:
         by = int(record.value)
         if not INT_MIN <= by <= INT_MAX:
-            raise InvalidValue("the counter would pass 64 bits", key=record.key)
+            raise counter_overflow(record)
         at = codec(StateEntry).place
         row = codec(StateEntry).encode(record)
         times = [cell(row[at[name]]) for name in ("created_at", "updated_at", "expires_at")]
@@ -159,8 +161,9 @@ class _Planner:
 
 
 def _lock_order(changes: Sequence[Change]) -> list[int]:
-    """The places of the changes, those of one run that touch different rows sorted by row: two batches that lock the
-    same rows then lock them in the same order, and need not wait for the server to find a deadlock."""
+    """The order in which to do the changes, as indexes: consecutive changes of different rows are sorted by row.
+
+    Two batches that write the same rows then take their row locks in the same order, which avoids deadlocks."""
     order: list[int] = []
     run: dict[tuple[str, str], int] = {}
     for place, change in enumerate(changes):
@@ -180,23 +183,12 @@ def _lock_order(changes: Sequence[Change]) -> list[int]:
     return order + [run[row] for row in sorted(run)]
 
 
-def _org_of(change: Change) -> str:
-    if isinstance(change, Put | Load | Increment):
-        return change.record.org
-    if isinstance(change, Append):
-        return change.org
-    key = change.prefix if isinstance(change, DeleteRange) else change.key
-    if not key:
-        raise Unsupported("a range to delete must name its org")
-    return str(key[0])
-
-
 def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | None:
     return None if raw is None else (*raw, *(0,) * (len(cells) - len(raw)))
 
 
 def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
-    """These places of a row as parameters, with the checksum of evidence."""
+    """The cells of a row at these places as parameters, then the row's checksum where the table has one."""
     cells = [cell(row[place]) for place in places]
     if kind.table.checksum:
         cells.append(b"%d" % codec(kind).sum(bare(kind)(row)))
@@ -204,7 +196,7 @@ def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]
 
 
 def _message_cells(change: Append, message: Message) -> list[Cell]:
-    # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
+    # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
     if message.org != change.org or message.thread != change.thread:
         message = replace(message, org=change.org, thread=change.thread)
     row = codec(Message).encode(message)
@@ -213,7 +205,7 @@ def _message_cells(change: Append, message: Message) -> list[Cell]:
 
 
 def stored_reader(kind: type[Record]) -> Read:
-    """Reads what a Put answered."""
+    """A function that reads the reply to a Put."""
     created_there = "created_at" in codec(kind).place
 
     def read(reply: Reply) -> Stored | None:
@@ -232,23 +224,17 @@ def _appended(reply: Reply, count: int) -> Appended:
 
 
 def refusal(failed: Failed, changes: Sequence[Change], owner: int | None) -> Appended:
-    """The result of an append that was done before, or our own error for what a change was refused for."""
+    """Turn a refusal of our SQL functions (SQLSTATE RC001 to RC005) into the result of a replayed append, or raise."""
     change = None if owner is None else changes[owner]
     if failed.state == "RC003":
         first, count = failed.detail.split(",")
         return Appended(int(first), int(count), replayed=True)
     if failed.state == "RC001" and isinstance(change, Expect):
-        actual, name = int(failed.detail), change.kind.table.name
-        raise Conflict(
-            f"a row of {name} has version {actual}, expected {change.version}; read it again",
-            expected=change.version,
-            actual=actual,
-            key=change.key,
-        )
+        raise wrong_version(change, int(failed.detail))
     if failed.state == "RC002" and isinstance(change, Append):
-        raise NotFound("no such thread; create it first", thread=change.thread)
+        raise no_thread(change)
     if isinstance(change, Increment) and failed.state == "RC004":
-        raise InvalidValue("the entry is not an integer; only integers can be incremented", key=change.record.key)
+        raise not_an_integer(change.record)
     if isinstance(change, Increment) and failed.state == "RC005":
-        raise InvalidValue("the counter would pass 64 bits", key=change.record.key)
+        raise counter_overflow(change.record)
     raise StoreError(f"Postgres refused a change ({failed.state})")

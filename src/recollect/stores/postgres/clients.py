@@ -1,7 +1,7 @@
-"""The two ways to a server, with the same coroutine methods, and the pool of channels above either.
+"""A blocking and an async client over psycopg with the same coroutine methods, and a connection pool over either.
 
 The pool is ours rather than psycopg_pool's: it has no threads and no tasks of its own, so that it survives forks and
-new event loops; a server that is away is told at once with its cause; and taking a channel costs microseconds.
+new event loops; it reports a server that is away at once, with the cause; and taking a channel costs microseconds.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ IDLE_CHECK_SECONDS = 60.0
 _INTERVAL = 0.1
 _PROBE = [Step(b"SELECT 1", ())]
 _abandoned: list[Any] = []
-"""Links that came over a fork: never used, never closed, so that the parent's sessions stay its own."""
+"""Channels inherited through a fork. The child keeps them referenced and unused: closing them, or letting the garbage
+collector do so, would end the parent's sessions."""
 
 
 class Client(Protocol):
-    """What differs between blocking and async."""
+    """The part that differs between blocking and async."""
 
     async def connect(self, conninfo: str) -> psycopg.BaseConnection[Any]:
         """A new connection."""
         ...
 
     async def wait(self, generator: PQGen[T], channel: Channel) -> T:
-        """Drive an exchange to its end."""
+        """Run a psycopg generator to its end, waiting for the socket whenever it asks to."""
         ...
 
 
@@ -63,7 +64,9 @@ class AsyncClient:
 
 
 class Pool:
-    """At most `pool_size` channels; those who find none free wait in line."""
+    """A connection pool of at most `pool_size` channels; callers that find none free wait in a queue.
+
+    A place is the right to hold one channel; there are `pool_size` of them."""
 
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
@@ -71,9 +74,9 @@ class Pool:
         self._prepare = options.prepare
         self._client: Client = BlockingClient() if runtime.blocking else AsyncClient()
         self._pid = os.getpid()
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._guard = threading.Lock()
         self._idle: list[Channel] = []
         self._busy: set[Channel] = set()
@@ -82,7 +85,7 @@ class Pool:
         self.round_trips = 0
 
     def close(self) -> None:
-        """Close what is idle; what is busy closes when it comes back."""
+        """Close idle channels now, and busy ones when they are given back."""
         self._after_fork()
         with self._guard:
             idle, self._idle = self._idle, []
@@ -92,14 +95,14 @@ class Pool:
             channel.close()
 
     def stop_preparing(self) -> bool:
-        """Prepare no statements from now on; False where none are prepared already."""
+        """Stop using prepared statements; False if they were off already."""
         was, self._prepare = self._prepare, False
         if was:
             self.close()
         return was
 
     async def take(self) -> Channel:
-        """A checked channel for one unit of work; whoever takes it gives it back."""
+        """A live channel for one unit of work; the caller gives it back with `give`."""
         if self._pid != os.getpid():
             self._after_fork()
         with self._guard:
@@ -122,7 +125,7 @@ class Pool:
         return channel
 
     def give(self, channel: Channel) -> None:
-        """The unit of work is over."""
+        """Take a channel back, and wake the next caller in the queue; a broken channel is closed."""
         self._busy.discard(channel)
         if channel.broken:
             channel.close()
@@ -132,7 +135,7 @@ class Pool:
         self._free_place()
 
     async def exchange(self, channel: Channel, steps: Sequence[Step]) -> list[Reply]:
-        """One round trip."""
+        """Run statements as one transaction in one round trip."""
         self.round_trips += 1
         return await self._client.wait(channel.exchange(steps, self._patience(len(steps))), channel)
 
@@ -141,13 +144,13 @@ class Pool:
         await self._client.wait(channel.script(sql.encode(), patience), channel)
 
     def _patience(self, steps: int) -> float:
-        # The server ends what takes too long; this is for a server that says nothing at all.
+        # The server's own timeouts end slow statements; this limit is for a server that does not answer at all.
         return self._options.statement_timeout + self._options.lock_timeout + 5.0 + steps / 1000
 
     def _after_fork(self) -> None:
         if self._pid != os.getpid():
             _abandoned.append((self._idle, self._busy))
-            self._forget()
+            self._reset()
             self._pid = os.getpid()
 
     async def _take_place(self) -> None:
@@ -155,7 +158,8 @@ class Pool:
             if self._places > 0:
                 self._places -= 1
                 return
-        # The lock is ours already, so taking it once more waits until whoever frees a place releases it.
+        # The runtime's lock serves as an event: it is not re-entrant, so the second acquire below waits until
+        # `_free_place` releases it and thereby hands its place over to us.
         turn = self._runtime.lock()
         await turn.__aenter__()
         with self._guard:
@@ -195,7 +199,8 @@ class Pool:
             channel.close()
 
     async def _alive(self, channel: Channel) -> bool:
-        """An idle socket with something to read was closed by the server; a long idle one is asked."""
+        """Whether an idle channel still works: one with bytes to read was closed by the server, and one that was idle
+        for long is probed with a statement."""
         if channel.readable():
             return False
         if time.monotonic() - channel.used_at < IDLE_CHECK_SECONDS:

@@ -1,4 +1,5 @@
-"""Units of work: each in the name of one org, under the application's role, in time, and retried where that is safe."""
+"""Runs transactions: each for one org (row-level security), under the application's role, with time limits, and retried
+where that is safe."""
 
 from __future__ import annotations
 
@@ -19,29 +20,31 @@ from .options import Options
 from .wire import Failed, Lost, Reply, Step, cell
 
 OURS = ("RC001", "RC002", "RC003", "RC004", "RC005")
+"""SQLSTATEs that our SQL functions raise; the first migration lists them."""
 POOLED = ("26000", "42P05")
-"""A prepared statement that is not there, or is there already: behind a pooler, another server connection."""
+"""A prepared statement does not exist, or exists already: a pooler gave us another server connection."""
 _COLLISIONS = ("40001", "40P01", "23505")
+"""Serialization failure, deadlock, unique violation: another transaction was faster."""
 _TRIES = 12
 
 
-class Beside(Protocol):
-    """Another server that may answer reads; see replica.py."""
+class ReadReplica(Protocol):
+    """A standby that may answer reads; see replica.py."""
 
     async def read(self, org: str, steps: Sequence[Step]) -> Reply | None:
         """The reply to the last step, or None where this server cannot answer now."""
         ...
 
     def writes(self) -> int:
-        """How many writes have ended so far."""
+        """How many writes of this process have ended so far."""
         ...
 
     def wrote(self) -> None:
-        """A write ended, done or not."""
+        """Count a write that ended, committed or not."""
         ...
 
     def saw(self, writes: int, reply: Reply) -> None:
-        """A read of the primary that began after so many writes had ended found its log at this position."""
+        """Note the write-ahead log position that a read of the primary returned; `writes` is the count at its start."""
         ...
 
 
@@ -51,8 +54,8 @@ POSITION = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
 class Session:
     """Runs units of work over a pool."""
 
-    replica: Beside | None = None
-    """Where reads may go that `replica_reads` allows."""
+    replica: ReadReplica | None = None
+    """Answers reads made under `replica_reads`, if it can."""
 
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self.options = options
@@ -61,13 +64,14 @@ class Session:
         self.assume(None, None)
 
     def assume(self, app: str | None, worker: str | None, *, guarded: bool = False) -> None:
-        """From now on act as these roles: the first for rows, the second across orgs."""
+        """Use these database roles from now on: `app` for the rows of one org, `worker` for work across orgs. With
+        `guarded`, each write first checks that its org is not being moved (`recollect.enter_write`)."""
         limits = {
             "statement_timeout": f"{self.options.statement_timeout * 1000:.0f}",
             "lock_timeout": f"{self.options.lock_timeout * 1000:.0f}",
-            # Every statement has its index. Planning anew for each limit would cost more than the rows, and a plan made
-            # while a table was small would go on reading all of it. Partitions of other orgs are left out when such a
-            # plan is started.
+            # Every statement has its index, so one generic plan serves all: planning for each set of parameters would
+            # cost more than the rows, and sequential scans are off because a plan made while a table was small would
+            # keep scanning it whole. Partitions of other orgs are pruned when the generic plan starts.
             "plan_cache_mode": "force_generic_plan",
             "enable_seqscan": "off",
         }
@@ -79,7 +83,7 @@ class Session:
         enter = "SELECT set_config('recollect.org', $1, true)"
         self._read = f"{enter}, {common}{role}".encode()
         self._freeze = f"{enter}, {common}, {durable}{role}".encode()
-        # Last, so that it is done as the role and in the org named before it.
+        # The guard comes last, so that it runs under the role and the org set before it.
         guard = ", recollect.enter_write($1)" if guarded else ""
         self._write = f"{enter}, {common}, {durable}{role}{guard}".encode()
         self._across = f"{enter}, {common}, {durable}{across}".encode()
@@ -93,15 +97,15 @@ class Session:
         return Step(self._write, [cell(org)])
 
     def freezing(self, org: str) -> Step:
-        """The same for one who changes an org that is closed to writers."""
+        """The step that comes before changes of an org that is frozen for a move: the same without the guard."""
         return Step(self._freeze, [cell(org)])
 
     def across(self) -> Step:
-        """The step that comes before the few things done across orgs."""
+        """The step that comes before work across orgs: claiming jobs, listing orgs, purging."""
         return Step(self._across, [b""])
 
     async def read(self, org: str, *steps: Step) -> Reply:
-        """Reading statements in the name of an org; the reply to the last."""
+        """Run reading statements for one org, on the replica where allowed; the reply to the last."""
         replica = self.replica
         if replica is None:
             return (await self._run([self.reading(org), *steps], repeatable=True))[-1]
@@ -132,7 +136,7 @@ class Session:
                 if failed.state in OURS:
                     raise
                 if failed.state in POOLED and (self.pool.stop_preparing() or tries <= _TRIES):
-                    # A pooler in transaction mode that does not know prepared statements: go on without.
+                    # A pooler in transaction mode without support for prepared statements: try again without them.
                     continue
                 if tries > _TRIES or not _worth_repeating(failed):
                     raise refused(failed, self.options) from failed
@@ -142,7 +146,7 @@ class Session:
                 if tries > _TRIES or lost.slow or (unsure and not repeatable):
                     raise broken(lost, self.options, unsure=unsure and not repeatable) from lost
             except StoreUnavailable as away:
-                # Never "nothing was done" when an earlier try may have been.
+                # An earlier attempt may have committed: then the error must not say that nothing was done.
                 if not unsure:
                     raise
                 if time.monotonic() > until:
@@ -158,18 +162,18 @@ class Session:
             pool.give(channel)
 
     async def script(self, sql: str, patience: float) -> None:
-        """A text of several statements, as the connecting user; raises Failed or Lost."""
+        """Run a text of several statements as the connecting user; raises Failed or Lost."""
         channel = await self.pool.take()
         try:
             await self.pool.script(channel, sql, patience)
         except Failed:
-            channel.broken = True  # what it began is still open
+            channel.broken = True  # its transaction is still open
             raise
         finally:
             self.pool.give(channel)
 
 
 def _worth_repeating(failed: Failed) -> bool:
-    """Nothing was done, and doing it again may well work."""
+    """Whether a failed transaction, which was rolled back, is likely to succeed when tried again."""
     stale_plan = failed.state == "0A000" and "cached plan" in failed.message
     return failed.state in _COLLISIONS or stale_plan or (failed.fatal and failed.state.startswith("57P"))

@@ -1,4 +1,4 @@
-"""Postgres' errors as ours."""
+"""Translates errors of Postgres, by SQLSTATE, into ours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .wire import Failed, Lost
 
 
 def broken(lost: Lost, options: Options, *, unsure: bool) -> RecollectError:
-    """Of a connection that broke; `unsure` where a write may have been done."""
+    """The error for a connection that broke; `unsure` if a write may have been committed."""
     place = options.place
     if unsure:
         return UnknownOutcome(f"the connection to {place} broke while the reply was due; read before writing again")
@@ -29,13 +29,13 @@ def broken(lost: Lost, options: Options, *, unsure: bool) -> RecollectError:
 
 
 def moved_to(detail: str) -> str | None:
-    """Where an org is, from the mark that it left."""
+    """The database that an org was moved to, read from the detail of RC006; None while the move is under way."""
     found: dict[str, str | None] = msgspec.json.decode(detail) if detail else {}
     return found.get("to")
 
 
 def refused(failed: Failed, options: Options) -> RecollectError:
-    """Of a statement that failed, by its SQLSTATE."""
+    """The error for a statement that failed, by its SQLSTATE."""
     state, place = failed.state, options.place
     if state == "RC006":
         place_now = moved_to(failed.detail)

@@ -36,13 +36,13 @@ WHERE p.pronamespace = 'recollect'::regnamespace AND p.proname = 'search_terms'
 """
 _PARTS = b"SELECT count(*) FROM pg_inherits WHERE inhparent = 'recollect.threads'::regclass"
 _LOCKED_TABLES = 4
-"""Tables of which a plan for any org locks every partition, in one transaction of ordinary use."""
+"""How many tables an ordinary transaction uses. A generic plan, which serves any org, locks all their partitions."""
 _USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _PAGE = 1000
 
 
 async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> dict[str, Any]:
-    """The server, its settings, the schema, the fence, sizes and problems."""
+    """A report on the server, its settings, the schema, row-level security, sizes and problems."""
     server = await look(session)
     wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
     asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED, _PARTS)
@@ -107,7 +107,7 @@ def _problems(session: Session, settings: dict[str, str], tables: list[Row], ser
 
 
 async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
-    """How many rows of evidence do not match their checksum, by table."""
+    """How many rows do not match their checksum, by table."""
     counts: dict[str, int] = {}
     for org in orgs:
         for kind in (kind for kind in kinds() if kind.table.checksum):

@@ -1,11 +1,11 @@
-"""Migrations of large tables while they are written to.
+"""Runs online migrations: indexes of large tables are built while the tables are in use.
 
 A migration that says `-- online` in its head is made of `CREATE INDEX CONCURRENTLY IF NOT EXISTS` and
-`DROP INDEX CONCURRENTLY IF EXISTS`, one statement a line. Each is run by itself and holds no lock that a reader or
-writer waits for; on a partitioned table the index is built part by part. What was interrupted is done again.
+`DROP INDEX CONCURRENTLY IF EXISTS`, one statement a line. Each runs by itself and holds no lock that a reader or writer
+waits for; on a partitioned table the index is built partition by partition. After an interruption all of it runs again.
 
-One process migrates at a time: it holds an advisory lock in a transaction on another connection. The others ask for
-that lock again and again instead of waiting for it: `CONCURRENTLY` would wait for a transaction that waits.
+One process migrates at a time: it holds an advisory lock in a transaction on another connection. The others poll for
+that lock instead of blocking on it, because `CONCURRENTLY` waits for every open transaction, theirs included.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .wire import Failed, Lost, Step
 _LOCK = 7_265_636_812
 _BUSY = "RC010"
 LOCK_MS = 900
-"""A statement that would block others waits for its lock no longer than this, and tries again later."""
+"""The lock timeout of a statement that takes an exclusive lock: while it waits, others queue up behind it."""
 PATIENCE_SECONDS = 3600.0
 _HELD = f"""
 BEGIN;
@@ -112,7 +112,7 @@ async def _statements(session: Session, migration: Migration, runtime: Runtime) 
 
 
 async def _expanded(session: Session, statement: str) -> list[str]:
-    """The statement, or those that do the same on a partitioned table."""
+    """The statement itself, or for a partitioned table the statements that do the same partition by partition."""
     create, drop = _CREATE.fullmatch(statement), _DROP.fullmatch(statement)
     if create is None and drop is None:
         raise StoreError(f"not a statement of an online migration: {statement[:60]}")
@@ -120,7 +120,7 @@ async def _expanded(session: Session, statement: str) -> list[str]:
     if not (await _rows(session, _PARTED, named.encode()))[0][0]:
         return [statement]
     if create is None:
-        # An index of a partitioned table goes with its parts at once; nothing is read for it.
+        # Dropping the index of a partitioned table drops those of its partitions; it reads nothing, so it is quick.
         return [statement.replace(" CONCURRENTLY", "")]
     index, table, what = create.groups()
     made = [f"CREATE INDEX IF NOT EXISTS {index} ON ONLY recollect.{table} {what}"]
@@ -132,14 +132,14 @@ async def _expanded(session: Session, statement: str) -> list[str]:
 
 
 async def _alone(session: Session, statement: str, runtime: Runtime) -> None:
-    """Run one statement; where it would have to wait for a lock that others then wait behind, a little later."""
+    """Run one statement by itself; when it does not get its lock in time, try again after a back-off."""
     tries, until = 0, time.monotonic() + PATIENCE_SECONDS
-    # What is built concurrently waits for old transactions and makes nobody wait: it may take its time.
+    # A concurrent build waits for old transactions while nobody waits for it, so it needs no lock timeout.
     limit = 0 if "CONCURRENTLY" in statement else LOCK_MS
     while True:
         tries += 1
         try:
-            await _in_turn(session, limit, statement)
+            await _run_once(session, limit, statement)
             return
         except Failed as failed:
             if failed.state not in ("55P03", "40P01") or time.monotonic() > until:
@@ -147,10 +147,10 @@ async def _alone(session: Session, statement: str, runtime: Runtime) -> None:
         await runtime.sleep(pause(tries, first=0.1, longest=2.0))
 
 
-async def _in_turn(session: Session, limit: int, statement: str) -> None:
+async def _run_once(session: Session, limit: int, statement: str) -> None:
     channel = await session.pool.take()
     try:
-        # Each text is a transaction of its own; the settings are the connection's, which is closed afterwards.
+        # Each text is its own transaction. The settings hold for the connection, which is closed afterwards.
         await session.pool.script(channel, f"SET statement_timeout = 0; SET lock_timeout = {limit}", 60.0)
         await session.pool.script(channel, statement, PATIENCE_SECONDS)
     finally:

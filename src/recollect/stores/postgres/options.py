@@ -14,7 +14,7 @@ from ...errors import UsageError
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What a store was asked to be."""
+    """The settings of a Postgres store; times are seconds."""
 
     conninfo: str
     """For libpq; holds the password, so it is never shown."""

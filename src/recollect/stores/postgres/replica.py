@@ -1,9 +1,9 @@
 """Reads from a hot standby, where that has replayed what this process has seen of the primary.
 
-Every read of the primary also asks for its log position; a write makes that unknown until the next such read. A read
-that may come from the replica brings the position along, and the replica answers only when it has replayed up to there.
-Else, and whenever the replica is away, the primary answers. So a handle finds what it wrote and never goes back in time
-at no further cost; what others wrote may be found as late as the replica is behind.
+Every read of the primary also asks for its write-ahead log position; after a write the position is unknown until the
+next such read. A read that may come from the replica sends the known position along, and the replica answers only if it
+has replayed up to there; otherwise, and whenever the replica is away, the primary answers. So a handle reads its own
+writes and never goes back in time, without an extra round trip; other processes' writes show up with the replica's lag.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .options import Options
 from .wire import Reply, Step
 
 AWAY_SECONDS = 5.0
-"""For so long a replica that failed is left alone."""
+"""How long no reads are sent to a replica after it failed."""
 CONNECT_SECONDS = 2.0
 _REPLAYED = (
     b"SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END "
@@ -36,7 +36,7 @@ _WHO = Step(
 
 
 class Replica:
-    """A read-only copy beside a primary."""
+    """A hot standby, and how much of the primary's log this process has seen."""
 
     def __init__(self, primary: Session, options: Options, runtime: Runtime) -> None:
         timeout = min(options.connect_timeout, CONNECT_SECONDS)
@@ -45,7 +45,7 @@ class Replica:
         self._guard = threading.Lock()
         self._writes = 0
         self._covered = -1
-        """How many writes had ended when the position was asked for: what was written since may lie beyond it."""
+        """How many writes had ended when `_position` was asked for; a later write may lie beyond that position."""
         self._position = 0
         self._known = False
         self._away_until = 0.0
@@ -56,7 +56,7 @@ class Replica:
         self.failed = 0
 
     def assume(self, app: str | None, worker: str | None) -> None:
-        """Act as these roles."""
+        """Use these database roles, see `Session.assume`."""
         self._session.assume(app, worker)
 
     def close(self) -> None:
@@ -64,16 +64,16 @@ class Replica:
         self._session.pool.close()
 
     def writes(self) -> int:
-        """How many writes have ended so far."""
+        """How many writes of this process have ended so far."""
         return self._writes
 
     def wrote(self) -> None:
-        """A write ended, done or not."""
+        """Count a write that ended, committed or not."""
         with self._guard:
             self._writes += 1
 
     def saw(self, writes: int, reply: Reply) -> None:
-        """A read of the primary that began after so many writes had ended found its log at this position."""
+        """Note the write-ahead log position that a read of the primary returned; `writes` is the count at its start."""
         high, _, low = reply.rows()[0][0].partition("/")
         with self._guard:
             self._position = max(self._position, int(high, 16) << 32 | int(low, 16))
@@ -104,14 +104,14 @@ class Replica:
         return replies[-1]
 
     async def _check(self) -> None:
-        """Refuse a server that is no copy of the primary: its log positions would mean nothing."""
+        """Refuse a server that is not a standby of the primary, because log positions of two systems do not compare."""
         mine, theirs = [(await one.run([_WHO], repeatable=True))[0].rows()[0] for one in (self._primary, self._session)]
         if mine[:2] != theirs[:2]:
             raise UsageError("read_url= is not a replica of this database; leave it out, or name a standby of it")
         self._known = True
 
     async def diagnosed(self, found: dict[str, Any]) -> dict[str, Any]:
-        """A report of the primary, with what there is to say of the replica."""
+        """Add the replica's state to a report on the primary."""
         place = self._session.options.place
         try:
             _, _, standby, lag = (await self._session.run([_WHO], repeatable=True))[0].rows()[0]

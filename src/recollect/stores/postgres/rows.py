@@ -5,9 +5,9 @@ server knows (sequence, version, first creation) left empty; the SQL function `s
 message is written in one round trip although only the server knows its place in the thread, and a change of any column,
 the server's included, is seen on read.
 
-A row may have been written by a version of the program with other columns; its checksum says over which set it was made
-(see `codec.Sum`). For another set than ours the server is asked which columns the table has, and where the row has
-columns we do not know, it is read again with them.
+A row may have been written by a version of the program with other columns; its checksum names the set of columns it
+covers (see `codec.Sum`). If that is not our set, the reader asks the server for the table's columns, and reads the row
+again with those that we do not know.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class Reader:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._summed: dict[tuple[str, int], tuple[str, ...]] = {}
-        """By table and shape: the columns that checksums of other versions were made over."""
+        """By table and shape: the columns that checksums of other versions cover."""
 
     async def records(self, kind: type[Record], rows: list[Row]) -> list[Any]:
-        """Records of rows as they came, checksum last; CorruptRecord where one is not what was written."""
+        """Records of fetched rows, whose last cell is the checksum; raises CorruptRecord for a row that was altered."""
         if kind.table.checksum:
             strip, seal, base = bare(kind), seal_of(kind), codec(kind).sum_base
             for number, row in enumerate(rows):
@@ -137,5 +137,5 @@ def records_of(kind: type[Record], rows: list[Row]) -> list[Any]:
     try:
         return [decode(row) for row in rows]
     except Exception:
-        # Once more and one by one, for the error that names the table.
+        # Decode again one by one, to raise the error that names the table.
         return [decoded(kind, row) for row in rows]

@@ -1,4 +1,4 @@
-"""Migrations, each recorded in the transaction that applies it, and what `open` must know of the server."""
+"""Checks the server on `open`, and runs migrations: each is recorded in the transaction that applies it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .online import LOCK_MS, PATIENCE_SECONDS, at_once, is_online, migrate_onlin
 from .wire import Failed, Lost, Step
 
 _LOCK = 7_265_636_811
-"""Taken by whoever migrates, for the time of one migration."""
+"""The advisory lock that a process holds during one migration."""
 OLDEST = 140_000
 GUARDED = 7
-"""The migration since which a write looks whether its org is being moved."""
+"""The migration that added `enter_write`: from here on, each write checks whether its org is being moved."""
 _FOLDER = Path(__file__).parent / "migrations"
 _HAS_VECTORS = (
     "EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('recollect.entries') AND attname = 'embedding')"
@@ -50,7 +50,7 @@ _VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM reco
 
 
 class Server(NamedTuple):
-    """What a connection found."""
+    """What the server told of itself, of the connecting user's rights and of the schema; in the order of `_LOOK`."""
 
     version: int
     encoding: str
@@ -75,7 +75,7 @@ def migrations() -> list[Migration]:
 
 
 async def look(session: Session) -> Server:
-    """Ask the server what it is and how far its schema is."""
+    """Ask the server for its version, the user's rights and the version of the schema."""
     row = (await session.run([Step(_LOOK, ())], repeatable=True))[0].rows()[0]
     schema = needs = 0
     if row[6]:
@@ -90,7 +90,7 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
     """Check the server, bring its schema up to date, and take on the application's role."""
     server = await look(session)
     if server.tables and not server.recorded:
-        # Someone may have migrated between the first and the second look-up of that one statement.
+        # Another process may have migrated between the two catalogue look-ups of that one statement.
         server = await look(session)
     _refuse(server)
     latest = migrations()[-1].number
@@ -109,7 +109,7 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
 
 
 def roles(server: Server) -> tuple[str | None, str | None]:
-    """The roles to take on: none for a user who is neither owner nor above the fence, and holds the grants itself."""
+    """The roles to switch to. An ordinary user, who is bound by row-level security and holds the grants, needs none."""
     if server.owner or server.superuser or server.bypasses:
         return (APP if server.app else None, WORKER if server.worker else None)
     return None, None
@@ -143,7 +143,7 @@ async def _vectors(session: Session, server: Server) -> bool:
     try:
         await _patiently(session, _guarded("NOT " + _HAS_VECTORS, sql.replace("public", f'"{home}"'), ""))
     except Failed as failed:
-        # Too old, or not for this user to create: recall works without, and `doctor` says why.
+        # pgvector is too old, or this user may not create it. Recall works without, and `doctor` says why.
         _log.info("pgvector cannot be used (%s)", failed.state)
         return False
     except Lost as lost:
@@ -159,14 +159,15 @@ def _script(migration: Migration) -> str:
 
 
 def _guarded(condition: str, sql: str, record: str) -> str:
-    # Everything waits for the lock; whoever comes second finds it done and does nothing.
+    """A script that runs `sql` once: it takes the advisory lock first, and does nothing if `condition` is false by
+    then."""
     return f"""
 BEGIN;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL client_min_messages = warning;
 SELECT pg_advisory_xact_lock({_LOCK});
--- Whoever asks for a table after us waits behind us: so we wait for a table less than a second, and try again.
+-- While we wait for a table lock, others queue behind us: so we wait less than a second, and try again later.
 SET LOCAL lock_timeout = {LOCK_MS};
 CREATE SCHEMA IF NOT EXISTS recollect;
 CREATE TABLE IF NOT EXISTS recollect.migrations (
@@ -194,7 +195,7 @@ async def _run(session: Session, sql: str) -> None:
 
 
 async def _patiently(session: Session, sql: str) -> None:
-    """Run a script, again and again where a table was locked by others."""
+    """Run a script; try again with back-off while a lock timeout says that others hold a table."""
     tries, until = 0, time.monotonic() + PATIENCE_SECONDS
     while True:
         tries += 1
@@ -207,5 +208,5 @@ async def _patiently(session: Session, sql: str) -> None:
 
 
 async def scalar(session: Session, sql: bytes) -> Any:
-    """One value, asked as the connecting user."""
+    """The one value that a query returns, run as the connecting user."""
     return (await session.run([Step(sql, ())], repeatable=True))[0].rows()[0][0]

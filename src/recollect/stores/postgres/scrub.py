@@ -21,8 +21,8 @@ WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r' AND relname <> 
 """
 _NOT_ALLOWED = "42501"
 _ROUNDS = 20
-# Segments of this time line besides the one that is being written: older ones hold old rows, and later ones are old
-# ones that were renamed to be used again, with their content still in them.
+# How many segments of the write-ahead log lie after and before the current one. Those before hold old rows; those after
+# are recycled segments, renamed for later use with their old content still in them.
 _SEGMENTS = """
 SELECT count(*) FILTER (WHERE name > pg_walfile_name(pg_current_wal_lsn())),
        count(*) FILTER (WHERE name < pg_walfile_name(pg_current_wal_lsn()))
@@ -55,7 +55,7 @@ async def _rewrite(session: Session, name: str) -> None:
 
 
 async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
-    """Use up the segments that wait to be used again, and have old ones removed instead of renamed."""
+    """Turn off recycling of log segments, then use up those already recycled; the setting is restored afterwards."""
     kept = (await _row(session, "SELECT current_setting('wal_recycle')"))[0]
     if kept == "on":
         await _statement(session, "ALTER SYSTEM SET wal_recycle = off")
@@ -69,15 +69,16 @@ async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
 
 
 async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
-    """Switch segments and make checkpoints until only the current one is there.
+    """Switch segments and make checkpoints until only the current segment is left.
 
-    The checkpointer learns of the changed setting by a signal, at a time nobody is told, and a checkpoint before that
-    renames segments instead of removing them; so what is there is looked at after each round.
+    The checkpointer learns of the changed setting by a signal, asynchronously, and until then a checkpoint renames
+    segments instead of removing them; so the segments are counted again after each round.
     """
     waiting = old = 0
     for tries in range(1, _ROUNDS + 1):
         waiting = int((await _row(session, _SEGMENTS))[0])
-        # A switched segment is filled with zeros to its end, and a switch right after a switch does nothing.
+        # A switch fills the rest of the segment with zeros. A switch right after a switch does nothing, hence the
+        # message.
         for _ in range(min(waiting, 200) + 1):
             await _statement(session, "SELECT pg_logical_emit_message(false, 'recollect', '')")
             await _statement(session, "SELECT pg_switch_wal()")
@@ -92,7 +93,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
 
 
 async def _copies(session: Session) -> Scrubbed:
-    """Copies elsewhere that the server knows of: a physical replica has its own log, and archived log is a file."""
+    """Reports copies of the log outside this server: replicas keep their own, and archived segments are files."""
     archives, replicas = await _row(
         session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
     )
@@ -105,7 +106,7 @@ async def _row(session: Session, sql: str) -> Any:
 
 
 async def _statement(session: Session, sql: str) -> None:
-    """One statement outside any transaction, as the connecting user."""
+    """Run one statement outside any transaction, as the connecting user."""
     try:
         await session.script(sql, patience=3600)
     except Lost as lost:

@@ -1,4 +1,4 @@
-"""Searching entries: words through `tsvector`, nearness through pgvector where the server has it."""
+"""Searches entries: terms through a `tsvector` index, vectors through pgvector where the server has it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .statements import selected
 from .wire import Step, array_cell, cell
 
 EXACT = 5_000
-"""Up to so many entries of a namespace, every vector is compared."""
+"""A namespace with at most so many entries is searched exactly: every vector is compared."""
 SHARE = 20
-"""And also where it has less than one in so many of all entries (of its partition, where tables are split): the index
-would mostly find those of others."""
+"""So is a namespace that has less than one in so many of all entries (of its partition, where tables are split): the
+index, which covers all namespaces, would mostly find entries of others."""
 INDEXED = (256, 384, 512, 768, 1024, 1536)
 """Numbers of dimensions that have an index; see migrations/vectors.sql."""
 _SIZE_SECONDS = 30.0
@@ -28,14 +28,15 @@ _SIZE = (
 )
 _COUNTS = b"SELECT * FROM recollect.count_terms($1, $2::text[])"
 _WHOLE = f"CROSS JOIN LATERAL (SELECT {_OWN} FROM recollect.entries AS e WHERE {{}} OFFSET 0) AS e"
-"""Row after row by its key: a planner without statistics would rather read the namespace once per row."""
+"""Fetches whole rows, each by its key. OFFSET 0 keeps the planner from merging this into the outer query: without
+statistics it would scan the namespace once per row."""
 _FOUND = (
     "SELECT e.* FROM recollect.search_terms($1, $2::text[], $3::text[], $4, $5, $6) "
     "WITH ORDINALITY AS f(kind, parent, id, place) "
     + _WHOLE.format("e.org = $7 AND e.ns = $1 AND e.kind = f.kind AND e.parent = f.parent AND e.id = f.id")
     + " ORDER BY place"
 ).encode()
-_PATIENT = Step(
+_WIDER_INDEX_SCAN = Step(
     b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
     b"set_config('hnsw.max_scan_tuples', '60000', true), set_config('enable_sort', 'off', true)",
     [b"400"],
@@ -43,7 +44,7 @@ _PATIENT = Step(
 
 
 class Search:
-    """The searches of one store; remembers for a while how many entries a namespace has."""
+    """The searches of one store, with a short-lived cache of how many entries each namespace has."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -64,7 +65,7 @@ class Search:
         return found
 
     async def counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """In how many entries of the namespace each term is, in their own text."""
+        """The document frequency of each term: how many entries hold it in their own text."""
         if not terms:
             return {}
         reply = await self._session.read(org, Step(_COUNTS, [cell(ns), array_cell(terms)]))
@@ -90,11 +91,11 @@ class Search:
         text = "[" + ",".join(map(repr, map(float, vector))) + "]"
         cells = [cell(org), cell(ns), cell(embedder), cell(text), wanted, cell(now), cell(limit)]
         step = Step(_near_sql(width, indexed, self.home), cells)
-        before = [_PATIENT._replace(cells=[b"%d" % max(400, min(1000, limit))])] if indexed else []
+        before = [_WIDER_INDEX_SCAN._replace(cells=[b"%d" % max(400, min(1000, limit))])] if indexed else []
         rows = (await self._session.read(org, *before, step)).rows()
         records = records_of(Entry, [row[1:] for row in rows])
         found = [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
-        # The index gives them nearly in order.
+        # An HNSW index returns them only nearly in order.
         return sorted(found, key=lambda pair: (-pair[1], pair[0].row_key))
 
     async def _size(self, org: str, ns: str) -> tuple[int, int]:

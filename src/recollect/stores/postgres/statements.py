@@ -1,4 +1,4 @@
-"""SQL text made from records: names come from our own records alone, every value is a bound parameter."""
+"""Makes SQL statements from the declarations of records: names come from those alone, every value is a parameter."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from .rows import sealed
 
 
 class Writes(NamedTuple):
-    """The fixed writing statements of one table. Parameters: the row (`put_cells` of it, for all but `load`), the
-    checksum of evidence, and the time where `ensure` and `fresh` need it."""
+    """The fixed writing statements of one table. Parameters: the row (`put_cells` of it, for all but `load`), its
+    checksum where the table has one, and the time where `ensure` and `fresh` need it."""
 
     put: bytes
+    """Upsert."""
     ensure: bytes
+    """Insert, or replace an expired row; a live row stays as it is (`Put.absent`)."""
     ensure_takes_now: bool
     fresh: bytes
+    """The same for a row that an Expect found absent: raises a serialization failure if another transaction made it."""
     load: bytes
     delete: bytes
     expect: bytes
     binary: tuple[int, ...] | None
-    """Which cells of a whole row are sent as raw bytes; None where none is."""
+    """The format (1 for binary) of each cell of a whole row; None if all are text."""
     put_binary: tuple[int, ...] | None
     """The same for the cells that a put takes."""
 
@@ -41,32 +44,27 @@ def table(kind: type[Record]) -> str:
 
 @cache
 def selected(kind: type[Record]) -> str:
-    """What a read asks for: the record's columns, and the checksum of evidence."""
+    """The columns that a read selects: the record's own, and the checksum where the table has one."""
     names = [f'"{c.name}"::int' if c.kind == "bool" else f'"{c.name}"' for c in codec(kind).columns]
     return ", ".join([*names, "checksum"] if kind.table.checksum else names)
-
-
-def versioned(kind: type[Record]) -> bool:
-    """Whether the store gives the version."""
-    return "version" in codec(kind).place and "version" not in kind.table.key
 
 
 @cache
 def put_cells(kind: type[Record]) -> tuple[int, ...]:
     """The places of a row that a put takes as parameters: all but the version, which the server gives."""
-    return tuple(i for i, c in enumerate(codec(kind).columns) if not (c.name == "version" and versioned(kind)))
+    return tuple(i for i, c in enumerate(codec(kind).columns) if not (c.name == "version" and codec(kind).versioned))
 
 
 @cache
 def writes(kind: type[Record]) -> Writes:
-    """Made once per record."""
+    """The writing statements of a kind of record, made on first use."""
     columns, key, place = codec(kind).columns, kind.table.key, codec(kind).place
     names = tuple(column.name for column in columns)
     kept = {"version", "created_at"} & set(names) - set(key)
     given = {name: f"${i}" for i, name in enumerate(names, 1)}
     first = {name: f"${i}" for i, name in enumerate((names[place] for place in put_cells(kind)), 1)}
     now = f"${len(first) + bool(kind.table.checksum) + 1}"
-    if versioned(kind):
+    if codec(kind).versioned:
         first["version"] = _first_version(kind, first)
     changed = {name: f"excluded.{_q(name)}" for name in names if name not in key}
     again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in kept}}
@@ -105,7 +103,7 @@ def _binary(kind: type[Record], places: Iterable[int]) -> tuple[int, ...] | None
 def _first_version(kind: type[Record], given: dict[str, str]) -> str:
     if not kind.table.history:
         return "1"
-    # Numbers go on after those of a deleted row, so that none is used twice.
+    # A row made anew counts on from the history of the deleted one, so that no version is reused.
     match = " AND ".join(f"h.{_q(name)} = {given[name]}" for name in kind.table.key)
     return f'1 + coalesce((SELECT max(h.version) FROM recollect."{kind.table.history}" h WHERE {match}), 0)'
 
@@ -116,7 +114,7 @@ def _insert(kind: type[Record], values: dict[str, str]) -> str:
         return f"INSERT INTO {table(kind)} AS t ({quoted(tuple(names))}) VALUES ({', '.join(cells)})"
     crc = f"${sum(cell.startswith('$') for cell in cells) + 1}::bigint"
     casts = [f"{cell}::{_type(kind, name)} AS {_q(name)}" for name, cell in values.items()]
-    # The row is named first, so that its seal is made of what will be stored.
+    # The subquery names the cells as they will be stored, and the seal (see rows.py) is computed from those.
     return (
         f"INSERT INTO {table(kind)} AS t ({quoted((*names, 'checksum'))}) "
         f"SELECT r.*, {_seal(kind, crc, 'r')} FROM (SELECT {', '.join(casts)}) AS r"
@@ -126,7 +124,8 @@ def _insert(kind: type[Record], values: dict[str, str]) -> str:
 def _set(kind: type[Record], values: dict[str, str]) -> str:
     parts = [f"{_q(name)} = {value}" for name, value in values.items()]
     if kind.table.checksum:
-        # The seal of the row that did not go in is taken off, and that of the row as it will be put on.
+        # The seal is XORed into the CRC: applying that of the rejected row again removes it, and the seal of the row as
+        # it will be stored replaces it.
         bare = _seal(kind, "excluded.checksum", "excluded")
         parts.append(f"checksum = {_seal_of(kind, bare, values)}")
     return ", ".join(parts)
@@ -155,7 +154,7 @@ def _expect(kind: type[Record], match: str) -> str:
     width = len(kind.table.key)
     alive = f"CASE WHEN expires_at <= ${width + 2} THEN 0 ELSE version END"
     version = alive if "expires_at" in codec(kind).place else "version"
-    # The row lock holds until the commit: what was expected stays so.
+    # FOR UPDATE holds the row lock until the commit, so that the version cannot change after this check.
     return (
         f"SELECT recollect.expect(${width + 1}::bigint, "
         f"coalesce((SELECT {version} FROM {table(kind)} WHERE {match} FOR UPDATE), 0))"
@@ -183,7 +182,7 @@ def get_many_sql(kind: type[Record]) -> bytes:
     arrays = ", ".join(f"${i}::{_type(kind, name)}[]" for i, name in enumerate(key[1:], 2))
     names = ", ".join(f"k{i}" for i in range(1, len(key)))
     match = " AND ".join(["org = $1", *(f"{_q(name)} = k{i}" for i, name in enumerate(key[1:], 1))])
-    # OFFSET 0 keeps this a look-up per key, whatever the planner thinks of a table it has no statistics of.
+    # OFFSET 0 keeps this an index look-up per key: without statistics the planner might scan the table instead.
     row = f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)} OFFSET 0"
     return (
         f"SELECT n, found.* FROM unnest({arrays}) WITH ORDINALITY AS k({names}, n) CROSS JOIN LATERAL ({row}) AS found"
@@ -191,7 +190,7 @@ def get_many_sql(kind: type[Record]) -> bytes:
 
 
 class Shape(NamedTuple):
-    """Which bounds a scan has; each shape is one statement."""
+    """Which bounds a scan has and how many columns each; every shape has one statement."""
 
     along: str | None
     """The index it follows; None is the key."""
@@ -211,8 +210,8 @@ def scan_sql(kind: type[Record], shape: Shape) -> bytes:
 
 
 def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) -> bytes:
-    """A scan of the rows, called `t`, that pass a condition over them and over what is joined to each (`source`)."""
-    order = order_of(kind, shape.along)
+    """A scan of rows (alias `t`) that pass a condition on them and on what is joined to each row (`source`)."""
+    order = kind.table.order(shape.along)
     parts, place = _bounds(order, shape)
     alive = _alive(kind, place)
     place += bool(alive)
@@ -225,14 +224,9 @@ def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) 
 
 @cache
 def delete_range_sql(kind: type[Record], shape: Shape) -> bytes:
-    """Deletes what a scan with the same bounds would give, expired or not."""
+    """Deletes the rows that a scan with the same bounds would return, and expired ones."""
     parts, _ = _bounds(kind.table.key, shape)
     return f"DELETE FROM {table(kind)} WHERE {' AND '.join(parts) or 'true'}".encode()
-
-
-def order_of(kind: type[Record], index: str | None) -> tuple[str, ...]:
-    """The columns a scan goes by."""
-    return kind.table.key if index is None else kind.table.indexes[index]
 
 
 def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
@@ -250,7 +244,7 @@ def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
 
 
 LOADING = b"SELECT set_config('recollect.loading', $1, true)"
-"""Around a Load into a table with a history, so that the row it replaces is not kept there."""
+"""Turns off, around a Load, the trigger that copies replaced rows into the history."""
 BEGIN_APPEND = b"SELECT * FROM recollect.begin_append($1, $2, $3, $4, $5, $6, $7, $8)"
 
 
@@ -271,7 +265,8 @@ def append_first_sql() -> bytes:
 
 @cache
 def append_next_sql() -> bytes:
-    """Insert a message some places before the end of its thread, whose lock is held; parameters: cells, crc, places."""
+    """Insert a further message of an append, whose thread is locked and already counts it; parameters: cells, crc, and
+    how many messages of the append follow."""
     back = f"${len(APPEND_CELLS) + 2}::bigint"
     source = f"recollect.threads AS t WHERE t.org = ${_ORG} AND t.id = ${_THREAD}"
     return _append(source, f"t.length - {back}", "t.expires_at").encode()
@@ -323,14 +318,3 @@ def claim_sql() -> bytes:
 
 _READY = "j.status = 'ready' AND j.run_at <= $3"
 _LEFT = "j.status = 'running' AND j.leased_until <= $3"
-
-
-def successor(text: str) -> str | None:
-    """The smallest text above every text that starts so; None where there is none."""
-    while text:
-        last = ord(text[-1])
-        if last < 0x10FFFF:
-            # Surrogates cannot be stored: step over them.
-            return text[:-1] + chr(0xE000 if last == 0xD7FF else last + 1)
-        text = text[:-1]
-    return None

@@ -84,7 +84,7 @@ class PostgresStore:
         if self._replica is not None:
             self._replica.assume(*roles(server))
         if server.vectors and server.vector_home:
-            # An instance has the power only where the server has it: without, the engine searches in the process.
+            # The instance implements SearchesVectors only if the server has pgvector; else the engine searches itself.
             self._search.home = server.vector_home
             self.search_vector = self._search_vector
         self._opened = True
@@ -126,14 +126,14 @@ class PostgresStore:
             return []
         if scan.columns[0] == "org" and scan.prefix:
             return await self._scan_org(str(scan.prefix[0]), scan, now)
-        # Across orgs, and one after the other: no statement ever sees the rows of two.
+        # A scan across orgs runs one statement per org and merges: row-level security shows one org at a time.
         found = [await self._scan_org(org, scan, now) for org in await self.orgs()]
         merged = heapq.merge(*found, key=_order_key(scan.columns), reverse=scan.reverse)
         return list(merged)[: scan.limit]
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
-        """Do all of the changes or none, in one transaction and one round trip; an append that was done before takes
-        one more, in which the others are done without it."""
+        """Do all of the changes or none, in one transaction and one round trip. A replayed append rolls that
+        transaction back; the other changes are then sent again without it."""
         left, done = list(changes), dict[int, Any]()
         while left:
             made = plan(left, now, self._session.writing)
@@ -166,7 +166,7 @@ class PostgresStore:
             steps = [self._session.across(), Step(sql.CLAIM_ANY, cells)]
         else:
             steps = [self._session.writing(org), Step(sql.claim_sql(), [*cells, cell(org)])]
-        # A claim whose reply was lost is leased to nobody who knows: its lease runs out, so asking again is safe.
+        # Repeatable: jobs of a claim whose reply was lost become due again when their lease runs out.
         rows = (await self._session.run(steps, repeatable=True))[1].rows()
         if org is None:
             rows = [row_of(Job, msgspec.json.decode(text)) for (text,) in rows]
@@ -174,24 +174,24 @@ class PostgresStore:
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
     async def freeze(self, org: str, *, now: int, to: str | None = None) -> None:
-        """Refuse writes to an org from now on, once those that have begun are done; `to` says where it is instead."""
+        """Wait for running writes to an org, then refuse new ones; `to` names the database the org has moved to."""
         mark = Mark(org=org, name="move", item="org", detail={"to": to}, updated_at=to_datetime(now))
-        await self._close(org, [Put(mark)], now)
+        await self._exclusively(org, [Put(mark)], now)
 
     async def unfreeze(self, org: str, *, now: int) -> None:
-        """Take writes to an org again."""
-        await self._close(org, [Delete(Mark, (org, "move", "org"))], now)
+        """Accept writes to an org again."""
+        await self._exclusively(org, [Delete(Mark, (org, "move", "org"))], now)
 
     async def clear(self, org: str, kind: type[Record], *, now: int) -> int:
-        """Delete the rows of a kind from an org that is closed to writers."""
-        replies = await self._close(org, [DeleteRange(kind, (org,))], now)
+        """Delete the rows of a kind from a frozen org."""
+        replies = await self._exclusively(org, [DeleteRange(kind, (org,))], now)
         return int(replies[0])
 
-    async def _close(self, org: str, changes: Sequence[Change], now: int) -> list[Any]:
-        """Changes of an org while nobody else writes to it."""
+    async def _exclusively(self, org: str, changes: Sequence[Change], now: int) -> list[Any]:
+        """Apply changes to an org under its advisory lock, which ordinary writers share and this takes exclusively."""
         made = plan(changes, now, self._session.freezing)
         alone = Step(b"SELECT pg_advisory_xact_lock(726563681, hashtext($1))", [cell(org)])
-        # The lock is asked for after the org was entered, in the same transaction.
+        # The lock comes second: the first step sets the org and the timeouts of the transaction.
         replies = await self._session.run([made.steps[0], alone, *made.steps[1:]], repeatable=True)
         return made.results([replies[0], *replies[2:]])
 
@@ -207,7 +207,7 @@ class PostgresStore:
         return await self._search.text(org, ns, terms, limit, now, kinds)
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """In how many entries of the namespace each term is, in their own text."""
+        """The document frequency of each term: how many entries hold it in their own text."""
         return await self._search.counts(org, ns, terms)
 
     async def _search_vector(
@@ -231,7 +231,7 @@ class PostgresStore:
         return await scrub(self._session, self._runtime)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """The server, its settings, the schema, the fence, sizes and problems."""
+        """A report on the server, its settings, the schema, row-level security, sizes and problems."""
         from .health import diagnose
 
         found = await diagnose(self._session, deep, self.orgs)
@@ -288,14 +288,10 @@ def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
 
 
 def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
-    after, before = scan.after or (), scan.before or ()
-    ends: tuple[str, ...] = ()
-    if scan.starts:
-        top = sql.successor(scan.starts)
-        ends = (scan.starts,) if top is None else (scan.starts, top)
-    widths = (len(scan.prefix), len(after), len(before), len(ends))
+    after, before, starts = scan.after or (), scan.before or (), scan.starts_bounds
+    widths = (len(scan.prefix), len(after), len(before), len(starts))
     shape = sql.Shape(scan.index, *widths, scan.reverse, scan.limit is not None)
-    values: list[Any] = [*scan.prefix, *after, *before, *ends]
+    values: list[Any] = [*scan.prefix, *after, *before, *starts]
     if "expires_at" in codec(scan.kind).place:
         values.append(now)
     if scan.limit is not None:

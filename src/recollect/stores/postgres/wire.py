@@ -1,8 +1,8 @@
-"""One unit of work on the wire: every statement sent at once, one Sync, every reply read.
+"""Sends a transaction in libpq's pipeline mode: every statement at once, one Sync, then every reply is read.
 
-A pipeline without BEGIN is one transaction, committed by its Sync: so a unit of work costs one round trip, and a
-failing statement undoes all before it. This talks to libpq through psycopg's `pq`: its cursors cost more than the
-server does.
+A pipeline without BEGIN is one implicit transaction, committed by its Sync: so a transaction costs one round trip, and
+a failing statement undoes all before it. This uses libpq through psycopg's `pq`, because psycopg's cursors cost more
+time than the server does.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ Cell = bytes | None
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = int(pq.Format.BINARY)
 STALE = ("0A000", "26000", "42P05")
-"""A prepared statement that changed its type, is not there, or is there already."""
+"""SQLSTATEs of prepared statements that no longer fit: the result type changed, no such statement, it exists
+already."""
 MOST_PREPARED = 500
 """Statements a channel keeps prepared; there are a few dozen in ordinary use."""
 
 
 class Step(NamedTuple):
-    """A statement and its parameters as they go out; `binary` marks those that are raw bytes."""
+    """A statement and its encoded parameters; `binary` has 1 for each that is raw bytes."""
 
     sql: bytes
     cells: Sequence[Cell]
@@ -42,7 +43,7 @@ class Step(NamedTuple):
 
 
 class Failed(Exception):
-    """A statement of the unit was refused by the server; nothing of the unit was done."""
+    """The server refused a statement; the transaction was rolled back."""
 
     def __init__(self, place: int, state: str, message: str, detail: str, fatal: bool) -> None:
         super().__init__(f"{state}: {message}")
@@ -54,7 +55,7 @@ class Failed(Exception):
 
 
 class Lost(Exception):
-    """The connection broke. `sent` says whether the server may have had all of the unit, its commit included."""
+    """The connection broke. `sent`: whether the server may have received the whole transaction and committed it."""
 
     def __init__(self, reason: str, sent: bool, slow: bool = False) -> None:
         super().__init__(reason)
@@ -63,7 +64,7 @@ class Lost(Exception):
 
 
 class Reply:
-    """What one statement gave."""
+    """The result of one statement."""
 
     __slots__ = ("_result", "_transformer")
 
@@ -85,8 +86,8 @@ class Reply:
 
 @cache
 def statement_name(sql: bytes) -> bytes:
-    """The name that a text is prepared under, made from the text: where a pooler lends one server connection to many
-    clients, another's statement of that name is the same statement."""
+    """The name under which a statement is prepared: a hash of its text. Behind a pooler many clients share one server
+    connection, and a statement that another client prepared under this name is the same statement."""
     return b"recollect_" + hashlib.sha1(sql, usedforsecurity=False).hexdigest()[:24].encode()
 
 
@@ -98,7 +99,6 @@ class Channel:
         self.pgconn = connection.pgconn
         self.used_at = time.monotonic()
         self.broken = False
-        self.round_trips = 0
         self._prepare = prepare
         self._names: dict[bytes, bytes] = {}
         self._transformer = Transformer(connection)
@@ -108,22 +108,22 @@ class Channel:
         self.pgconn.enter_pipeline_mode()
 
     def __del__(self) -> None:
-        # Of a memory that was dropped without `close()`; a child of a fork must not end its parent's connection.
+        # For a memory that was dropped without `close()`. A forked child must not end its parent's connection.
         if getattr(self, "_process", 0) == os.getpid():
             self.pgconn.finish()
 
     def readable(self) -> bool:
-        """Whether something waits to be read, without asking for it: on an idle channel, the server's farewell."""
+        """Whether the socket has something to read; on an idle channel that means that the server closed it."""
         return bool(self._poll.poll(0))
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the connection."""
         self.broken = True
         self.pgconn.finish()
 
     def exchange(self, steps: Sequence[Step], patience: float) -> PQGen[list[Reply]]:
         """Send the steps and read their replies; raises Failed or Lost."""
-        # Any way out but the last line leaves replies unread: the channel is then good for nothing.
+        # Any exit but the last line leaves replies unread, so the channel counts as broken until then.
         self.broken = True
         preparing = self._send(steps)
         results = yield from self._receive(len(steps) + len(preparing), patience)
@@ -151,7 +151,7 @@ class Channel:
         self._sorted(results, {})
 
     def _send(self, steps: Sequence[Step]) -> dict[int, bytes]:
-        """Queue everything; which places of the reply list belong to preparing which text."""
+        """Queue every statement; returns which places of the reply list answer a prepare, and of which text."""
         preparing: dict[int, bytes] = {}
         place, pgconn, names = 0, self.pgconn, self._names
         try:
@@ -176,7 +176,6 @@ class Channel:
         pgconn, nothing = self.pgconn, 0
         results: list[Any] = []
         deadline = time.monotonic() + patience
-        self.round_trips += 1
         sent = False
         try:
             while True:
@@ -206,7 +205,7 @@ class Channel:
         except psycopg.Error as cause:
             fatal = next((r for r in results if r.status == pq.ExecStatus.FATAL_ERROR), None)
             if fatal is not None and (wanted is None or len(results) <= wanted):
-                # An error in a statement's place comes before the commit: nothing was done.
+                # The error stands in the place of a statement, so it came before the commit: nothing was done.
                 raise _failed(fatal, len(results) - 1, fatal_link=True) from cause
             raise Lost(str(cause).strip(), sent) from cause
 
@@ -241,7 +240,7 @@ def _failed(result: Any, place: int, fatal_link: bool) -> Failed:
 
 
 def cell(value: Any) -> Cell:
-    """A value as it goes out: text for all but bytes."""
+    """A value encoded as a parameter: in text format, except bytes."""
     kind = type(value)
     if kind is str:
         return text_cell(value)
@@ -257,7 +256,7 @@ def cell(value: Any) -> Cell:
 
 
 def text_cell(value: str) -> bytes:
-    """Text on the wire; libpq would cut it at a NUL without a word."""
+    """A text encoded as a parameter. A NUL is refused, because libpq would silently cut the text there."""
     try:
         data = value.encode()
     except UnicodeEncodeError as cause:

@@ -1,4 +1,4 @@
-"""Between changes and the apply script: its arguments, and its answers as results or errors."""
+"""Encodes changes as the arguments of apply.lua, and turns the script's answers into results or errors."""
 
 from __future__ import annotations
 
@@ -9,59 +9,50 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...errors import Conflict, InvalidValue, NotFound, StoreError, Unsupported, UsageError
+from ...errors import StoreError, Unsupported
 from ...messages import Message
 from ...ports import to_datetime, to_micros
 from ...records import Receipt, Record, StateEntry
-from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored
+from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, org_of
+from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 from .keys import bounds, encode_key, stamp, unstamp
 from .rows import layout
 
 
-def org_of(changes: Sequence[Change]) -> str:
+def one_org_of(changes: Sequence[Change]) -> str:
     """The one org of a batch."""
-    orgs = {_org(change) for change in changes}
+    orgs = {org_of(change) for change in changes}
     if len(orgs) != 1:
         raise Unsupported("a batch on Redis is of one org, so that it is one atomic script; split it by org")
     return orgs.pop()
 
 
-def _org(change: Change) -> str:
-    if isinstance(change, Put | Load | Increment):
-        return change.record.org
-    if isinstance(change, Append):
-        return change.org
-    key = change.prefix if isinstance(change, DeleteRange) else change.key
-    if not key:
-        raise UsageError("a DeleteRange names its org first")
-    return str(key[0])
-
-
 def only_removes(changes: Sequence[Change]) -> bool:
-    """Whether nothing new is written, so that it works on a full server too."""
+    """Whether a batch writes no new row; such a batch must succeed even when the server is out of memory."""
     return all(isinstance(change, Delete | DeleteRange | Expect) for change in changes)
 
 
 def removes(changes: Sequence[Change]) -> bool:
-    """Whether something is taken away, with or without something written beside it."""
+    """Whether a batch deletes anything."""
     return any(isinstance(change, Delete | DeleteRange) for change in changes)
 
 
 class Merged(NamedTuple):
-    """A record encoded together with the cells of the row it replaces that this version does not know."""
+    """A record encoded with the unknown cells (those of a newer version's columns) of the row that it replaces."""
 
     digest: str
-    """SHA-1 of the body it was merged from: a row that was written since is merged again."""
+    """SHA-1 of the old body. The script compares it, so that a row written meanwhile is merged again (optimistic
+    retry)."""
     shape: int
     encoded: list[Any]
 
 
 Merges = dict[int, Merged]
-"""By the place of the change."""
+"""Merged records by the index of their change in the batch."""
 
 
 def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges:
-    """What the script needs besides, once it said which rows are of a shape that it does not know."""
+    """Add the merged records that the script asked for: its reply names rows written with columns we do not know."""
     more = dict(merges)
     for number, shape, body in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
         change = changes[int(number) - 1]
@@ -73,7 +64,7 @@ def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges
 
 
 def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges) -> list[Any]:
-    """What apply.lua takes."""
+    """The arguments of apply.lua."""
     body: list[Any] = []
     for number, change in enumerate(changes):
         if number in merges:
@@ -104,7 +95,7 @@ def _put(change: Put, out: list[Any]) -> None:
     flags = kept.flags + "a" if change.absent else kept.flags
     made = [b"P", *kept.spec, b"", flags, kept.history, *kept.encode(change.record)]
     if change.absent:
-        # The engine puts the same job with every append to a thread: as the same object, so it is encoded once.
+        # The engine puts the same job object with every append to a thread, so its encoding is cached.
         if len(_encoded_puts) >= 1024:
             _encoded_puts.clear()
         _encoded_puts[id(change.record)] = (change.record, made)
@@ -112,7 +103,7 @@ def _put(change: Put, out: list[Any]) -> None:
 
 
 _encoded_puts: dict[int, tuple[Record, list[Any]]] = {}
-"""By identity; each keeps its record, so that no other object takes its number meanwhile."""
+"""A cache by `id()` of the record; it holds the record too, so that the id is not reused."""
 
 
 def _append(change: Append, out: list[Any]) -> None:
@@ -120,11 +111,11 @@ def _append(change: Append, out: list[Any]) -> None:
     kept, keyed = layout(Message), change.key is not None
     receipt = encode_key((change.thread, change.key or "")) if keyed else b""
     tokens = sum(message.tokens or 0 for message in change.messages)
-    # A thread's row holds its place in the first index, which begins with the namespace.
+    # A thread's row holds its member of the index by namespace, which the script compares with this.
     where = b"" if change.ns is None else encode_key((change.ns, change.thread))
     out += [b"A", thread, where, receipt, stamp(to_micros(change.at)), tokens, len(change.messages), kept.shape]
     for message in change.messages:
-        # Where a message goes is said by the append alone: a stray org in it must not lead into another tenant.
+        # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
         if message.org != change.org or message.thread != change.thread:
             message = msgspec.structs.replace(message, org=change.org, thread=change.thread)
         cells = kept.encode(message)
@@ -166,10 +157,10 @@ _ENCODERS: dict[type, Any] = {
 
 
 def results(changes: Sequence[Change], reply: list[Any]) -> list[Any]:
-    """What the script answered, as the store's results; its refusals as errors."""
+    """The results of a batch from the script's reply; raises our error if the script refused a change."""
     verdict = reply[0]
     if verdict == b"done":
-        # A trailing nil is still an element: the script answers false for it.
+        # The script answers false rather than nil where there is no result: a nil would end the array.
         return [_result(change, answer) for change, answer in zip(changes, reply[1:], strict=True)]
     raise _refusal(verdict, changes[int(reply[1]) - 1], reply)
 
@@ -190,18 +181,11 @@ def _time(text: bytes) -> datetime | None:
 
 def _refusal(verdict: bytes, change: Change, reply: list[Any]) -> Exception:
     if verdict == b"thread" and isinstance(change, Append):
-        return NotFound("no such thread; create it first", thread=change.thread)
+        return no_thread(change)
     if verdict == b"conflict" and isinstance(change, Expect):
-        name, actual = change.kind.table.name, int(reply[2])
-        return Conflict(
-            f"a row of {name} has version {actual}, expected {change.version}; read it again",
-            expected=change.version,
-            actual=actual,
-            key=change.key,
-        )
+        return wrong_version(change, int(reply[2]))
     if verdict == b"integer" and isinstance(change, Increment):
-        text = "the entry is not an integer; only integers can be incremented"
-        return InvalidValue(text, key=change.record.key)
+        return not_an_integer(change.record)
     if verdict == b"range" and isinstance(change, Increment):
-        return InvalidValue("the counter would pass 64 bits", key=change.record.key)
+        return counter_overflow(change.record)
     return StoreError("the script gave an answer this version does not know; do all clients run the same version?")

@@ -1,4 +1,4 @@
-"""What the server promises: whether an acknowledged write survives, and what it would cost to be wrong."""
+"""Checks the server's settings for durability: whether an acknowledged write survives a crash or a restart."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _WANTED = (b"appendonly", b"appendfsync", b"maxmemory-policy", b"save")
 
 
 class DurabilityWarning(UserWarning):
-    """The server may lose what it acknowledged."""
+    """Warns that the server may lose acknowledged writes."""
 
 
 def check_option(on_risk: str) -> None:
-    """Refuse an unknown word before anything is opened."""
+    """Refuse an unknown value of `on_risk` before anything is opened."""
     if on_risk not in RISKS:
         raise UsageError(f"on_risk={on_risk!r} is not one of {', '.join(RISKS)}")
 
@@ -48,7 +48,7 @@ async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None
 
 
 def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[str]:
-    """What could be lost on one server, in words."""
+    """The risks of one server's settings, one sentence each."""
     if settings is None:
         return [
             f"Redis at {name} does not tell its settings (CONFIG is not allowed): "

@@ -1,7 +1,7 @@
 """Two small clients with the same coroutine methods, one over redis-py's blocking connections, one over its async ones.
 
-They speak to one server each and never repeat a command by themselves. `NotSent` means nothing reached the server;
-`Lost` means the command went out and no reply came back: done or not, nobody here can say.
+They speak to one server each and never repeat a command by themselves. `NotSent` means that nothing reached the server;
+`Lost` means that the command went out and no reply came back, so that its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from ...errors import UsageError
 from ...runtime import Runtime
 
 _pack_command: Any = None
-with contextlib.suppress(ImportError):  # slower without, and all the same on the wire
+with contextlib.suppress(ImportError):  # optional: packs commands faster, into the same bytes
     from hiredis import pack_command as _pack_command
 
 _BROKEN = (RedisConnectionError, RedisTimeoutError, OSError)
 _abandoned: list[Any] = []
-"""Async connections that came over a fork: never used and never closed.
+"""Async connections inherited through a fork; the child keeps them referenced, unused and open.
 
-Parent and child share the epoll instance of the parent's loop: closing a connection in the child would take its socket
-out of it, and the parent would wait for its reply in vain.
+Parent and child share the epoll instance of the parent's loop: closing a connection in the child would unregister its
+socket there, and the parent would wait for its reply forever.
 """
 
 
@@ -81,7 +81,7 @@ def channel(settings: dict[str, Any], runtime: Runtime, connections: int) -> Cha
 
 
 def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: float) -> dict[str, Any]:
-    """What a connection is made from; options in the URL come first."""
+    """The arguments of a connection; options in the URL override ours."""
     parse: Any = parse_url if blocking else parse_async_url
     try:
         parsed = dict(parse(url))
@@ -95,7 +95,7 @@ def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: fl
 
 
 def _check_options(parsed: dict[str, Any]) -> None:
-    """Refuse what no connection takes: the driver would only say so when it first connects."""
+    """Refuse unknown options of the URL now; the driver would complain only on the first connect."""
     kind = parsed.get("connection_class", Connection)
     known = {"connection_class"}
     for base in kind.__mro__:
@@ -162,7 +162,7 @@ class BlockingChannel:
     def _take(self) -> Any:
         self.round_trips += 1
         if self._pid != os.getpid():
-            # A connection is never carried over a fork; the parent's sockets are left to the parent.
+            # After a fork the child opens its own connections and leaves the inherited sockets to the parent.
             self._idle, self._pid = [], os.getpid()
         try:
             connection = self._idle.pop()
@@ -172,7 +172,7 @@ class BlockingChannel:
         try:
             connection.connect()
             if _is_stale(connection):
-                # Closed by the server, or an old reply in it: a fresh one, before anything is sent.
+                # The server closed it, or an old reply is left in it: connect again before anything is sent.
                 connection.disconnect()
                 self.connections_made += 1
                 connection.connect()
@@ -199,7 +199,7 @@ class AsyncChannel:
         self.connections_made = 0
 
     async def execute(self, *command: Any) -> Any:
-        # The driver turns a cancellation into an error of its own, or loses it, where it meets a timeout.
+        # When a cancellation coincides with a timeout, the driver swallows it or turns it into an error of its own.
         with self._runtime.cancellable():
             return await self._execute(*command)
 
@@ -253,13 +253,13 @@ class AsyncChannel:
             for lane in self._lanes:
                 await lane.connection.disconnect()
             self._lanes, self._free = [], []
-        self._forget()
+        self._discard_lanes()
 
     def _lane(self) -> _Lane:
         self.round_trips += 1
         home = self._runtime.home()
         if home != self._home:
-            self._forget()
+            self._discard_lanes()
             self._home, self._pid = home, os.getpid()
         if self._free:
             lane = self._free.pop()
@@ -292,14 +292,15 @@ class AsyncChannel:
             raise NotSent(cause) from cause
         return connection
 
-    def _forget(self) -> None:
+    def _discard_lanes(self) -> None:
+        """Drop the connections of another process or of an event loop that has ended."""
         if not self._lanes:
             return
         if self._pid != os.getpid():
             _abandoned.append(self._lanes)
             self._lanes, self._free = [], []
             return
-        # Connections of a loop that has ended cannot be closed on it any more: their sockets go with the objects.
+        # The loop of these connections has ended, so they cannot be closed on it: collecting them closes the sockets.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             self._lanes, self._free = [], []
@@ -307,7 +308,7 @@ class AsyncChannel:
 
 
 class _Lane:
-    """One async connection and the queue before it."""
+    """One async connection, the lock that its callers queue on, and how many they are."""
 
     def __init__(self, lock: Any, connection: Any) -> None:
         self.lock = lock
@@ -320,7 +321,7 @@ async def _drop(connection: Any) -> None:
 
 
 def _packed(connection: Any, command: tuple[Any, ...]) -> list[bytes]:
-    # What redis-py does with hiredis, without first looking at the type of each argument.
+    # As redis-py does with hiredis, without its type check of each argument.
     packed: list[bytes] = connection.pack_command(*command) if _pack_command is None else [_pack_command(command)]
     return packed
 
@@ -333,12 +334,12 @@ def _is_stale(connection: Any) -> bool:
 
 
 async def _is_stale_async(connection: Any) -> bool:
-    # A loop that did not run meanwhile has not seen the server's end of the connection close; the socket has.
+    # A loop that did not run meanwhile has not noticed that the server closed the connection; the socket shows it.
     writer = getattr(connection, "_writer", None)
     sock = None if writer is None else writer.get_extra_info("socket")
     if sock is not None and _readable(sock.fileno()):
         return True
-    # The same check under its name before redis-py 8.
+    # Before redis-py 8 the check was called can_read_destructive.
     check = getattr(connection, "can_read", None) or connection.can_read_destructive
     try:
         return bool(await check())

@@ -1,5 +1,6 @@
-"""One client over one server, the primary that Sentinels name, or the nodes of a Cluster; the store above does not know
-which. With `recollect_replicas=N` in the URL a write is acknowledged when so many replicas have it (`WAIT`)."""
+"""Routes commands to one server, to the primary that Sentinels name, or to the nodes of a Cluster.
+
+With `recollect_replicas=N` in the URL a write is acknowledged once so many replicas have it (`WAIT`)."""
 
 from __future__ import annotations
 
@@ -28,11 +29,11 @@ from .urls import Address, parse_url
 
 _HOPS = 16
 _TO_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry", "decode_responses")
-"""What connections to Sentinels share with those to the servers: all but who one is there."""
+"""The settings that connections to Sentinels share with those to the servers: all but user, password and database."""
 
 
 class Client:
-    """Sends commands to the server that owns a key, and says honestly what became of them."""
+    """Sends commands to the server that owns a key, follows redirections, and reports lost replies as such."""
 
     def __init__(self, url: str, *, runtime: Runtime, connect_timeout: float, timeout: float, connections: int) -> None:
         self._runtime = runtime
@@ -49,7 +50,7 @@ class Client:
         self._first = (self._settings.get("host", "localhost"), int(self._settings.get("port", 6379)))
         self._seeds = seeds or [self._first]
         self._sought = self.service is None
-        """Whether the primary is known; Sentinels are asked first, and again when it fails."""
+        """Whether the primary is known. Sentinels are asked before the first command, and again after a failure."""
         self._channels: dict[Address, Channel] = {}
         self._slots: dict[int, Address] = {}
         self._sentinels: dict[Address, Channel] = {}
@@ -61,7 +62,8 @@ class Client:
 
     @property
     def connections_made(self) -> int:
-        """How many connections have been made so far; a new one may lead to a server that restarted."""
+        """How many connections have been made so far. The store compares it to notice that a server may have
+        restarted."""
         return sum(one.connections_made for one in self._channels.values())
 
     async def script(self, script: Script, key: bytes, args: Sequence[Any], *, write: bool) -> Any:
@@ -72,7 +74,7 @@ class Client:
             return await self.command(key, b"EVAL", script.text, b"1", key, *args, write=write)
 
     async def many(self, commands: Sequence[tuple[bytes, Sequence[Any]]]) -> list[Any]:
-        """Replies to reads of several keys, each with its own server, in one round trip per server."""
+        """Replies to reads of several keys, in one round trip per server that owns some of them."""
         await self._know_owners()
         groups: dict[Address, list[int]] = {}
         for number, (key, _) in enumerate(commands):
@@ -84,7 +86,7 @@ class Client:
             except (NotSent, Lost):
                 answers = [ResponseError()] * len(numbers)
             for number, answer in zip(numbers, answers, strict=True):
-                # What could not be answered in bulk is asked alone, where redirections are followed.
+                # A read that failed in the pipeline is sent alone, by the method that follows redirections.
                 if isinstance(answer, ResponseError):
                     answer = await self._again(*commands[number])
                 replies[number] = answer
@@ -95,7 +97,7 @@ class Client:
         return [(self.name(address), await self.ask(address, *command)) for address in await self.servers()]
 
     async def servers(self) -> list[Address]:
-        """The servers that hold data, replicas apart."""
+        """The primaries that hold data."""
         if not self.cluster:
             await self._find_primary()
             return [self._first]
@@ -103,7 +105,7 @@ class Client:
         return sorted(set(self._slots.values()))
 
     def reaches(self, address: Address) -> bool:
-        """Whether a server can be asked by its address: all but one are beyond a socket file."""
+        """Whether a server can be asked by its address. Through a Unix socket only the one server can."""
         return "path" not in self._settings or address == self._first
 
     async def close(self) -> None:
@@ -129,7 +131,7 @@ class Client:
             raise errors.lost(error, self.name(address), write=False) from error.cause
 
     async def command(self, key: bytes, *command: Any, write: bool = False) -> Any:
-        """The reply of the server that owns `key`; a read that broke off is asked once more."""
+        """The reply of the server that owns `key`; a read whose connection broke is sent once more."""
         await self._know_owners()
         address, asking, refreshed = self.owner(key), False, False
         deadline = time.monotonic() + self._timeout
@@ -147,7 +149,7 @@ class Client:
                 if isinstance(error, AskError) and command[0] == b"GET" and not asking:
                     address, asking = (error.host, error.port), True
                     continue
-                # A script needs all of its slot: it waits until the slot has moved, and never runs on half of it.
+                # While a slot is migrating its keys are on two nodes: a script, which needs all, waits for the end.
                 if time.monotonic() > deadline:
                     raise errors.refused(error, self.name(address)) from error
                 await self._runtime.sleep(pause(1, first=0.1, longest=0.1))
@@ -185,7 +187,7 @@ class Client:
             await self._find_primary()
 
     async def _moved_on(self) -> bool:
-        """Learn anew who owns what; False where there is one server, which is all there is to know."""
+        """Ask again which server owns what; False for a single server, where nothing can have changed."""
         if self.cluster:
             await self._refresh()
         elif self.service:
@@ -248,7 +250,7 @@ class Client:
         return owner
 
     async def _refresh(self) -> None:
-        """Learn who owns which slot, from any node that answers."""
+        """Read the slot map from any node that answers."""
         first: StoreError | None = None
         for address in dict.fromkeys([*self._slots.values(), *self._seeds]):
             try:
@@ -287,7 +289,7 @@ class Client:
         return found
 
     def name(self, address: Address) -> str:
-        """How a server is named to people."""
+        """A server's name in messages."""
         path = self._settings.get("path")
         return str(path) if path else f"{address[0]}:{address[1]}"
 
@@ -301,7 +303,7 @@ class _NoScript(Exception):
 def _slots_of(reply: Any, asked: Address) -> dict[int, Address]:
     slots: dict[int, Address] = {}
     for first, last, owner, *_ in reply:
-        # A node that does not know its own name answers with an empty one: it is the one we asked.
+        # A node that does not know its own address leaves it empty; it is the node that we asked.
         host = owner[0].decode() if owner[0] else asked[0]
         slots.update(dict.fromkeys(range(first, last + 1), (host, int(owner[1]))))
     return slots

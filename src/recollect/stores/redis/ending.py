@@ -1,10 +1,10 @@
-"""When rows of which org end: a register, so that `purge` looks only at the orgs that have something to remove.
+"""Keeps a register of when each org's rows expire, so that `purge` visits only the orgs that have something to remove.
 
-`rc:ending` has the orgs by the earliest end of a row, `rc:{rc:ending}:seen` by when they were last entered. A writer
-enters its org before it writes a row that ends. `purge` then sets the next end, or takes the org out; an org entered
-less than five minutes ago stays for that long, because a row of it may be on its way. Rows and register lie in
-different slots of a Cluster and cannot change together: what a stalled writer or an older version left out is found by
-looking through all orgs, once a day.
+`rc:ending` holds the orgs by their earliest expiry, `rc:{rc:ending}:seen` by when they were last entered. A writer
+enters its org before it writes a row that expires. `purge` then sets the next expiry, or removes the org; an org
+entered less than five minutes ago stays for that long, because its row may not be written yet. Rows and register lie in
+different slots of a Cluster and cannot change atomically: what a stalled writer or an older version left out is found
+by a sweep over all orgs once a day.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .scripts import ENDING_ENTER, ENDING_LEAVE
 from .work import ENTER_SECONDS, KEEP_SECONDS, SWEEP_SECONDS
 
 _SWEPT = b""
-"""No org has this name; its score is the time of the last look through all orgs."""
+"""A member that is no org's name; its score is the time of the last sweep."""
 DUE_ORGS = 1000
-"""How many orgs one purge looks at before it asks for more."""
+"""How many orgs `purge` reads from the register at a time."""
 
 
 class Ending:
@@ -36,7 +36,7 @@ class Ending:
         self._entered: dict[str, tuple[float, int]] = {}
 
     async def enter(self, org: str, changes: Sequence[Change]) -> None:
-        """Enter an org whose changes write rows that end."""
+        """Enter an org in the register if its changes write rows that expire."""
         ends = _earliest(changes)
         if ends is None:
             return
@@ -46,7 +46,7 @@ class Ending:
         try:
             await self._client.script(ENDING_ENTER, ENDING_KEY, [b"%.3f" % time.time(), ends, org], write=False)
         except StoreError as full:
-            # A server out of memory still takes what deletes; its ends are found by looking through all orgs.
+            # A server out of memory still accepts batches that delete; the daily sweep finds what they left out.
             if full.facts.get("code") != "OOM":
                 raise
             return
@@ -55,26 +55,26 @@ class Ending:
         self._entered[org] = (time.monotonic(), ends)
 
     async def due(self, now: int) -> list[str]:
-        """Some of the orgs that may have rows which ended by now."""
+        """Up to DUE_ORGS orgs that may have expired rows."""
         found = await self._client.command(
             ENDING_KEY, b"ZRANGE", ENDING_KEY, b"-inf", now, b"BYSCORE", b"LIMIT", 0, DUE_ORGS
         )
         return [bytes(org).decode() for org in found]
 
     async def sweep(self) -> None:
-        """Look through all orgs where nobody did so for a day, and enter those that have rows that end."""
+        """Enter every org that holds rows, unless that was done within the last day."""
         key = b"rc:{" + ENDING_KEY + b"}:seen"
         last = await self._client.command(ENDING_KEY, b"ZSCORE", key, _SWEPT)
         if last is not None and time.time() - float(last) < SWEEP_SECONDS:
             return
         now = b"%.3f" % time.time()
         for org in await self._holders():
-            # With an end long past, so that the next purge looks.
+            # An expiry in the past makes the next purge visit the org.
             await self._client.script(ENDING_ENTER, ENDING_KEY, [now, 0, org], write=False)
         await self._client.command(ENDING_KEY, b"ZADD", key, now, _SWEPT)
 
     async def leave(self, ends: Sequence[tuple[str, bytes]], now: int) -> None:
-        """Set the next end of each org that was purged, empty for none."""
+        """Set the next expiry of each org that was purged; an empty one removes the org."""
         if not ends:
             return
         for org, _ in ends:
@@ -87,7 +87,7 @@ class Ending:
 
 
 def _earliest(changes: Sequence[Change]) -> int | None:
-    """When the first row of a batch ends. Messages end with their thread, whose row was entered."""
+    """The earliest expiry in a batch. Messages expire with their thread, for which the org was entered."""
     ends = [
         to_micros(at)
         for change in changes

@@ -1,4 +1,4 @@
-"""Driver errors as ours: what happened, where, and what to do. Never a password, never what was being written."""
+"""Translates driver errors into ours: what happened, where, and what to do; never a password or written data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
 
 
 def not_sent(error: NotSent, where: str) -> StoreError:
-    """The server could not be reached."""
+    """The error for a server that could not be reached."""
     cause = error.cause
     if isinstance(cause, AuthenticationError):
         return StoreError(f"Redis at {where} refused the user name or password; nothing was done", address=where)
@@ -40,7 +40,7 @@ def not_sent(error: NotSent, where: str) -> StoreError:
 
 
 def lost(error: Lost, where: str, *, write: bool) -> StoreError:
-    """The reply never came."""
+    """The error for a command whose reply never came."""
     if write:
         return UnknownOutcome(
             f"the reply of Redis at {where} was lost: the write was done or it was not; "
@@ -53,7 +53,7 @@ def lost(error: Lost, where: str, *, write: bool) -> StoreError:
 
 
 def refused(error: ResponseError, where: str) -> StoreError:
-    """The server answered with an error."""
+    """The error for a command that the server refused."""
     # Servers repeat arguments in some messages, so only the code is quoted; the rest is in __cause__.
     code = code_of(error)
     kind, what = _REFUSALS.get(code, (StoreError, f"refused a command ({code or type(error).__name__})"))

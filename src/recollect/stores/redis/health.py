@@ -1,4 +1,4 @@
-"""For doctor: what stands under the store, and whether its rows are well."""
+"""For `doctor`: versions, settings and risks of the servers, and damaged rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _node(name: str, info: dict[str, str], settings: dict[str, str]) -> dict[str
 
 
 async def count_rows(client: Client, base: bytes, kept: Layout) -> tuple[int, int]:
-    """How many rows of a table are well, and how many are damaged."""
+    """How many rows of a table are sound, and how many are damaged."""
     good = bad = 0
     low = b""
     while True:

@@ -1,7 +1,8 @@
-"""How keys become bytes: an org is a hash tag that no id can leave, a key is text that sorts as its columns do.
+"""Encodes record keys as Redis keys: the org is the hash tag, and the bytes of a key sort in the order of its columns.
 
-`rc:{org}:facts:user:ada␀name␀` is a row, `rc:{org}:@facts` orders the rows of a table, `rc:{org}:@jobs:1` follows its
-first index, `rc:{org}:!facts` knows when rows end. One org is one slot, so its batches are atomic on a Cluster too.
+`rc:{org}:facts:user:ada␀name␀` is a row; the sorted sets `rc:{org}:@facts`, `rc:{org}:@jobs:1` and `rc:{org}:!facts`
+hold the rows of a table by key, by its first index, and by expiry. One org is one slot of a Cluster, so its batches are
+atomic there too; org names are percent-encoded, so that none can contain the braces of another's tag.
 """
 
 from __future__ import annotations
@@ -18,21 +19,22 @@ ORGS_KEY = b"rc:orgs"
 WORK_KEY = b"rc:work"
 ENDING_KEY = b"rc:ending"
 EMPTY_KEY = b"rc:{rc:orgs}:empty"
-"""Orgs that were found without rows, by when; in the slot of `rc:orgs`."""
+"""Orgs found without rows, scored by the time; the hash tag puts it into the slot of `rc:orgs`."""
 _INT_OFFSET = 1 << 63
 _TIME_OFFSET = 10**18
-# Above every byte of UTF-8 and of our digits: what closes a range, and what parts an index member from its row.
+# Bytes above all of UTF-8 and of our digits: one ends a range, the other separates an index member from its row's key.
 AFTER_ALL = b"\xff"
 ROW_MARK = b"\xfe"
 
 
 def base_of(org: str) -> bytes:
-    """What every key of an org starts with; braces and all else unusual are percent-encoded."""
+    """The prefix of every key of an org; braces and other special characters are percent-encoded."""
     return f"{PREFIX}:{{{quote(org, safe='')}}}:".encode()
 
 
 def encode_key(columns: Sequence[str | int]) -> bytes:
-    """Bytes that compare as the columns do; no column is a prefix of another."""
+    """Bytes that compare as the columns do; every column is terminated or of fixed width, so none is another's
+    prefix."""
     return b"".join([_encode_column(column) for column in columns])
 
 
@@ -51,12 +53,12 @@ def encode_text(column: str) -> bytes:
 
 
 def encode_number(column: int) -> bytes:
-    """An integer column, 64 bits as fixed-width digits from the lowest on."""
+    """A signed 64-bit column as 16 hex digits, offset so that negative numbers sort first."""
     return b"%016x" % (column + _INT_OFFSET)
 
 
 def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | None) -> tuple[bytes, bytes]:
-    """The members from `low` (included) to `high` (excluded) that a scan or a DeleteRange means."""
+    """The range of members, `low` included and `high` excluded, of a scan or a DeleteRange."""
     head = encode_key(prefix)
     low, high = head, head + AFTER_ALL
     if starts:

@@ -1,4 +1,4 @@
-"""The servers that keep our rows, replicas too, and what they say of themselves."""
+"""Finds the servers that keep our rows, replicas included, and reads their INFO and settings; for scrub."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Server(msgspec.Struct):
 
     @property
     def saves(self) -> bool:
-        """Whether it keeps snapshots, by its settings, or has made or loaded one; a replica gets one to begin with."""
+        """Whether a snapshot file may exist: by its settings, or because it made or loaded one, as every replica
+        does."""
         if (self.settings or {}).get("save", "unknown") or self.address != self.primary:
             return True
         loaded = not self.appends and self.info.get("rdb_last_load_keys_loaded", "0") != "0"
@@ -42,7 +43,7 @@ class Server(msgspec.Struct):
 
 
 async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
-    """Primaries and their replicas, and in words those that could not be asked."""
+    """Primaries and their replicas, and a sentence for each that could not be asked."""
     found: dict[Address, Server] = {}
     away: list[str] = []
     waiting = [(address, address) for address in await client.servers()]
@@ -63,7 +64,7 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
         replicas = _replicas(server.info)
         waiting += [(replica, primary) for replica in replicas]
         if not replicas and address == primary and server.info.get("repl_backlog_histlen", "0") != "0":
-            # What a replica missed is sent to it when it comes back, and written to its files then.
+            # A disconnected replica receives what it missed from the backlog later, and writes it to its files then.
             away.append(f"files of a replica of {server.name} (it is not connected)")
     return list(found.values()), away
 
@@ -88,7 +89,7 @@ def _replicas(info: dict[str, str]) -> list[Address]:
 async def until(
     client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, str]], bool], complaint: str
 ) -> dict[str, str]:
-    """What a server says of itself, once that is as it should be."""
+    """Poll a server's INFO until `ready` accepts it; StoreTimeout with `complaint` otherwise."""
     for _ in range(_PATIENCE):
         info = await info_of(client, server.address)
         if ready(info):
@@ -98,6 +99,6 @@ async def until(
 
 
 async def info_of(client: Client, address: Address) -> dict[str, str]:
-    """What a server says of itself now."""
+    """A server's INFO as pairs; empty if it refuses."""
     reply = await client.ask(address, b"INFO", b"all")
     return {} if isinstance(reply, ResponseError) else checks.parse_info(reply)

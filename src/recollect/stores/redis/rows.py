@@ -2,11 +2,12 @@
 
 A row is `1 [checksum] field; … shape; length; index members, body`:
 
-- `1` is the number of this format, and says how the checksum was made: the first 8 hex digits of the SHA-1 of all that
-  follows. Evidence carries one; a script can compute it when it fills in a sequence number; every read checks it.
+- `1` is the number of this format, and implies the checksum: the first 8 hex digits of the SHA-1 of all that follows
+  it, in tables that declare one. It is SHA-1 because a script, which fills in sequence numbers, can compute that.
 - The fields are columns that scripts must read or change. Which they are is fixed for each table.
-- `shape` is the number of the writer's set of columns (see `codec.shape_of`). A script that is to replace a row of a
-  shape it does not know hands its body to the client, which keeps the cells it does not know (`Layout.merged`).
+- `shape` is a hash of the writer's set of columns (see `codec.shape_of`). Before a script replaces a row of a shape
+  that it does not know, it hands the body to the client, which merges the unknown cells into the new row
+  (`Layout.merged`).
 - The body holds all other cells by name, empty ones left out: columns can be added, and rows of any version be read.
 """
 
@@ -20,14 +21,13 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...records import Key, Record
-from ..codec import Codec, codec, unknown_cells
+from ..codec import Codec, codec, pack, unknown_cells
 from .keys import AFTER_ALL, encode_key, encode_number, encode_text, stamp, unstamp
 
-_pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
 FORMAT = b"1"
 _STANDARD = ("expires_at", "version", "created_at")
-# Columns that scripts read or change, beside the three of every table; apply.lua and claim.lua know their places.
+# Columns that scripts read or change, besides the three of every table; apply.lua and claim.lua rely on their order.
 _FIELDS = {
     "threads": ("length", "tokens", "updated_at"),
     "messages": ("seq",),
@@ -35,14 +35,15 @@ _FIELDS = {
     "state": ("value",),
     "jobs": ("status", "attempts", "owner", "leased_until", "updated_at"),
 }
-# How many indexes each table had in the first release. Of those every row has its members; of later ones the rows that
-# an older version wrote have not, and are brought in before a scan (see `RedisStore._bring_in`).
+# How many indexes each table had in the first release. Every row is in those. A row written by an older version is not
+# in indexes added later; `RedisStore._bring_in` adds it before such an index is scanned.
 _FIRST_INDEXES = {"threads": 1, "tasks": 1, "jobs": 1, "links": 1, "audit": 1, "entries": 1}
 _CELL_TYPES: dict[str, Any] = {"real": float | None, "bytes": bytes | None, "text": str | None, "json": str | None}
 
 
 class Layout:
-    """How one kind of record is kept."""
+    """How one kind of record is stored: its fields, indexes and body, with compiled functions to encode and decode
+    it."""
 
     def __init__(self, kind: type[Record]) -> None:
         table, made = kind.table, codec(kind)
@@ -54,8 +55,9 @@ class Layout:
         self.expires = made.place.get("expires_at")
         self.shape = made.shape
         self.replaceable = {made.shape}
-        """Shapes of rows that hold nothing this version does not know; others join as they are met."""
-        self.flags = _flags(kind, made)
+        """Shapes of rows without unknown cells, which can be replaced without merging; more are added as rows are
+        met."""
+        self.flags = _flags(made)
         self.history = (table.history or "").encode()
         self.indexes = {name: _without_org(columns) for name, columns in table.indexes.items()}
         self.index_numbers = {name: number for number, name in enumerate(self.indexes, 1)}
@@ -77,18 +79,18 @@ class Layout:
         self._join = _compile_join(made, fields)
 
     def spec_as(self, shape: int) -> tuple[Any, ...]:
-        """What scripts must know of a table: name, fields, checksum, indexes, the shape of what is written, and the
-        shapes of rows that may be replaced as they are."""
+        """The description of a table that scripts take: name, number of fields, checksum or not, number of indexes, the
+        shape of the rows we write, and the shapes of rows that may be replaced without merging."""
         return (*self._head, shape, ";" + "".join(f"{known};" for known in sorted(self.replaceable)))
 
     def merged(self, encoded: list[Any], old_shape: int, old_body: bytes) -> tuple[list[Any], int]:
-        """An encoded record with those cells of an old body that this version does not know, and its shape then."""
+        """An encoded record with the unknown cells of an old body added, and the shape it then has."""
         unknown = unknown_cells(self.kind, _unpack(old_body))
         if not unknown:
             self.replaceable.add(old_shape)
             self.spec = self.spec_as(self.shape)
             return encoded, self.shape
-        return [*encoded[:-1], _pack({**_unpack(encoded[-1]), **unknown})], old_shape
+        return [*encoded[:-1], pack({**_unpack(encoded[-1]), **unknown})], old_shape
 
     def index_members(self, record: Record) -> bytes:
         """The members of a row in the indexes, as it holds them."""
@@ -96,7 +98,7 @@ class Layout:
         return members
 
     def member(self, key: Key) -> bytes:
-        """The place of a row among those of its org."""
+        """The member that stands for a row in the sorted sets of its table."""
         return encode_key(key[1:])
 
     def encode(self, record: Record) -> list[Any]:
@@ -125,7 +127,7 @@ class Layout:
             raise self.damaged() from cause
 
     def damaged(self) -> CorruptRecord:
-        """What a row raises that is not what was written."""
+        """The error for a row whose checksum or structure is wrong."""
         return CorruptRecord(f"a row of {self.name} is damaged; restore it from a backup or delete it", table=self.name)
 
 
@@ -138,7 +140,7 @@ def layout(kind: type[Record]) -> Layout:
 _Field = tuple[int | None, str]
 """Which column a field holds, if any, and how it is written."""
 _SCOPE: dict[str, Any] = {
-    "pack": _pack,
+    "pack": pack,
     "stamp": stamp,
     "unstamp": unstamp,
     "text": encode_text,
@@ -155,7 +157,8 @@ def _field(made: Codec, name: str) -> _Field:
 def _compile_split(
     made: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field], body: type
 ) -> Any:
-    """From a row to what scripts take. Compiled, as the codec is; the source holds numbers and our own names only."""
+    """Makes the function that turns a row into the arguments of a script. It is compiled, as the codec is; the source
+    holds only numbers and our own names."""
     writers = {"time": "stamp", "text": "quoted", "json": "escaped", "int": "str"}
     held = {place for place, _ in fields}
     parts = [_key_source(made, key)]
@@ -168,7 +171,7 @@ def _compile_split(
 
 
 def _compile_join(made: Codec, fields: list[_Field]) -> Any:
-    """From the fields and the body of a stored row to the row; missing cells take their default."""
+    """Makes the function that turns fields and body into a row; missing cells take their default."""
     readers = {"time": "unstamp", "text": "unquoted", "json": "unescaped", "int": "int"}
     cells = [_cell_source(place, name, made.missing[place]) for place, name in enumerate(made.names)]
     for number, (place, kind) in enumerate(fields):
@@ -187,13 +190,12 @@ def _key_source(made: Codec, places: tuple[int, ...]) -> str:
 
 
 def _scope() -> dict[str, Any]:
-    more = {"quoted": _quoted, "escaped": _escaped, "unquoted": _unquoted, "unescaped": _unescaped}
+    more = {"quoted": quoted, "escaped": _escaped, "unquoted": _unquoted, "unescaped": _unescaped}
     return {**_SCOPE, **more, "after_all": AFTER_ALL}
 
 
-def _flags(kind: type[Record], made: Codec) -> str:
-    given = "version" in made.place and "version" not in kind.table.key
-    return ("v" if given else "") + ("c" if "created_at" in made.place else "")
+def _flags(made: Codec) -> str:
+    return ("v" if made.versioned else "") + ("c" if "created_at" in made.place else "")
 
 
 def _without_org(columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -210,8 +212,8 @@ def _unescaped(text: bytes) -> str:
     return text.replace(b"%3b", b";").replace(b"%25", b"%").decode()
 
 
-def _quoted(text: str) -> str:
-    # The mark tells an empty text from none.
+def quoted(text: str) -> str:
+    """A text as a field; the leading quote distinguishes an empty text from NULL."""
     return "'" + _escaped(text)
 
 

@@ -1,4 +1,4 @@
-"""The version of our keys on a server, kept under one key, so that a program stops where a newer one wrote."""
+"""Records the schema version under one key of the server, so that an old program refuses data it cannot read."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .keys import SCHEMA_KEY
 
 SCHEMA = 1
 NEEDS = 1
-"""The schema that a program must know to use what this one writes; both numbers are kept on the server."""
+"""The oldest schema that a program must know to use what this one writes; both numbers are stored on the server."""
 
 
 async def prepare(client: Client) -> None:
-    """Write down our version on a new server; refuse one where a newer program said that we cannot read its rows."""
+    """Record our schema version on a new server; raise SchemaError on one whose rows this version cannot read."""
     found = await client.command(SCHEMA_KEY, b"GET", SCHEMA_KEY)
     if found is None:
         await client.command(SCHEMA_KEY, b"SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, NEEDS), b"NX")

@@ -1,7 +1,7 @@
-"""Physical removal on Redis: every server, replicas too, rewrites its files without deleted bytes.
+"""Physical removal on Redis: every server, replicas included, rewrites its files without deleted bytes.
 
-This is for operators: it makes each server write all its data once, for all who share it. The files themselves are
-Redis' own and are not read here.
+This is for operators: each server writes out all its data once, that of other users of the server included. The files
+are in Redis' own formats and are not read here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def _empty_logs(client: Client, server: Server) -> Scrubbed:
     refused = []
     for reset in _LOGS:
         reply = await client.ask(server.address, *reset)
-        # COMMANDLOG is Valkey's; where it is not known there is none.
+        # COMMANDLOG is Valkey's; a server that does not know the command keeps no such log.
         if isinstance(reply, ResponseError) and "unknown command" not in str(reply).lower():
             refused.append(b" ".join(reset).decode())
     left = [f"logs of {server.name} (this user is not allowed {', '.join(refused)})"] if refused else []
@@ -58,7 +58,7 @@ async def _empty_logs(client: Client, server: Server) -> Scrubbed:
 
 
 async def _caught_up(client: Client, runtime: Runtime, servers: Sequence[Server]) -> None:
-    """Wait until replicas have what their primaries had when this was called."""
+    """Wait until each replica has replicated what its primary held when this was called."""
     for server in servers:
         if server.address == server.primary:
             continue
@@ -83,6 +83,6 @@ async def _start(client: Client, runtime: Runtime, server: Server, command: byte
 
 
 async def _idle(client: Client, runtime: Runtime, server: Server) -> dict[str, str]:
-    """What a server says of its files, once it is not writing any."""
+    """Wait until a server is not writing files, and return its INFO then."""
     said = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
     return await until(client, runtime, server, lambda info: all(info.get(name) != "1" for name in _BUSY), said)

@@ -1,4 +1,4 @@
-"""The Redis store: a translation of the reference store into rows, orders and one script per batch."""
+"""The Redis store: rows as strings, keys and indexes as sorted sets, and one Lua script per batch of changes."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from . import checks, health, schema
 from .connection import Client
 from .ending import Ending
 from .keys import AFTER_ALL, EMPTY_KEY, ORGS_KEY, base_of, bounds, encode_key, stamp
-from .rows import Layout, layout
-from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES
+from .rows import Layout, layout, quoted
+from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES, Script
 from .work import KEEP_SECONDS, Work
 
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
 PAGE_BYTES = 8 * 1024 * 1024
-# The server collects a row this long after its end, so that no clock of a client, a day ahead or behind, loses one.
+# The server itself drops a row this long after its expiry, so that clock skew of up to a day between clients loses
+# none.
 SLACK_MS = 2 * 24 * 3600 * 1000
 CACHE_SLACK_MS = 10 * 60 * 1000
 CACHE_CONNECT_SECONDS = 0.5
 CACHE_SECONDS = 1.0
-# An org is written into the register again after this long, should someone have flushed it.
+# An org is entered in the register of orgs again after this long, in case the register was flushed.
 REGISTER_SECONDS = 60.0
 _REPEATS = 8
 LOOK_ORGS = 10_000
-"""How many orgs are asked about in one round trip."""
+"""How many orgs of the register are checked in one round trip."""
 LEAVE_SECONDS = 30.0
 
 
@@ -87,7 +88,7 @@ class RedisStore:
         return self._client.connections_made
 
     def as_cache(self) -> None:
-        """Be the hot tier: promises are the durable store's, patience is short, ended rows go soon."""
+        """Serve as the hot tier: skip the durability checks, use short timeouts, and let expired rows go soon."""
         self._on_risk = "ignore"
         self._slack_ms = CACHE_SLACK_MS
         self._client = self._make_client(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
@@ -98,12 +99,12 @@ class RedisStore:
         self._ending = Ending(self._client, lambda: self._holders(b"!", list(_ending_tables())))
 
     async def incarnation(self) -> str:
-        """Which runs of which servers these are: another text after a restart or a failover."""
+        """The run ids of the servers as one text; it changes after a restart or a failover."""
         infos = await checks.read_info(self._client, b"server")
         return " ".join(sorted(info.get("run_id", "") for _, info in infos))
 
     async def open(self) -> None:
-        """Connect, check the schema and what the server promises."""
+        """Connect, and check the schema and the servers' durability settings."""
         if self._opened:
             return
         await schema.prepare(self._client)
@@ -143,7 +144,7 @@ class RedisStore:
         if scan.columns[0] == "org" and scan.prefix:
             low, high = bounds(scan.prefix[1:], scan.after, scan.before, scan.starts)
             return await self._range(kept, str(scan.prefix[0]), number, low, high, scan, now)
-        # Without an org in front every org is asked, and their rows are put in one order.
+        # A scan that does not name an org scans every org and merges the rows.
         found: list[R] = []
         whole = bounds(scan.prefix, None, None, None)
         low, high = whole if scan.columns[0] == "org" else bounds(scan.prefix, scan.after, scan.before, scan.starts)
@@ -155,7 +156,7 @@ class RedisStore:
         """Do all of the changes or none, in one script."""
         if not changes:
             return []
-        org = batch.org_of(changes)
+        org = batch.one_org_of(changes)
         base = self._base(org)
         merges: batch.Merges = {}
         args = batch.arguments(changes, now, self._slack_ms, merges)
@@ -167,7 +168,7 @@ class RedisStore:
             reply = await self._commit(base, args, again=repeatable(changes))
             if reply[0] != b"unknown":
                 return batch.results(changes, reply)
-            # Rows of another version are in the way: what they have that we do not know is kept.
+            # The batch would replace rows of a newer version: merge their unknown cells, and try again.
             merges = batch.merge(changes, merges, reply)
             args = batch.arguments(changes, now, self._slack_ms, merges)
 
@@ -186,11 +187,12 @@ class RedisStore:
                     counts[name.decode()] = counts.get(name.decode(), 0) + count
             await self._ending.leave(ends, now)
             if min(left.values()) <= 0 or all(after and int(after) <= now for _, after in ends):
-                break  # one table has had its share: what is left of it stays due, and would be found again and again
+                break  # a table reached its limit: the rest of it stays due, and this loop would find it again
         return counts
 
     async def tidy(self, org: str, *, now: int) -> None:
-        """Remove some expired rows of one org; what a hot store does now and then, as nobody else may."""
+        """Remove some expired rows of one org. The hot tier calls this now and then, as no worker purges a hot
+        store."""
         await self._purge(org, now, dict.fromkeys(_ending_tables(), TIDY_ROWS))
 
     async def claim(
@@ -204,10 +206,10 @@ class RedisStore:
             found = await self._claim(orgs[0], queue, owner, now, lease, limit)
             if found:
                 return found
-        looks = [(self._base(name), self._claim_call(name, queue, owner, now, lease, 0, limit)) for name in orgs]
+        look = _claim_arguments(queue, owner, now, lease, 0, limit)
         due = [
             (bytes(rank), name)
-            for name, reply in zip(orgs, await self._scripts(CLAIM, looks), strict=True)
+            for name, reply in zip(orgs, await self._everywhere(CLAIM, orgs, look), strict=True)
             for rank in reply
         ]
         await self._leave(set(orgs) - {name for _, name in due})
@@ -218,7 +220,7 @@ class RedisStore:
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
     async def _leave(self, quiet: set[str]) -> None:
-        """Take orgs out of the register of work that have no job at all; now and then, as a look costs a request."""
+        """Remove orgs without any job from the register of work; at most every LEAVE_SECONDS, as it costs a request."""
         if time.monotonic() - self._left < LEAVE_SECONDS:
             return
         self._left = time.monotonic()
@@ -238,7 +240,7 @@ class RedisStore:
         return await scrub(self._client, self._runtime)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """What the servers are, what they promise, and with `deep` whether every row is what was written."""
+        """Versions, settings and durability risks of the servers, and with `deep` the number of damaged rows."""
         report = await health.diagnose(self._client, self._durability)
         if deep:
             await self._verify(report)
@@ -249,7 +251,7 @@ class RedisStore:
     async def _range(
         self, kept: Layout, org: str, index: int, low: bytes, high: bytes, scan: Scan[R], now: int
     ) -> list[R]:
-        """The rows of an org between two members of an order; `index` 0 is that of the key."""
+        """The rows of an org between two members of a sorted set; `index` 0 is the one of the key."""
         if index and kept.late:
             await self._bring_in(org, kept)
         out: list[R] = []
@@ -268,10 +270,10 @@ class RedisStore:
         return out if limit is None else out[:limit]
 
     async def _bring_in(self, org: str, kept: Layout) -> None:
-        """Give every row its members in indexes that were added after the first release.
+        """Add every row to the indexes that were added after the first release, before one of them is scanned.
 
-        Rows that an older version wrote have none there. They are listed under `~table` by whoever wrote them, and by
-        the first process that uses the new index.
+        Rows written by an older version are missing there. They are queued in the sorted set `~table`: by the first
+        process that uses the new index, and from then on by the older versions as they write.
         """
         base = self._base(org)
         if (org, kept.name) not in self._indexes_said:
@@ -293,7 +295,7 @@ class RedisStore:
             if not again:
                 raise
             unknown = lost
-        # With an idempotency key an append may be sent again: it is done now, or the replay says it was done before.
+        # The batch is idempotent: sent again it is done now, or found to have been done before.
         for tries in range(1, _REPEATS + 1):
             await self._runtime.sleep(pause(tries, first=0.02, longest=2.0))
             try:
@@ -303,7 +305,7 @@ class RedisStore:
         raise unknown
 
     async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> tuple[dict[bytes, int], bytes]:
-        """How many rows of each table went, and when the next one ends."""
+        """Purge one org: how many rows of each table were removed, and the expiry of the next one (empty: none)."""
         args: list[Any] = [stamp(now)]
         for name, limit in limits.items():
             args += [*_ending_tables()[name], limit]
@@ -311,11 +313,12 @@ class RedisStore:
         return {name: count for name, count in zip(limits, gone, strict=True) if count}, bytes(ends)
 
     async def _holders(self, mark: bytes, tables: Sequence[bytes], *, retire: bool = False) -> list[str]:
-        """The orgs that have any of these keys; with `retire`, those that have none leave the register in time."""
+        """The orgs that have any of these keys; with `retire`, those that have none are removed from the register
+        later."""
         held: list[str] = []
         cursor: Any = 0
         while True:
-            # In pages: one reply of a million names would hold up everyone else.
+            # In pages, because one reply of a million names would block the server for everyone.
             cursor, members = await self._client.command(ORGS_KEY, b"SSCAN", ORGS_KEY, cursor, b"COUNT", LOOK_ORGS)
             names = sorted(bytes(member).decode() for member in members)
             bases = [self._base(name) for name in names]
@@ -334,14 +337,14 @@ class RedisStore:
         if then is not None and time.monotonic() - then <= REGISTER_SECONDS:
             return
         try:
-            # First it is no longer known as empty: whoever looks now and finds no rows notes it anew, and waits.
+            # First cancel a note that the org is empty; retire.lua then starts its waiting period again.
             note, enter = (EMPTY_KEY, [b"ZREM", EMPTY_KEY, org]), (ORGS_KEY, [b"SADD", ORGS_KEY, org])
             await self._client.many([note, enter])
             if len(self._registered) > 100_000:
                 self._registered.clear()
             self._registered[org] = time.monotonic()
         except StoreError as full:
-            # What takes away must go through on a full server; an org with something to take away is registered.
+            # A batch that deletes must succeed on a full server, and an org with something to delete is registered.
             if not removing or full.facts.get("code") != "OOM":
                 raise
 
@@ -349,32 +352,15 @@ class RedisStore:
         if limit < 1:
             return []
         base, kept = self._base(org), layout(Job)
-        call = self._claim_call(org, queue, owner, now, lease, limit, limit)
+        call = _claim_arguments(queue, owner, now, lease, limit, limit)
         return [kept.decode(raw, None) for raw in await self._client.script(CLAIM, base, call, write=True)]
 
-    def _claim_call(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int, look: int) -> list[Any]:
-        ready, running = encode_key((queue, "ready")), encode_key((queue, "running"))
-        due = encode_key((queue, "ready", now)) + AFTER_ALL
-        quoted = "'" + owner.replace("%", "%25").replace(";", "%3b")
-        return [
-            stamp(now),
-            limit,
-            look,
-            ready,
-            running,
-            due,
-            quoted,
-            stamp(now + lease),
-            b"'running",
-            len(layout(Job).indexes),
-        ]
-
-    async def _scripts(self, script: Any, calls: Sequence[tuple[bytes, list[Any]]]) -> list[Any]:
-        """Reading scripts on several orgs, in one round trip per server."""
-        asked = [(base, [b"EVALSHA", script.digest, b"1", base, *args]) for base, args in calls]
-        replies = await self._client.many(asked)
+    async def _everywhere(self, script: Script, orgs: Sequence[str], args: list[Any]) -> list[Any]:
+        """Run a reading script on several orgs, in one round trip per server."""
+        bases = [self._base(org) for org in orgs]
+        replies = await self._client.many([(base, [b"EVALSHA", script.digest, b"1", base, *args]) for base in bases])
         out = []
-        for (base, args), reply in zip(calls, replies, strict=True):
+        for base, reply in zip(bases, replies, strict=True):
             unknown = isinstance(reply, Exception)
             out.append(await self._client.script(script, base, args, write=False) if unknown else reply)
         return out
@@ -407,9 +393,17 @@ class RedisStore:
         return base
 
 
+def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, look: int) -> list[Any]:
+    """The arguments of claim.lua."""
+    ready, running = encode_key((queue, "ready")), encode_key((queue, "running"))
+    due = encode_key((queue, "ready", now)) + AFTER_ALL
+    leased = [quoted(owner), stamp(now + lease), quoted("running")]
+    return [stamp(now), limit, look, ready, running, due, *leased, len(layout(Job).indexes)]
+
+
 @cache
 def _ending_tables() -> dict[bytes, tuple[Any, ...]]:
-    """How the tables are kept whose rows may end, by name."""
+    """The descriptions (`Layout.spec`) of the tables whose rows may expire, by name."""
     return {layout(kind).spec[0]: layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
 
 

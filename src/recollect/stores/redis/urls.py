@@ -1,4 +1,4 @@
-"""How the servers are named: one server, the Sentinels of a service, or some nodes of a Cluster."""
+"""Parses Redis URLs, which name one server, the Sentinels of a service, or some nodes of a Cluster."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ WAIT_MS = 1000
 
 
 class Servers(NamedTuple):
-    """What a URL says."""
+    """The parts of a URL."""
 
     plain: str
     """A URL that redis-py reads: how to connect to any of the servers that hold data."""
     cluster: bool = False
     service: str | None = None
-    """The name under which Sentinels know the primary; None where there are none."""
+    """The name under which Sentinels know the primary; None without Sentinels."""
     seeds: tuple[Address, ...] = ()
-    """The nodes or Sentinels named."""
+    """The nodes or Sentinels that the URL names."""
     replicas: int = 0
-    """How many replicas have a write before it is acknowledged."""
+    """How many replicas must have a write before it is acknowledged."""
     wait_ms: int = WAIT_MS
 
 
@@ -63,7 +63,7 @@ def _address(host: str, port: int) -> Address:
 
 
 def _ours(rest: str) -> tuple[str, int, int]:
-    """The rest without our own options, and these."""
+    """The rest of a URL without our own options, then the number of replicas and the wait in milliseconds."""
     body, mark, query = rest.partition("?")
     if not mark:
         return rest, 0, WAIT_MS

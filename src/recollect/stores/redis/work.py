@@ -1,9 +1,9 @@
-"""Which orgs have jobs: a register, so that a worker looks at those alone, however many orgs there are.
+"""Keeps a register of the orgs that have jobs, so that a worker looks at those alone, however many orgs there are.
 
-An org is entered, with the time, before a job of it is written. A worker that finds no job of an org takes it out,
-unless it was entered less than five minutes ago: then the job may be on its way. Rows and register lie in different
-slots of a Cluster, so they cannot change together; a writer that stands still for longer than that, and a server that
-an older version wrote to, are made good by looking through all orgs, once a day.
+An org is entered, with the time, before a job of it is written. A worker that finds no job of an org removes it, unless
+it was entered less than five minutes ago: then the job may not be written yet. Rows and register lie in different slots
+of a Cluster, so they cannot change atomically; what a writer that stalled for longer than that, or an older version,
+left out is found by a sweep over all orgs once a day.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .keys import WORK_KEY
 from .scripts import DONE
 
 ENTER_SECONDS = 20.0
-"""How long a process takes an org for entered."""
+"""How long a process does not enter an org again."""
 KEEP_SECONDS = 300.0
 SWEEP_SECONDS = 24 * 3600.0
 _SWEPT = b""
-"""No org has this name: it stays in the register, so that an empty one is told from one that was never made."""
+"""A member that is no org's name; a register without it was never swept, or was flushed."""
 
 
 class Work:
@@ -36,7 +36,7 @@ class Work:
         self._swept: float | None = None
 
     async def enter(self, org: str, changes: Sequence[Change]) -> None:
-        """Enter an org whose changes write a job."""
+        """Enter an org in the register if its changes write a job."""
         if not any(isinstance(change, Put | Load) and isinstance(change.record, Job) for change in changes):
             return
         if time.monotonic() - self._entered.get(org, -ENTER_SECONDS) < ENTER_SECONDS:
@@ -44,7 +44,7 @@ class Work:
         try:
             await self._client.command(WORK_KEY, b"ZADD", WORK_KEY, b"%.3f" % time.time(), org)
         except StoreError as full:
-            # A server out of memory still takes what deletes, jobs to forget included; they are found by sweeping.
+            # A server out of memory still accepts batches that delete, which may write a job; the sweep finds it.
             if full.facts.get("code") != "OOM":
                 raise
             return
@@ -62,7 +62,7 @@ class Work:
         return sorted({bytes(org).decode() for org in found} - {_SWEPT.decode()})
 
     async def _sweep(self) -> list[str]:
-        """Look through all orgs, and enter those that have jobs."""
+        """Look at every org, and enter those that have jobs."""
         found, now = await self._holders(), b"%.3f" % time.time()
         names = [part for org in found for part in (now, org)]
         await self._client.command(WORK_KEY, b"ZADD", WORK_KEY, *names, b"+inf", _SWEPT)
@@ -70,7 +70,7 @@ class Work:
         return found
 
     async def done(self, orgs: Sequence[str]) -> None:
-        """Take out orgs that were found without any job."""
+        """Remove orgs that were found without any job."""
         if orgs:
             before = b"%.3f" % (time.time() - KEEP_SECONDS)
             await self._client.script(DONE, WORK_KEY, [before, *orgs], write=False)

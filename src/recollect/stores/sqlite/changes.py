@@ -1,4 +1,4 @@
-"""Each change as statements inside one transaction; the order of cases is the order of how often they come."""
+"""Runs each change as SQL statements inside one transaction."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import apsw
 import msgspec
 
-from ...errors import Conflict, InvalidValue, NotFound
 from ...messages import Message
 from ...ports import to_datetime, to_micros
 from ...records import Entry, Job, Receipt, Record, StateEntry
 from ...values import INT_MAX, INT_MIN
-from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, live
+from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, leased, live
 from ..codec import Row, codec
+from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 from .search import add_text
 from .statements import delete_range_sql, statements
 
@@ -34,27 +34,20 @@ _ADD = statements(Message).insert
 
 
 def encode_changes(changes: Sequence[Change]) -> list[Any]:
-    """The rows of each change; raises before anything is begun, so that bad input costs no lock."""
+    """Encode the rows of each change before the transaction begins, so that bad input raises without taking a lock."""
     return [_ENCODE[type(change)](change) for change in changes]
 
 
 def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: list[Any], now: int) -> list[Any]:
-    """Do the changes inside the transaction that is open."""
+    """Run the changes inside the open transaction; one result per change."""
     return [_RUN[type(change)](cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
 
 
 def lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, length: int) -> Job:
-    """Give a job to a worker."""
-    taken = msgspec.structs.replace(
-        job,
-        status="running",
-        attempts=job.attempts + 1,
-        owner=owner,
-        leased_until=to_datetime(now + length),
-        updated_at=to_datetime(now),
-    )
-    stored = _write(cursor, Put(taken), codec(Job).encode(taken))
-    return msgspec.structs.replace(taken, version=stored.version)
+    """Lease a job to a worker for `length` microseconds."""
+    taken = leased(job, owner, now, length)
+    _write(cursor, Put(taken), codec(Job).encode(taken))
+    return taken
 
 
 def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> Appended:
@@ -68,7 +61,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     given = (count, tokens, to_micros(change.at), change.org, change.thread, now, change.ns)
     grown = cursor.execute(_GROW, given).fetchone()
     if grown is None:
-        raise NotFound("no such thread; create it first", thread=change.thread)
+        raise no_thread(change)
     length, expires = grown
     first = seq = length - count + 1
     for row in rows:
@@ -103,10 +96,10 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
         cursor.execute(sql.upsert, _summed(kind, row))
         return _stored(row, place)
     old: Any = cursor.execute(sql.old, key).fetchone()
-    versioned = "version" in place and "version" not in table.key
+    versioned = codec(kind).versioned
     before: int = old[0] if old and versioned else 0
     if table.history and not old:
-        # Numbers go on after those of a deleted row, so that none is used twice.
+        # A row made anew counts on from the history of the deleted one, so that no version is reused.
         last: Any = cursor.execute(sql.last_version, key).fetchone()
         before = last[0] or 0
     version = before + 1 if versioned else 0
@@ -123,7 +116,7 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
 def _with_version(kind: type[Record], row: Row, version: int, created: int | None) -> Row:
     place = codec(kind).place
     cells = list(row)
-    if "version" in place and "version" not in kind.table.key:
+    if codec(kind).versioned:
         cells[place["version"]] = version
     if created is not None:
         cells[place["created_at"]] = created
@@ -147,10 +140,10 @@ def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> in
         old: StateEntry = codec(StateEntry).decode(held)
         if live(held[codec(StateEntry).place["expires_at"]], now):
             if type(old.value) is not int:
-                raise InvalidValue("the entry is not an integer; only integers can be incremented", key=record.key)
+                raise not_an_integer(record)
             total, expires = total + old.value, old.expires_at
     if not INT_MIN <= total <= INT_MAX:
-        raise InvalidValue("the counter would pass 64 bits", key=record.key)
+        raise counter_overflow(record)
     new = msgspec.structs.replace(record, value=total, expires_at=expires)
     _write(cursor, Put(new), codec(StateEntry).encode(new))
     return total
@@ -161,12 +154,7 @@ def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
     held: Any = cursor.execute(statements(kind).state, change.key).fetchone()
     actual = held[0] if held is not None and live(held[1], now) else 0
     if actual != change.version:
-        raise Conflict(
-            f"a row of {kind.table.name} has version {actual}, expected {change.version}; read it again",
-            expected=change.version,
-            actual=actual,
-            key=change.key,
-        )
+        raise wrong_version(change, actual)
 
 
 def _load(cursor: apsw.Cursor, change: Load, row: Row, now: int) -> None:
@@ -196,7 +184,7 @@ def _record_row(change: Put | Load | Increment) -> Row:
 
 
 def _put_row(change: Put) -> Row | None:
-    # An ensured row is mostly there already: it is encoded only when it is not.
+    # A row put with `absent` mostly exists already, so it is encoded only when it does not.
     return None if change.absent else codec(type(change.record)).encode(change.record)
 
 

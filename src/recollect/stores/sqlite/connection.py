@@ -1,4 +1,4 @@
-"""Opening a file: is it ours, is it new, is it too new; and the connections of one process to it."""
+"""Opens, creates and migrates a file, and manages one process's connections to it: one writer, several readers."""
 
 from __future__ import annotations
 
@@ -23,42 +23,46 @@ from .schema import migrate
 T = TypeVar("T")
 APPLICATION_ID = 0x5265636F  # "Reco"
 _HEADER_BYTES, _MARK_AT = 100, 68
-"""Of the SQLite file format: how long its header is, and where in it the application id lies."""
+"""The size of the header of an SQLite file, and the offset of the application id in it."""
 PAGE_BYTES = 8192
-"""Twice SQLite's own: messages of a few hundred bytes waste half as much at the ends of pages; 3 µs more an append."""
+"""Twice SQLite's default: rows of a few hundred bytes waste half as much space at the ends of pages, and an append
+takes 3 µs more."""
 BALLAST_BYTES = 1 << 20
 _UNKNOWN = "the disk failed while committing; read back before writing it again"
-"""A failed sync leaves the pages written or not: only a later read can tell."""
+"""After a failed fsync nobody knows whether the pages were written; only a later read can tell."""
 _MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
 _CLOSED = "the parent process closed the file while this one was forked from it; open the memory again in the child"
 _abandoned: list[Any] = []
-"""Connections that came over a fork: never used, never closed, so that the parent's locks stay its own."""
+"""Connections inherited through a fork; the child keeps them referenced, unused and open, because closing them would
+break the parent's."""
 _open_here: dict[str, int] = {}
-"""Files this process has open: looking into one with a second descriptor would drop its POSIX locks."""
+"""How many connections this process has to each file. Opening a file a second time and closing that descriptor would
+drop all POSIX locks of the process on it."""
 
 
 _forks = 0
-"""How often this process was forked from another: a number costs less to compare than the process id to ask for."""
+"""How many forks lie between the first process and this one. Comparing a number is cheaper than asking for the pid."""
 _living: WeakSet[Connections] = WeakSet()
 _connecting = threading.Lock()
-"""Held by a fork, so that no thread begins with a new connection while one is being made."""
+"""Held while a connection is made, and by a fork, so that neither happens during the other."""
 _held: list[tuple[Connections, list[apsw.Cursor], bool]] = []
-"""What `_before_fork` took, for `_after_fork_in_parent` to give back."""
+"""The cursors and locks that `_before_fork` took; `_after_fork_in_parent` gives them back."""
 _hurry = threading.local()
 """`now` is true in a thread that must not wait for a lock."""
 _FORK_SECONDS = 10.0
 _SHARED_LOCK = (0x40000002, 510)
 _SHM_LOCK = (128, 1)
-"""Where SQLite's locks lie that say "somebody uses this file": in the database file and in the `-shm` file."""
+"""Offset and length of the locks by which SQLite knows that a file is in use: in the database and in its `-shm`
+file."""
 
 
 def _before_fork() -> None:
-    """Wait until no thread is inside SQLite, and keep them out until the process is forked.
+    """Wait until no thread is inside SQLite, and keep threads out until the process has forked.
 
-    A child gets a copy of SQLite's own table of locks. A lock that the parent holds at that moment would stand in that
-    copy for ever, and the child could never write; a mutex that another thread holds would hang it.
+    A child gets a copy of SQLite's table of locks. A lock that the parent holds at that moment would stay in the copy
+    forever, and the child could never write; a mutex that another thread holds would never be released.
     """
-    # A writer takes its own lock first and then, where it needs a connection, the other: so does this.
+    # Lock order, to avoid a deadlock: a writer takes its own lock first and then, for a new connection, `_connecting`.
     locked = [(one, one._lock.acquire(timeout=_FORK_SECONDS)) for one in list(_living)]
     _connecting.acquire(timeout=_FORK_SECONDS)
     _held.extend((one, one._hold_readers(), got) for one, got in locked)
@@ -84,7 +88,7 @@ def _after_fork_in_child() -> None:
     _held.clear()
 
 
-if hasattr(os, "register_at_fork"):  # where there is no fork, nothing comes over one
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
@@ -96,23 +100,23 @@ LOCKED = Locked()
 
 
 class Connections:
-    """One writer, and as many readers as are busy at once; made anew after a fork."""
+    """A writer connection and a pool of readers, one per concurrent read; a forked child opens its own."""
 
     def __init__(self, path: str, durability: str) -> None:
         self.path = path
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
         self._bytes = os.fsencode(self._real)
-        """The path as the system takes it: it is looked at with every write."""
+        """The path as bytes, encoded once because every write calls stat() with it."""
         self._file: tuple[int, ...] | None = None
-        """The file that is open, by inode and device: another one may come to lie under its path."""
+        """Inode and device of the open file, to notice when another file takes its path."""
         self._stale = ""
         self._shm = 0
-        self._forget()
+        self._reset()
         _living.add(self)
-        finalize(self, _forget_open, self._real, self._all)
+        finalize(self, _uncount, self._real, self._all)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._forks = _forks
         self._idle: list[apsw.Cursor] = []
         self._all: list[apsw.Connection] = getattr(self, "_all", [])
@@ -120,7 +124,7 @@ class Connections:
         self._lock = threading.Lock()
 
     def _hold_readers(self) -> list[apsw.Cursor]:
-        """Take the cursor of every reader, each when it is done."""
+        """Take every reader's cursor from the pool, waiting for those in use."""
         taken: list[apsw.Cursor] = []
         try:
             self._shm = os.stat(self._real + "-shm").st_ino
@@ -135,10 +139,10 @@ class Connections:
         return taken
 
     def _lock_as_child(self) -> None:
-        """Say to other processes that this child uses the file.
+        """Take the shared locks by which other processes know that this child uses the file.
 
-        POSIX locks are not inherited, and SQLite's copied table says that they are held. So the parent, closing, would
-        take itself for the last one and remove the write-ahead log that the child writes to.
+        POSIX locks are not inherited, although the child's copy of SQLite's table says that they are held. Without them
+        the parent, on closing, would consider itself the last user and remove the write-ahead log that the child uses.
         """
         if not self._all:
             return
@@ -146,7 +150,7 @@ class Connections:
             import fcntl
 
             for path, (start, length) in ((self._real, _SHARED_LOCK), (self._real + "-shm", _SHM_LOCK)):
-                # Never closed: that would drop every lock of this process on the file.
+                # The descriptor stays open: closing it would drop every lock of this process on the file.
                 handle = os.open(path, os.O_RDWR)
                 fcntl.lockf(handle, fcntl.LOCK_SH | fcntl.LOCK_NB, length, start)
             self._stale = "" if os.fstat(handle).st_ino == self._shm else _CLOSED
@@ -159,10 +163,10 @@ class Connections:
         _abandoned.extend((self._idle, list(self._all), self._writer))
         _open_here.pop(self._real, None)
         self._all.clear()
-        self._forget()
+        self._reset()
 
     def _check_file(self) -> None:
-        """Refuse to say "written" where the file that is open is no longer the one under its path."""
+        """Raise StoreUnavailable after a write if the open file is no longer the one under its path."""
         try:
             if os.stat(self._bytes)[1:3] == self._file:
                 return
@@ -171,7 +175,7 @@ class Connections:
         raise StoreUnavailable(_MOVED, path=self._real)
 
     def open(self) -> None:
-        """Check, create and migrate under a lock."""
+        """Check, create and migrate the file under a lock on its folder."""
         self._forks = _forks
         with driver_errors("opening it"), _directory_lock(self._real):
             _refuse_strangers(self._real)
@@ -182,12 +186,12 @@ class Connections:
                 if created:
                     _make_ballast(self._real)
             except BaseException:
-                self._let_go()
+                self._close_all()
                 raise
             self._new_writer(connection)
 
     def _new_writer(self, connection: apsw.Connection | None = None) -> apsw.Cursor:
-        """The one cursor that writes, on a connection that has the views of the fast way."""
+        """The one cursor that writes, on a connection with the temporary views of fast_append.py."""
         connection = connection or self._connect()
         connection.execute(SCHEMA)
         self._writer = connection.cursor()
@@ -205,13 +209,14 @@ class Connections:
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
             "PRAGMA wal_autocheckpoint = 1000"
-        ).fetchall()  # apsw runs a statement when the rows of the one before it have been read
+        ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
         return connection
 
     def read(self, work: Callable[[apsw.Cursor], T], *, to_its_end: bool = False) -> T:
-        """Run one unit of reading on a cursor that no one else uses meanwhile.
+        """Run a read transaction on a cursor of its own.
 
-        `to_its_end` says that work which gives something has read all rows of its last statement.
+        `to_its_end` promises that `work`, if it returns something, has fetched all rows of its last statement; then the
+        cursor is kept instead of replaced.
         """
         if self._forks != _forks:
             self._after_fork()
@@ -231,17 +236,17 @@ class Connections:
             if ended:
                 self._idle.append(cursor)
             else:
-                # A statement not read to its end would keep its snapshot, and the log could never start over.
+                # A statement that was not read to its end keeps its snapshot, and the log could never be reset.
                 self._idle.append(cursor.connection.cursor())
                 cursor.close(True)
 
     def read_row(self, sql: str, values: Sequence[Any]) -> Any:
-        """One row, or None: the shortest way through `read`."""
+        """One row, or None; a faster `read` for the look-up of a key."""
         if self._forks != _forks or not self._idle:
             return self.read(lambda cursor: cursor.execute(sql, values).fetchone())
         cursor = self._idle.pop()
         try:
-            # `get` reads to the end, or the statement would keep its snapshot; a key has one row at most.
+            # `get` fetches to the end, so that the statement releases its snapshot; a key has one row at most.
             return cursor.execute(sql, values).get
         except (apsw.Error, UnicodeDecodeError) as cause:
             raise translated(cause, "reading") from cause
@@ -259,7 +264,7 @@ class Connections:
             _hurry.now = False
 
     def write_one(self, sql: str, values: Sequence[Any]) -> bool:
-        """Run one statement of the fast way, which is a transaction by itself; whether its guards let it."""
+        """Run one statement of fast_append.py as its own transaction; False if one of its guards failed."""
         if self._forks != _forks:
             self._after_fork()
         with self._lock:
@@ -275,7 +280,7 @@ class Connections:
                 raise translated(cause, "writing") from cause
 
     def write(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run one unit of writing inside BEGIN IMMEDIATE … COMMIT; an error rolls everything back."""
+        """Run a write transaction, BEGIN IMMEDIATE … COMMIT; an error rolls it back."""
         if self._forks != _forks:
             self._after_fork()
         with self._lock:
@@ -309,45 +314,42 @@ class Connections:
             cursor.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close what this process opened."""
+        """Close the connections that this process opened."""
         if self._forks == _forks:
-            self._let_go()
+            self._close_all()
 
-    def _let_go(self) -> None:
+    def _close_all(self) -> None:
         failed = None
         for connection in self._all:
             try:
                 connection.close()
-            except apsw.Error as cause:  # close the others too, then say so
+            except apsw.Error as cause:  # close the others too, then raise
                 failed = cause
-        left = _open_here.get(self._real, 0) - len(self._all)
-        if left > 0:
-            _open_here[self._real] = left
-        else:
-            _open_here.pop(self._real, None)
+        _uncount(self._real, self._all)
         self._all.clear()
         self._file = None
-        self._forget()
+        self._reset()
         if failed is not None:
             raise translated(failed, "closing it") from failed
 
     def delete_on_full_disk(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run a deletion in the room kept for it; freed pages are left as they are, for zeroing them takes room too."""
+        """Run a deletion on a full disk in the space that the ballast file frees. Pages that it frees are not zeroed,
+        as that would need space too."""
         self.release_ballast()
-        self._zero_what_is_freed("FAST")
+        self._secure_delete("FAST")
         try:
             return self.write(work)
         finally:
-            self._zero_what_is_freed("ON")
+            self._secure_delete("ON")
             self.keep_ballast()
 
-    def _zero_what_is_freed(self, how: str) -> None:
+    def _secure_delete(self, how: str) -> None:
         with self._lock, driver_errors("making room"):
             if self._writer is not None:
                 self._writer.execute(f"PRAGMA secure_delete = {how}").fetchall()
 
     def release_ballast(self) -> bool:
-        """Give the disk back the room kept for deleting on a full disk; whether there was any."""
+        """Remove the ballast file, whose space lets a deletion succeed on a full disk; False if there was none."""
         try:
             os.unlink(self._real + "-ballast")
         except FileNotFoundError:
@@ -355,17 +357,17 @@ class Connections:
         return True
 
     def keep_ballast(self) -> None:
-        """Reserve it again, when there is room."""
+        """Make the ballast file again if the disk has space."""
         _make_ballast(self._real)
 
     def files(self) -> list[Path]:
-        """Every file that may hold our bytes."""
+        """The existing files of the database: itself, its logs and the ballast."""
         names = [self._real + end for end in ("", "-wal", "-shm", "-journal", "-ballast")]
         return [Path(name) for name in names if os.path.exists(name)]
 
 
-def _forget_open(real: str, connections: list[apsw.Connection]) -> None:
-    """A store that was dropped without `close()`: apsw closes its connections as they go."""
+def _uncount(real: str, connections: list[apsw.Connection]) -> None:
+    """Subtract closed connections from `_open_here`; for a store dropped without `close()` its finalizer does so."""
     left = _open_here.get(real, 0) - len(connections)
     if left > 0:
         _open_here[real] = left
@@ -374,7 +376,7 @@ def _forget_open(real: str, connections: list[apsw.Connection]) -> None:
 
 
 def _patience() -> Any:
-    """A busy handler with short random waits: SQLite's own sleeps up to 100 ms and starves the unlucky."""
+    """A busy handler with short random waits; SQLite's own sleeps for up to 100 ms, and some writers starve."""
     started = [0.0]
 
     def wait(count: int) -> bool:
@@ -392,7 +394,7 @@ def _patience() -> Any:
 
 @contextmanager
 def _directory_lock(path: str) -> Iterator[None]:
-    """One process at a time creates or migrates files of a folder."""
+    """Let one process at a time create or migrate files of a folder."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise StoreUnavailable(f"the folder of {os.path.basename(path)!r} does not exist; create it first")
@@ -401,12 +403,12 @@ def _directory_lock(path: str) -> Iterator[None]:
 
 
 def _refuse_strangers(path: str) -> None:
-    """Leave alone, untouched, what we did not make."""
+    """Raise SchemaError for a file that is not ours, without changing it."""
     if path in _open_here or not os.path.exists(path) or os.path.getsize(path) == 0:
         return
     name = os.path.basename(path)
     try:
-        # The header alone, not through SQLite: after a power cut the pages behind it may wait in the WAL.
+        # Read the header directly, not through SQLite: after a power cut the later pages may only be in the WAL.
         with open(path, "rb") as file:
             head = file.read(_HEADER_BYTES)
     except OSError as cause:
@@ -419,13 +421,13 @@ def _refuse_strangers(path: str) -> None:
 
 
 def _create(path: str) -> bool:
-    """Make the file, readable by its owner alone, marked as ours before anything else is in it."""
+    """Make the file, readable by its owner alone, and set our application id before anything else is written."""
     if os.path.exists(path) and os.path.getsize(path) > 0:
         return False
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        # In rollback mode, so that the mark is in the file itself and not in a WAL.
+        # In rollback-journal mode, so that the application id is in the file itself and not in a WAL.
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA application_id = {APPLICATION_ID}; VACUUM")
     finally:
         connection.close()
@@ -433,7 +435,8 @@ def _create(path: str) -> bool:
 
 
 def _allocate(handle: int, size: int) -> bool:
-    """Take room on the disk, and say whether there was any; macOS and Windows have no call for it, so it is written."""
+    """Reserve disk space, by writing zeros where there is no posix_fallocate (macOS, Windows); False if there is
+    none."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(handle, 0, size)
@@ -444,7 +447,7 @@ def _allocate(handle: int, size: int) -> bool:
 
 
 def _make_ballast(path: str) -> None:
-    """Room to delete in when the disk is full: DELETE needs space too."""
+    """Make the ballast file: space to give back when the disk is full, because a DELETE needs space too."""
     ballast = path + "-ballast"
     try:
         handle = os.open(ballast, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -455,4 +458,4 @@ def _make_ballast(path: str) -> None:
     finally:
         os.close(handle)
     if not full:
-        os.unlink(ballast)  # better none than a hole that promises room
+        os.unlink(ballast)  # a sparse file would reserve nothing

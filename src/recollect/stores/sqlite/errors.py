@@ -1,4 +1,4 @@
-"""SQLite's errors as ours."""
+"""Translates errors of apsw into ours."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import apsw
 from ...errors import CorruptRecord, StoreError, StoreTimeout, StoreUnavailable
 
 BUSY_SECONDS = 60.0
-"""How long a locked file is waited for."""
+"""How long a connection waits for a locked file."""
 
 
 def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError:
-    """Our error for one of apsw's, or for stored text that is no text any more."""
+    """Our error for one of apsw's, or for stored text that is not valid UTF-8."""
     if isinstance(cause, apsw.BusyError | apsw.LockedError):
         return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
     if isinstance(cause, apsw.FullError):
@@ -28,7 +28,7 @@ def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError
 
 @contextmanager
 def driver_errors(doing: str) -> Iterator[None]:
-    """Turns apsw's errors into ours, with the original as the cause."""
+    """Turn apsw's errors into ours, with the original as the cause."""
     try:
         yield
     except apsw.Error as cause:

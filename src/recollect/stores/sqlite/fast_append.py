@@ -1,11 +1,10 @@
-"""The units of work that come most often, each as one statement: a message appended, a step saved, a new record put.
+"""A fast path for the commonest batches, each as one SQL statement: append a message, save a step, put a new record.
 
-A new record is a plain insert, refused where its key is taken. The others are an insert into a temporary view whose
-trigger writes two rows under guards. A statement by itself is a transaction that holds the write lock from its start,
-so that there is nothing to begin, to read first or to commit. What a caller takes for granted (how long the thread is,
-the task's version, that the job is there) is a guard: it is looked at inside the statement, whatever other processes
-did. Where one fails the statement does, nothing is written, and the changes go the general way, which also says what is
-wrong.
+A new record is a plain insert, which fails if its key exists. The others insert into a temporary view whose trigger
+writes two rows under guards. A single statement is its own transaction and holds the write lock from its start, so
+there is no BEGIN, no read before and no COMMIT. What the caller assumes (the thread's length, the task's version, that
+the job exists) is a guard: the statement checks it, whatever other processes did meanwhile. If a guard fails, nothing
+is written and the changes take the general path, which also raises the proper error.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.place[name] for name in ("org", "threa
 _RECORD, _VERSION = codec(StoredRecord), codec(StoredRecord).place["version"]
 _PUT_NEW = statements(StoredRecord).insert
 _TASK_FIXED = ("org", "task_id", "ns", "expires_at")
-"""Columns in a key or an index: a save that changes one goes the general way, so that no index is written."""
+"""Columns of a key or an index. A save that changes one takes the general path, so the fast one writes no index."""
 
 _messages = column_names(Message)
 _tasks, _steps = column_names(Task), column_names(CheckpointStep)
@@ -42,7 +41,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _guarded(names: Sequence[str]) -> str:
-    """The new values, without a checksum where the update before found no row: that is refused, and undoes all."""
+    """The new values; the checksum is NULL if the update before found no row, and NOT NULL then fails the statement."""
     return ", ".join("CASE changes() WHEN 1 THEN new.crc END" if name == "crc" else f"new.{name}" for name in names)
 
 
@@ -70,9 +69,9 @@ CREATE TEMP TRIGGER save_step INSTEAD OF INSERT ON stepped BEGIN
   INSERT INTO main.checkpoint_steps ({_listed(_steps)}) VALUES ({_guarded(_steps)});
 END;
 """
-"""For the connection that writes; nothing of it is in the file.
+"""Temporary views and triggers of the writing connection; they are not in the file.
 
-`+ns` keeps SQLite from going through the index over `ns`, which is one more tree to walk than the primary key.
+`+ns` keeps SQLite from using the index over `ns`, which would mean one more B-tree to walk than the primary key.
 """
 
 _APPEND = f"INSERT INTO temp.appended VALUES ({', '.join('?' * (len(_messages) + 4))})"
@@ -97,17 +96,17 @@ def within(cursor: apsw.Cursor) -> Write:
 
 
 class FastAppend:
-    """Tries the fast way; knows how long the threads are that this process alone has been appending to."""
+    """Tries the fast path, and caches the length of threads that only this process has been appending to."""
 
     def __init__(self, connections: Connections) -> None:
         self._write = connections.write_one
         self._known: dict[tuple[str, str], tuple[int, bool]] = {}
-        """The last number given by this process, and whether it followed another of its own."""
+        """By thread: the last sequence number that this process gave, and whether the one before was its own too."""
 
     def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[Any] | None:
-        """The results, or None where nothing was written because the changes are others or a guard failed.
+        """The results; None, with nothing written, if the fast path does not apply or a guard failed.
 
-        `write` runs the statement; without it the statement is a transaction of its own.
+        `write` runs the statement; by default it is its own transaction.
         """
         first, write = changes[0] if changes else None, write or self._write
         if type(first) is Append:
@@ -119,7 +118,7 @@ class FastAppend:
         return None
 
     def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[Any] | None:
-        """A record under a key that has none: then there are no pieces to remove either."""
+        """Insert a record under a new key; such a key has no pieces, so there are none to delete."""
         if type(pieces) is not DeleteRange or pieces != DeleteRange(RecordPiece, record.row_key):
             return None
         cells = list(_RECORD.encode(record))
@@ -147,10 +146,10 @@ class FastAppend:
         return [Appended(seq, 1), None]
 
     def learn(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
-        """Note what an append that went the general way has shown.
+        """Note the thread's length after an append that took the general path.
 
-        The fast way is taken after two appends with nobody else's between them: a thread that several processes
-        write to would mostly be tried in vain, waiting for the lock twice.
+        The fast path is tried after two appends of this process in a row. On a thread that several processes append to
+        its guard would mostly fail, and the append would wait for the write lock twice.
         """
         change = changes[0] if changes else None
         if type(change) is not Append or done[0] is None or done[0].replayed or done[0].expires_at is not None:

@@ -1,8 +1,8 @@
-"""The hot read: pages of plain messages.
+"""A fast path for reading pages of plain messages.
 
-Most messages have text and nothing else, or with it the original that an adapter keeps (`raw`); reading 17 columns
-to learn that nine of them are empty costs more than the message. So one flag stands for the nine; a page with a message
-that has more is read whole.
+Most messages have only text, or text and the original that an adapter keeps (`raw`). Fetching 17 columns of which nine
+are empty costs more than the message, so one computed flag stands for the nine; a page that holds a message with more
+is read again in full.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..codec import codec, pack
 _PLAIN = ("seq", "role", "content", "tokens", "created_at", "raw", "crc")
 _REST = [name for name in codec(Message).names if name not in (*_PLAIN, "org", "thread", "pinned")]
 _BASE = codec(Message).sum_base
-# (org, thread, seq, role, content, tokens, created_at, raw) as a whole row, all other cells empty.
+# Makes the full row, all other cells empty, over which the checksum is computed.
 _whole: Callable[..., Any] = eval(
     "lambda org, thread, seq, role, content, tokens, created_at, raw: "
     f"({', '.join('0' if n == 'pinned' else 'None' if n in _REST else n for n in codec(Message).names)},)"
@@ -33,13 +33,14 @@ _load = msgspec.json.Decoder().decode
 
 @cache
 def _plain_columns(sql: str) -> str:
-    """The same scan over the plain columns, with one more that is NULL where all others are empty."""
+    """The same scan over the plain columns, and one more that is NULL if all other columns are empty."""
     _, _, tail = sql.partition(" FROM ")
     return f"SELECT {', '.join(_PLAIN)}, coalesce(nullif(pinned, 0), {', '.join(_REST)}) FROM {tail}"
 
 
 def plain_messages(cursor: apsw.Cursor, sql: str, values: Sequence[Any]) -> list[Message] | None:
-    """The messages of a page, or None where one has more than text and original, or looks damaged: read those whole."""
+    """The messages of a page; None if one has more than text and original or a wrong checksum: read the page in
+    full."""
     org, thread = values[0], values[1]
     out: list[Message] = []
     when, add = datetime.fromtimestamp, out.append
@@ -48,7 +49,7 @@ def plain_messages(cursor: apsw.Cursor, sql: str, values: Sequence[Any]) -> list
             return None
         if _BASE | crc32(pack(_whole(org, thread, seq, role, content, tokens, created, raw))) != crc:
             return None
-        # Text without an escape is between its quotes as it is.
+        # JSON text without a backslash needs no decoding, only its quotes removed.
         text = content[1:-1] if content[0] == '"' and "\\" not in content else _load(content)
         at = when(created / 1e6, UTC)
         given = None if raw is None else _load(raw)

@@ -1,4 +1,4 @@
-"""One process at a time in a folder: `flock` on the folder itself where there is one, a locked file on Windows."""
+"""A lock that one process at a time holds on a folder: `flock` on the folder itself, a locked file on Windows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from contextlib import contextmanager
 
 @contextmanager
 def folder_lock(folder: str) -> Iterator[None]:
-    """Hold the lock; it goes with the process, however that ends."""
+    """Hold the lock; the system releases it when the process ends, however it ends."""
     handle = _opened(folder)
     try:
         _lock(handle)
         yield
     finally:
-        # Closing gives the lock back, on both.
+        # Closing the descriptor releases the lock on both systems.
         os.close(handle)
 
 
@@ -26,7 +26,7 @@ if sys.platform == "win32":
     import tempfile
 
     def _opened(folder: str) -> int:
-        # A folder cannot be opened there; the file stands for it and stays, empty.
+        # Windows cannot open a folder; an empty file, which is never removed, stands for it.
         name = f"recollect-{zlib.crc32(os.path.normcase(os.path.realpath(folder)).encode()):08x}.lock"
         return os.open(os.path.join(tempfile.gettempdir(), name), os.O_RDWR | os.O_CREAT)
 
@@ -34,7 +34,7 @@ if sys.platform == "win32":
         while True:
             try:
                 msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
-            except OSError:  # it gives up after ten seconds
+            except OSError:  # msvcrt gives up after ten seconds
                 continue
             return
 
@@ -46,6 +46,6 @@ else:
     def _lock(handle: int) -> None:
         try:
             import fcntl
-        except ImportError:  # no flock on this system (WebAssembly): SQLite's own lock has to do
+        except ImportError:  # no flock on this system (WebAssembly): SQLite's own locks must do
             return
         fcntl.flock(handle, fcntl.LOCK_EX)

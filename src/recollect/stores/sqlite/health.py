@@ -23,7 +23,7 @@ WAL_RESET_FIXED = (3, 51, 3)
 
 
 def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> dict[str, Any]:
-    """Facts and problems; `deep` reads every page, and checks every row that has a checksum."""
+    """A report on the file and its problems; `deep` reads every page, and checks every row that has a checksum."""
     check = "integrity_check" if deep else "quick_check"
     health, version, synchronous, journal = connections.read(lambda cursor: _look(cursor, check))
     path = connections.files()[0]
@@ -36,7 +36,7 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
     file_system = _file_system(str(path))
     if file_system in ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"):
         problems.append(f"the file is on {file_system}: SQLite's locks are not safe there; use a local disk")
-    # Elsewhere the bits do not say who may read it.
+    # On other systems the mode bits do not say who may read a file.
     if os.name == "posix" and path.stat().st_mode & 0o077:
         problems.append("the file can be read by other users; chmod 600 it")
     return {
@@ -80,9 +80,9 @@ def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
     connection = cursor.connection
     cursor.execute("BEGIN")
     try:
-        # FTS5 remembers per connection which segments its index has. A query looks whether that is still so, a check
-        # does not, and takes a segment that another connection has merged away for damage. So a query comes first, in
-        # the same snapshot; what is really damaged, the check will say.
+        # FTS5 caches per connection which segments its index has. A query refreshes that cache, a check does not, and
+        # would report a segment that another connection has merged away as damage. So a query runs first, in the same
+        # snapshot; the check then reports only real damage.
         with suppress(apsw.CorruptError):
             cursor.execute("SELECT rowid FROM entries_text WHERE entries_text MATCH 'any' LIMIT 1").fetchall()
         health = [str(row[0]) for row in cursor.execute(f"PRAGMA {check}")]
@@ -93,7 +93,7 @@ def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
 
 
 def _file_system(path: str) -> str:
-    """The type of file system a path is on, where the system says."""
+    """The type of file system that a path is on; "unknown" without /proc/mounts."""
     best, kind = "", "unknown"
     try:
         mounts = Path("/proc/mounts").read_text("utf-8").splitlines()

@@ -1,8 +1,8 @@
 """Turns stored rows into records, and checks the checksum of those that carry one.
 
-A row may have been written by a version of the program with other columns; its checksum says over which set it was
-made. A row with our own columns is checked as it is. For another set the table is asked which columns it has, and where
-the row has columns we do not know, it is read again with them.
+A row may have been written by a version of the program with other columns; its checksum names the set of columns it
+covers (see `codec.Sum`). If that is not our set, the reader looks up the table's columns, and reads the row again with
+those that we do not know.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from typing import Any
 from zlib import crc32
 
 import apsw
-import msgspec
 
 from ...records import Key, Record
-from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
+from ..codec import CRC32, UNDECODABLE, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
 from .connection import Connections
-
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError)
 
 
 class Reader:
@@ -28,10 +25,10 @@ class Reader:
         self._connections = connections
         self._decoders: dict[type[Record], Callable[[Row], Any]] = {}
         self._summed: dict[tuple[str, int], tuple[str, ...]] = {}
-        """By table and shape: the columns that checksums of other versions were made over."""
+        """By table and shape: the columns that checksums of other versions cover."""
 
     def decoder(self, kind: type[Record]) -> Callable[[Row], Any]:
-        """From a stored row to its record."""
+        """The function that turns a stored row into a record, after checking its checksum."""
         found = self._decoders.get(kind)
         if found is None:
             found = self._decoders[kind] = self._checking(kind) if kind.table.checksum else _plain(kind)
@@ -51,7 +48,7 @@ class Reader:
                 bare = self._of_another_version(kind, bare, row[-1])
             try:
                 return made(bare)
-            except _UNREADABLE:
+            except UNDECODABLE:
                 return decoded(kind, bare)  # raises the error that names the table
 
         return checked
@@ -86,7 +83,7 @@ class Reader:
         return known
 
     def _with_unknown(self, kind: type[Record], key: Key, names: tuple[str, ...]) -> tuple[Row, int, Row] | None:
-        """The cells under a checksum, the checksum, and our own row, read in one statement; None if the row is gone."""
+        """The cells that a checksum covers, the checksum, and the row with our columns; None if the row is gone."""
         wanted = (*names, *(name for name in codec(kind).names if name not in names), "crc")
         match = " AND ".join(f"{name} = ?" for name in kind.table.key)
         sql = f"SELECT {', '.join(wanted)} FROM {kind.table.name} WHERE {match}"
@@ -107,7 +104,7 @@ def _plain(kind: type[Record]) -> Callable[[Row], Any]:
     def decode(row: Row) -> Any:
         try:
             return made(row)
-        except _UNREADABLE:
+        except UNDECODABLE:
             return decoded(kind, row)
 
     return decode

@@ -1,4 +1,4 @@
-"""Brings a file's schema up to date: each migration in a transaction that also records it."""
+"""Brings a file's schema up to date: each migration runs in a transaction that also records it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def migrations() -> list[Migration]:
 
 
 def migrate(connection: apsw.Connection) -> list[str]:
-    """Apply what is missing, and say what that was.
+    """Apply the missing migrations, and return their names.
 
-    A file with more migrations than we know is left as it is, and used if they only added to it.
+    A file with more migrations than this version knows is not changed, and is used if they only added to it.
     """
     known = migrations()
     version, newest = schema_version(connection), known[-1].number

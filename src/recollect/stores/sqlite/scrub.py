@@ -1,4 +1,4 @@
-"""Physical removal: rewriting the file without deleted bytes, and searching it for what must be gone."""
+"""Physical removal: rewrites the file without deleted bytes, and searches the files for bytes that must be gone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TRUNCATE_SECONDS = 10.0
 
 
 def scrub(connections: Connections) -> None:
-    """Rewrite the file without its free space, and empty the WAL."""
+    """Rewrite the file without its free pages (VACUUM), and truncate the write-ahead log."""
 
     def work(cursor: apsw.Cursor) -> None:
-        # Merging drops the terms of deleted rows, which FTS5 otherwise only hides.
+        # FTS5 only hides the terms of deleted rows; merging all segments ('optimize') drops them.
         cursor.execute("INSERT INTO entries_text (entries_text) VALUES ('optimize')")
         _truncate(cursor)
-        # secure_delete zeroes what is freed, but pages moved by balancing keep old copies: VACUUM leaves none.
+        # secure_delete zeroes freed pages, but B-tree balancing leaves copies in others; VACUUM leaves none.
         try:
             cursor.execute("VACUUM")
         except apsw.FullError:
@@ -48,8 +48,8 @@ def _truncate(cursor: apsw.Cursor) -> None:
 
 
 def holding(files: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
-    """Which files hold any of the needles, byte for byte."""
-    # In a process of its own: closing a second descriptor on an open database would drop our locks on it.
+    """The names of the files that contain any of the needles, byte for byte."""
+    # A subprocess reads them: closing a second descriptor of an open database would drop our locks on it.
     script = (
         "import sys, mmap, json; job = json.load(sys.stdin); out = []\n"
         "for path in job['files']:\n"

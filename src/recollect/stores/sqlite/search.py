@@ -1,4 +1,4 @@
-"""Text search over FTS5. Terms are ours, coded per namespace; nothing of a query is ever FTS5 syntax."""
+"""Text search over FTS5. Each term is prefixed with a code of its namespace; no part of a query is FTS5 syntax."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .statements import column_names
 
 _COLUMNS = ", ".join(f"e.{name}" for name in column_names(Entry))
 _RANK = "bm25(entries_text, 1.0, 0.5)"
-"""A word in the turn before counts half."""
+"""A term of the context (the turn before) counts half."""
 _FIND = (
     f"SELECT {_COLUMNS} FROM (SELECT rowid AS at, {_RANK} AS score FROM entries_text WHERE entries_text MATCH ? "
     "ORDER BY score LIMIT ?) JOIN entries AS e ON e.rowid = at WHERE e.org = ? AND e.ns = ? ORDER BY score, at"
@@ -32,18 +32,18 @@ _ROWID = "SELECT rowid FROM entries WHERE org = ? AND ns = ? AND kind = ? AND pa
 
 @lru_cache(4096)
 def scope_code(org: str, ns: str) -> str:
-    """Ten letters for a namespace of an org; rows found by it are still checked by their whole key."""
+    """A hash of ten hex digits for a namespace of an org. It may collide, so found rows are still compared by key."""
     return hashlib.blake2b(f"{len(org)}:{org}{ns}".encode(), digest_size=5).hexdigest()
 
 
 @lru_cache(65536)
 def _safe(term: str) -> str:
-    """A term as the ascii tokenizer takes whole: letters and digits as they are, anything else in hex."""
+    """A term that the ascii tokenizer keeps whole: ASCII letters and digits as they are, anything else in hex."""
     return term if term.isascii() and term.isalnum() else f"0x{term.encode().hex()}"
 
 
 def coded(org: str, ns: str, terms: str) -> str:
-    """A string of terms, each under the code of its namespace."""
+    """A string of terms, each prefixed with the code of its namespace."""
     code = scope_code(org, ns)
     return " ".join([f"{code}{_safe(term)}" for term in terms.split()])
 
@@ -61,7 +61,7 @@ def search_text(
     """Live entries that hold any of the terms, best first."""
     if not terms or limit < 1:
         return []
-    # Each coded term is letters and digits only; quoted all the same.
+    # A coded term has letters and digits only; the quotes are a second safeguard.
     match = " OR ".join(f'"{term}"' for term in coded(org, ns, " ".join(terms)).split())
     if kinds is None:
         rows: list[Row] = cursor.execute(_FIND, (match, limit, org, ns)).fetchall()
@@ -73,7 +73,7 @@ def search_text(
 
 
 def term_counts(cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-    """In how many entries of the namespace each term is, in their own text."""
+    """The document frequency of each term: how many entries hold it in their own text."""
     counts = {}
     for term in terms:
         row = cursor.execute(_COUNT, (coded(org, ns, term),)).fetchone()

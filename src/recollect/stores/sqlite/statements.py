@@ -1,4 +1,4 @@
-"""SQL text made from records: names come from our own records alone, every value is a bound parameter."""
+"""Makes SQL statements from the declarations of records: names come from those alone, every value is a parameter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Statements(NamedTuple):
 
 @cache
 def statements(kind: type[Record]) -> Statements:
-    """Made once per record."""
+    """The fixed statements of a kind of record, made on first use."""
     table, names = kind.table, column_names(kind)
     columns, marks = ", ".join(names), ", ".join("?" * len(names))
     key, match = ", ".join(table.key), " AND ".join(f"{name} = ?" for name in table.key)
@@ -43,7 +43,7 @@ def statements(kind: type[Record]) -> Statements:
         f"{'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         there=f"SELECT {'expires_at' if 'expires_at' in place else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(kept)} FROM {table.name} WHERE {match}" if kept else "",
-        # By position, so that columns a newer version added are kept too; both tables have the same ones.
+        # SELECT * copies columns that a newer version added too; both tables have the same columns.
         to_history=f"INSERT OR REPLACE INTO {table.history} SELECT * FROM {table.name} WHERE {match}",
         last_version=f"SELECT max(version) FROM {table.history} WHERE {match}",
         delete=f"DELETE FROM {table.name} WHERE {match}",
@@ -52,14 +52,15 @@ def statements(kind: type[Record]) -> Statements:
 
 @cache
 def column_names(kind: type[Record]) -> tuple[str, ...]:
-    """The columns of a table as stored: those of the record, and the checksum of evidence."""
+    """The columns of a table: those of the record, and the checksum where the table has one."""
     names = codec(kind).names
     return (*names, "crc") if kind.table.checksum else names
 
 
 @cache
 def many_sql(kind: type[Record], shared: int) -> str:
-    """The rows under a JSON list of keys, each with its place there; the first `shared` columns are bound once."""
+    """Selects the rows of a JSON list of keys, each with its index in the list; the first `shared` columns of the keys
+    are equal and bound once."""
     columns = ", ".join(f"t.{name}" for name in column_names(kind))
     key = kind.table.key
     match = [f"t.{name} = ?" for name in key[:shared]]
@@ -73,7 +74,7 @@ def scan_sql(
 ) -> str:
     """A scan over `prefix` fixed columns, with bounds on the next ones; `starts` is 0, 1 (from) or 2 (from, to)."""
     table = kind.table
-    order = table.key if index is None else table.indexes[index]
+    order = table.order(index)
     parts = bounds_sql(order, prefix, after, before, starts)
     if "expires_at" in codec(kind).place:
         parts.append("(expires_at IS NULL OR expires_at > ?)")
@@ -85,7 +86,7 @@ def scan_sql(
 
 @cache
 def delete_range_sql(kind: type[Record], prefix: int, after: int, before: int) -> str:
-    """Deletes what a scan with the same bounds would give, expired or not."""
+    """Deletes the rows that a scan with the same bounds would return, and expired ones."""
     parts = bounds_sql(kind.table.key, prefix, after, before, 0)
     return f"DELETE FROM {kind.table.name}" + (f" WHERE {' AND '.join(parts)}" if parts else "")
 
@@ -104,14 +105,3 @@ def bounds_sql(order: tuple[str, ...], prefix: int, after: int, before: int, sta
     if starts == 2:
         parts.append(f"{rest[0]} < ?")
     return parts
-
-
-def successor(text: str) -> str | None:
-    """The smallest text above every text that starts so; None where there is none."""
-    while text:
-        last = ord(text[-1])
-        if last < 0x10FFFF:
-            # Surrogates cannot be stored: step over them.
-            return text[:-1] + chr(0xE000 if last == 0xD7FF else last + 1)
-        text = text[:-1]
-    return None

@@ -1,4 +1,4 @@
-"""The SQLite store: one file, WAL, one writer; each unit of work is one plain function, begin to commit."""
+"""The SQLite store: one file in WAL mode, one writer; each transaction is one plain function, from BEGIN to COMMIT."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ...runtime import Runtime
 from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, Scan, Scrubbed, live
 from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
-from .changes import lease as give
+from .changes import lease as lease_job
 from .connection import Connections, Locked
 from .fast_append import FastAppend
 from .fast_read import plain_messages
 from .group_commit import GroupCommit
 from .rows import Reader
 from .search import search_text, term_counts
-from .statements import column_names, many_sql, scan_sql, statements, successor
+from .statements import column_names, many_sql, scan_sql, statements
 
 _DUE = (
     "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} "
@@ -33,9 +33,9 @@ _DUE = (
 
 
 FEW = 3
-"""Up to so many rows are got one by one."""
+"""Up to so many keys are looked up one by one."""
 BRIEF = 100
-"""Reads of at most so many rows are done on the event loop's own thread."""
+"""Reads of at most so many rows run on the event loop's own thread."""
 T = TypeVar("T")
 
 
@@ -114,7 +114,7 @@ class SqliteStore:
         )
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """In how many entries of the namespace each term is, in their own text."""
+        """The document frequency of each term: how many entries hold it in their own text."""
         read = self._connections.read
         return await self._runtime.call(lambda: read(lambda cursor: term_counts(cursor, org, ns, terms)))
 
@@ -126,7 +126,7 @@ class SqliteStore:
         return Scrubbed([self._connections.files()[0].name])
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
-        """The files that still hold any of these bytes: the database, its log and what is beside them."""
+        """Search the database file, its log and the ballast for any of these bytes."""
         from .scrub import holding
 
         files = self._connections.files()
@@ -158,8 +158,8 @@ class SqliteStore:
     def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
         if len(keys) <= FEW:
             return [self._get(kind, key, now) for key in keys]
-        # One statement for all: a look-up inside SQLite costs a tenth of a statement from Python, and what all keys
-        # begin with need not be taken out of each.
+        # One statement for all keys: a look-up inside SQLite costs a tenth of a statement from Python. Leading columns
+        # that all keys share are bound once instead of extracted from each.
         shared = _shared(keys)
         sql, listed = many_sql(kind, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
         bound = (listed, *keys[0][:shared])
@@ -176,14 +176,10 @@ class SqliteStore:
         return out
 
     def _scan(self, scan: Scan[R], now: int) -> list[R]:
-        kind, starts, limit, where = scan.kind, scan.starts, scan.limit, scan.where
-        after, before = scan.after or (), scan.before or ()
-        top = successor(starts) if starts else None
-        bounds = 0 if not starts else 1 if top is None else 2
-        sql = scan_sql(kind, scan.index, len(scan.prefix), len(after), len(before), bounds, scan.reverse)
-        values = [*scan.prefix, *after, *before]
-        if starts:
-            values += [starts] if top is None else [starts, top]
+        kind, limit, where = scan.kind, scan.limit, scan.where
+        after, before, starts = scan.after or (), scan.before or (), scan.starts_bounds
+        sql = scan_sql(kind, scan.index, len(scan.prefix), len(after), len(before), len(starts), scan.reverse)
+        values = [*scan.prefix, *after, *before, *starts]
         if "expires_at" in codec(kind).place:
             values.append(now)
         values.append(-1 if limit is None or where is not None else limit)
@@ -229,7 +225,7 @@ class SqliteStore:
             return self._connections.delete_on_full_disk(work)
 
     def _purge(self, now: int, limit: int) -> dict[str, int]:
-        # Looked for without the write lock first: with nothing expired, purging costs a few index look-ups.
+        # Look without the write lock first: if nothing has expired, a purge costs a few index look-ups.
         dead = self._connections.read(
             lambda cursor: [table for table in expiring_tables() if _any_dead(cursor, table[0], now)]
         )
@@ -264,14 +260,14 @@ class SqliteStore:
             return sorted(jobs, key=lambda job: (job.run_at, job.row_key))[:limit]
 
         def work(cursor: apsw.Cursor) -> list[Job]:
-            return [give(cursor, job, owner, now, lease) for job in due(cursor)]
+            return [lease_job(cursor, job, owner, now, lease) for job in due(cursor)]
 
-        # An idle worker looks without taking the write lock.
+        # Look without the write lock first, so that idle workers do not take it.
         return self._connections.write(work) if self._connections.read(due) else []
 
     def _orgs(self) -> list[str]:
         def work(cursor: apsw.Cursor) -> list[str]:
-            # Walks from org to org over the key: the cost follows the orgs, not the rows.
+            # Skip from org to org through the key's index: the cost grows with the orgs, not the rows.
             found: set[str] = set()
             for name in (kind.table.name for kind in kinds() if kind.table.name != "marks"):
                 row = cursor.execute(f"SELECT min(org) FROM {name}").fetchone()
@@ -285,12 +281,12 @@ class SqliteStore:
 
 @cache
 def _getting(kind: type[Record]) -> tuple[str, int | None, Callable[[Row], Key]]:
-    """The statement that gets a row, where its expiry is, and what takes its key out of it."""
+    """The statement that selects a row, the position of its expiry, and the function that extracts its key."""
     return statements(kind).get, codec(kind).place.get("expires_at"), codec(kind).key
 
 
 def _misplaced(kind: type[Record], key: Key) -> NoReturn:
-    """A damaged index leads to a row of another key, whose own checksum is right."""
+    """Raise the error for a damaged index, which led to a row of another key (whose checksum is right)."""
     raise CorruptRecord(
         f"an index of {kind.table.name} leads to another row than the one asked for; restore the file from a backup",
         table=kind.table.name,
@@ -304,7 +300,7 @@ def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
 
 
 def _only_deletes(changes: Sequence[Change]) -> bool:
-    """Whether a batch only takes away: what it writes is a trace or a tombstone of that."""
+    """Whether a batch only deletes, and writes at most the audit event, tombstone or job that goes with it."""
     traces = [change.record for change in changes if isinstance(change, Put | Load)]
     taken = [change for change in changes if isinstance(change, Delete | DeleteRange)]
     gone = {(change.kind, change.key) for change in taken if isinstance(change, Delete)}
@@ -326,6 +322,6 @@ def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _shared(keys: Sequence[Key]) -> int:
-    """How many columns the keys have in common from the left, the last one apart."""
-    least, most = min(keys), max(keys)  # what these two share, those between them share too
+    """How many leading columns, except the last one, are the same in all keys."""
+    least, most = min(keys), max(keys)  # a prefix that these two share is shared by all between them
     return next((i for i, (a, b) in enumerate(zip(least, most, strict=True)) if a != b), len(least) - 1)

@@ -1,4 +1,8 @@
-"""What a batch does to the copies of hot rows, and what copies say: pure functions over changes, results and copies."""
+"""Works out what a batch does to hot copies, and reads rows back from copies: pure functions without I/O.
+
+The value of a copy is a small dict. `{"b": body}` holds a body; `{"w": time}` marks a write in progress; `{}` is empty.
+The body of a row is `{"r": cells, "s": shape}`, that of a known absence `{"a": time or None}`.
+"""
 
 from __future__ import annotations
 
@@ -17,32 +21,35 @@ from .copies import Copy, HotSide
 ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
 WINDOW = 200
 LARGEST_COPY = 256 * 1024
-# Keys of a thread's copies: numbers of messages, then what was filled, then what is newest.
 FILLED, NEWEST = "}", "~"
+"""Keys of two copies of a thread that sort after those of its messages: what a fill read, and the newest number."""
 MISS = object()
+"""Returned by `served` for a copy that cannot answer."""
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """What stands in the hot store while a batch is on its way."""
+    """The marks of a batch in progress: the generation they were written under, and the version of each marked copy."""
 
     generation: int | None
     versions: dict[Key, int]
 
 
 class CopyPlan:
-    """What a batch does to the copies of one org."""
+    """What a batch does to the copies of one org; changes come with their index in the batch."""
 
     def __init__(self) -> None:
         self.rows: dict[Key, list[tuple[int, Change]]] = {}
         self.windows: dict[Key, list[tuple[int, Append]] | None] = {}
+        """By thread: its appends; None if its messages are changed in another way."""
         self.wipe = False
+        """Whether the batch deletes a range of hot rows, so that all copies of the org must go."""
 
     def places(self) -> list[Key]:
-        """Every copy it touches."""
+        """The keys of every copy that the batch touches."""
         return [*self.rows, *self.windows]
 
     def settled(self, results: list[Any], hot: HotSide, now: int) -> list[Change]:
-        """The copies as they are after the batch was done."""
+        """The changes that bring the copies up to date once the batch is committed."""
         out: list[Change] = []
         for place, touches in self.rows.items():
             state, ends = (None, None) if len(touches) > 1 else _outcome(touches[0][1], results[touches[0][0]])
@@ -53,6 +60,7 @@ class CopyPlan:
 
 
 def touches(changes: Sequence[Change]) -> bool:
+    """Whether a batch changes rows of kinds that are copied to the hot store."""
     hot = (*ROW_KINDS, Message)
     return any(isinstance(change, Append | Increment) or _kind(change) in hot for change in changes)
 
@@ -66,6 +74,7 @@ def _kind(change: Change) -> type[Record] | None:
 
 
 def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, CopyPlan]:
+    """The plan of each org that a batch touches."""
     plans: dict[str, CopyPlan] = {}
     for number, change in enumerate(changes):
         if isinstance(change, Append):
@@ -101,7 +110,7 @@ def _key(change: Change) -> Key:
 
 
 def _outcome(change: Change, result: Any) -> tuple[Any, int | None]:
-    """The copy a change leaves behind, and when it ends; None where that is not known."""
+    """The body of the copy after a change, and its expiry; None if the change does not determine it."""
     if isinstance(change, Delete):
         return {"a": None}, None
     if isinstance(change, Load):
@@ -116,7 +125,8 @@ def _outcome(change: Change, result: Any) -> tuple[Any, int | None]:
 def _grown(
     place: Key, appends: list[tuple[int, Append]] | None, results: list[Any], hot: HotSide, now: int
 ) -> list[Change]:
-    """A window after its thread has grown; one whose messages were changed otherwise is emptied."""
+    """Changes to the copied messages of a thread after appends; after any other change of its messages, all are
+    deleted."""
     emptied: list[Change] = [DeleteRange(StateEntry, place[:2], before=(NEWEST,)), hot.freed(place, now)]
     if appends is None:
         return emptied
@@ -146,7 +156,7 @@ def served(kind: type[Record], copy: Copy, now: int) -> Any:
     if body is None:
         return MISS
     if "a" in body:
-        # Seen to be absent at a time: absent from then on, but a clock set back may see what has expired since.
+        # An absence seen at a time holds from then on; a reader whose clock is behind may still see an expired row.
         return None if body["a"] is None or now >= body["a"] else MISS
     if body["s"] != codec(kind).shape:
         return MISS
@@ -156,7 +166,7 @@ def served(kind: type[Record], copy: Copy, now: int) -> Any:
 
 
 def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | None:
-    """The newest messages out of a thread's copies, or None where they are not all there."""
+    """The newest messages from a thread's copies, newest first; None if the copies do not hold all of them."""
     if len(copies) < 2 or copies[0].key != NEWEST or copies[1].key != FILLED:
         return None
     head, filled = copies[0].value.get("b"), copies[1].value.get("b")
@@ -166,7 +176,7 @@ def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | No
     if any(body["s"] != codec(Message).shape for body in bodies):
         return None
     rows = [_row(Message, body) for body in bodies]
-    # What came after the fill must be there without a gap; what the fill brought is there or has ended with it.
+    # Messages appended since the fill must be there without a gap; those of the fill expire together with its marker.
     grown = [row.seq for row in rows if row.seq > filled["top"]]
     wanted = min(limit, head["top"] - filled["top"])
     if grown != list(range(head["top"], head["top"] - wanted, -1)):
@@ -178,14 +188,15 @@ def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | No
 
 
 def number_key(seq: int) -> str:
+    """The key of a message's copy: its number with leading zeros, so that texts sort as numbers."""
     return f"{seq:016d}"
 
 
 def state_of(row: Record) -> Any:
-    """A row as a copy holds it: cells by name and the shape of the row; None where it is too large to be worth one.
+    """The body of a row's copy: cells by name and the shape of the row; None if it is too large to be copied.
 
-    A copy of another shape is not served: a version with fewer columns made it without the cells it does not know, and
-    the durable row may have them.
+    `served` refuses a copy of another shape: a version with fewer columns made it without the cells it does not know,
+    and the durable row may have them.
     """
     kind = type(row)
     cells = cells_of(kind, codec(kind).encode(row))
@@ -198,5 +209,6 @@ def _row(kind: type[Record], body: Any) -> Any:
 
 
 def ends_of(row: Any) -> int | None:
+    """A row's expiry in microseconds, if it has one."""
     ends = getattr(row, "expires_at", None)
     return None if ends is None else to_micros(ends)

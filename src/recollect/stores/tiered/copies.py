@@ -1,14 +1,14 @@
-"""Copies of durable rows in a hot store, and the rules that keep them true.
+"""A write-through cache: copies of durable rows in a hot store, and the protocol that keeps them from going stale.
 
-A copy is a state entry of the hot store. Whoever writes a row first marks its copy as being written, then writes the
-durable store, then replaces the mark: by the new value if nobody touched the copy in between, else by nothing. Whoever
-reads a miss remembers the copy's version, reads the durable store, and fills only over that version. So once a write
-has returned, no copy older than it is there. A generation per org, a random number, fails every fill and every mark
-that was on its way when the hot store was flushed or restarted; an org whose marks could not be written is wiped before
-it is served hot again.
+A copy is a state entry of the hot store. A writer first marks the copy as being written, then writes the durable store,
+then replaces the mark by compare-and-set: with the new value if nobody touched the copy in between, else with an empty
+copy. A reader that misses notes the copy's version, reads the durable store, and fills the copy only if it still has
+that version. So once a write has returned, no older copy is left. Each org has a generation, a random number that every
+fill and mark expects unchanged: it changes when the hot store was flushed or restarted, which fails all that were on
+their way. An org whose marks could not be written is wiped before it is served hot again.
 
-What is not promised: a wipe also takes the marks of writes that have not returned yet. Until such a write returns, a
-reader may see its value in the durable store, and then the old one in a copy filled meanwhile.
+Not promised: a wipe also deletes the marks of writes that have not returned yet. Until such a write returns, a reader
+may see its value in the durable store, and then the old one in a copy filled meanwhile.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 WRITING_MICROS = 10_000_000
-# How often a mark or a reader finds the generation replaced under it before the hot store counts as failed.
+# How often a mark or a read may find that the generation changed before the hot store counts as failed.
 GENERATION_TRIES = 8
 TIDY_EVERY = 64
 _random = random.SystemRandom()
 
 
 class HotDown(Exception):
-    """The hot store cannot be used now; the durable one answers."""
+    """Raised when the hot store cannot be used now; the durable one answers."""
 
 
 class Copy:
-    """What the hot store holds in one place: a version to fill over, and a body where it is valid."""
+    """A copy as it was read: its version, to fill it by compare-and-set, and its body, if it has one."""
 
     __slots__ = ("body", "fillable", "version")
 
@@ -54,7 +54,7 @@ class Copy:
 
 
 class HotSide:
-    """The hot store behind a circuit breaker: a failure costs one timeout, then nothing until it is tried again."""
+    """The hot store behind a circuit breaker: after a failure it is not asked again until a back-off has passed."""
 
     def __init__(self, store: Store, max_age: float) -> None:
         self.store = store
@@ -71,11 +71,11 @@ class HotSide:
 
     @property
     def up(self) -> bool:
-        """Whether the hot store may be asked now."""
+        """Whether the circuit breaker lets the hot store be asked now."""
         return bool(self._prefix) and time.monotonic() >= self._until
 
     def serve(self, durable_id: str) -> None:
-        """Copies belong to one durable store; two of them may share a hot one."""
+        """Prefix all copies with the id of their durable store, because several may share a hot one."""
         self._prefix = f"hot:{durable_id}"
 
     async def close(self) -> None:
@@ -87,7 +87,7 @@ class HotSide:
         self._opened = False
 
     async def guarded(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run something on the hot store; HotDown where it fails or is given a rest."""
+        """Run something on the hot store; HotDown if it fails or the circuit breaker is open."""
         if not self.up:
             raise HotDown
         try:
@@ -100,7 +100,7 @@ class HotSide:
         return done
 
     def place(self, org: str, table: str, key: Sequence[str | int]) -> Key:
-        """Where the copy of a row is: rows of one partition share a namespace."""
+        """The key of a row's copy; rows of one partition share a namespace."""
         *partition, last = key
         return (org, self.partition(table, partition), str(last))
 
@@ -111,7 +111,7 @@ class HotSide:
         )
 
     def entry(self, place: Key, state: dict[str, Any], now: int, ends: int | None = None) -> StateEntry:
-        """A copy as the hot store keeps it; it ends with its row, and after `max_age` in any case."""
+        """A copy as the hot store keeps it; it expires with its row, and after `max_age` in any case."""
         at, limit = to_datetime(now), now + self._max_age
         return StateEntry(
             org=str(place[0]),
@@ -124,15 +124,15 @@ class HotSide:
         )
 
     def freed(self, place: Key, now: int) -> Put:
-        """A copy that holds nothing and may be filled."""
+        """The change that empties a copy, so that a reader may fill it."""
         return Put(self.entry(place, {}, now))
 
     def marked(self, place: Key, now: int) -> Put:
-        """A copy that is being written: nobody serves it, and nobody fills it for a while."""
+        """The change that marks a copy as being written: it is not served, and for a while not filled."""
         return Put(self.entry(place, {"w": now + WRITING_MICROS}, now))
 
     async def read(self, org: str, places: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
-        """The generation of an org, and the copies in several of its places."""
+        """The generation of an org, and the copies under several keys."""
         read = lambda: self.store.get_many(StateEntry, places, now=now)  # noqa: E731  # a thunk for `_trusted`
         generation, entries = await self.guarded(lambda: self._trusted(org, read))
         return generation, [Copy(entry, now) for entry in entries]
@@ -145,7 +145,7 @@ class HotSide:
     async def fill(
         self, org: str, generation: int | None, versions: dict[Key, int], changes: Sequence[Change], now: int
     ) -> bool:
-        """Write copies if nothing has touched these places or this hot store since; whether it was done."""
+        """Write copies if the generation and the versions of these copies are unchanged; whether it was done."""
         if generation is None:
             return False
         expects = [Expect(StateEntry, self._generation_key(org), generation)]
@@ -157,14 +157,14 @@ class HotSide:
                 self._generations.pop(org, None)
             return False
         except UsageError:
-            # Too large to copy, say: the durable store goes on serving it.
+            # The hot store refuses the copy, for example as too large; the durable store serves the row.
             return False
         return True
 
     async def mark(self, org: str, changes: Sequence[Change], now: int) -> tuple[int | None, list[Any]]:
-        """Write marks under the generation that is there, whatever the copies hold.
+        """Write marks over any copies, expecting the current generation.
 
-        A mark without its generation would be deleted by the next reader, who starts a new one. An org that could not
+        A mark written without a generation would be deleted by the next reader, which starts one. An org that could not
         be marked is wiped before it is served again.
         """
 
@@ -190,19 +190,19 @@ class HotSide:
             raise
 
     def distrust(self, org: str) -> None:
-        """Wipe an org before it is served hot again."""
+        """Note that an org must be wiped before it is served hot again."""
         self._dirty.add(org)
         self._generations.pop(org, None)
 
     async def wipe(self, org: str) -> None:
-        """Drop every copy of an org, and every fill that is on its way."""
+        """Delete every copy of an org, and make fills that are on their way fail."""
         try:
             await self.guarded(lambda: self._rotate(org))
         except HotDown:
             self.distrust(org)
 
     async def erase(self) -> None:
-        """Drop every copy of every org for good, a rest or not; an error where the hot store cannot be reached."""
+        """Delete every copy of every org, even while the circuit breaker is open; raises if the hot store is away."""
         try:
             await self._recover()
             for org in await self.store.orgs() if isinstance(self.store, Claims) else ():
@@ -212,7 +212,7 @@ class HotSide:
             raise
 
     async def _tidy(self, org: str, now: int) -> None:
-        """Copies end by themselves; their places in the hot store's indexes are cleared as new ones come."""
+        """Every so many marks, clear expired copies from the hot store's indexes."""
         self._marks += 1
         tidy = getattr(self.store, "tidy", None)
         if tidy is not None and self._marks % TIDY_EVERY == 0:
@@ -229,7 +229,8 @@ class HotSide:
             await self._rotate(org)
 
     async def _same_server(self) -> None:
-        """A new connection may lead to a server that restarted with old data: then no copy is trusted."""
+        """After a new connection, check whether the server restarted, perhaps with old data; then distrust all
+        copies."""
         count = getattr(self.store, "connections_made", 0)
         if count == self._connections:
             return
@@ -241,7 +242,7 @@ class HotSide:
         self._connections = getattr(self.store, "connections_made", 0)
 
     async def _trusted(self, org: str, read: Callable[[], Awaitable[T]]) -> tuple[int, T]:
-        """What a read gives, if it came from the server that we know the generation of."""
+        """The result of a read with its generation; HotDown if the server or the generation changed during it."""
         await self._prepare(org)
         generation = self._generations.get(org)
         found = await read()
@@ -251,7 +252,7 @@ class HotSide:
         return generation, found
 
     async def _prepare(self, org: str) -> None:
-        """Learn the generation of an org; of all who find none or an old one, exactly one starts the next."""
+        """Read the generation of an org, or start one by compare-and-set if there is none or it is a dead server's."""
         for _ in range(GENERATION_TRIES):
             if org in self._generations:
                 return
@@ -268,7 +269,7 @@ class HotSide:
             raise StoreUnavailable("the generation of the hot copies changed each time it was read")
 
     async def _rotate(self, org: str, *conditions: Change) -> None:
-        """Start a new generation without copies, if the conditions hold."""
+        """Start a new generation and delete all copies, if the conditions hold."""
         generation = _random.getrandbits(52) + 1
         at = to_datetime(0)
         _, ns, key = self._generation_key(org)

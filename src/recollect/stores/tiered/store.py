@@ -1,7 +1,7 @@
 """A hot store in front of a durable one: working memory, entities, state and live history are served hot.
 
-The durable store is the truth and is written first; the hot one holds copies. A hot store that is flushed, restarted or
-gone costs time, never data, and is used again by itself. The rules are in copies.py.
+The durable store is authoritative and is written before the copies are updated. A hot store that is flushed, restarted
+or away costs time, never data, and is used again once it answers. copies.py describes the protocol.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TieredStore:
         self._hot = HotSide(hot, max_age)
 
     def __getattr__(self, name: str) -> Any:
-        # Powers the durable store has beside these, such as search.
+        # Optional protocols of the durable store, such as search.
         if name.startswith("_") or name == "durable":
             raise AttributeError(name)
         return getattr(self.durable, name)
@@ -120,7 +120,7 @@ class TieredStore:
         return await self.durable.scan(scan, now=now)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
-        """Mark the copies, change the durable store, then put the new values in their place."""
+        """Mark the copies, apply the changes to the durable store, then put the new values in place of the marks."""
         plans = plans_of(changes, self._hot) if self._hot.up or touches(changes) else {}
         tokens = {org: await self._mark(org, plan, now) for org, plan in plans.items()}
         try:
@@ -130,7 +130,7 @@ class TieredStore:
                 if isinstance(error, RecollectError) and not isinstance(error, UnknownOutcome):
                     await self._free(org, plan, now)
                 elif plan.wipe or tokens[org] is None:
-                    # Done or not: where marks do not keep readers at the durable store, the org is wiped later.
+                    # The outcome is unknown and no marks keep readers away from the copies: wipe the org later.
                     self._hot.distrust(org)
             raise
         for org, plan in plans.items():
@@ -150,7 +150,7 @@ class TieredStore:
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
     ) -> list[Job]:
-        """Jobs are the durable store's."""
+        """Lease jobs of the durable store."""
         return await self._claims().claim(queue, owner=owner, now=now, lease=lease, limit=limit, org=org)
 
     async def orgs(self) -> list[str]:
@@ -164,7 +164,7 @@ class TieredStore:
 
     async def scrub(self) -> Scrubbed:
         """Scrub both stores, the hot one emptied of its copies first; a hot store that is away raises."""
-        # A copy that holds nothing any more still has the name of the row that is gone.
+        # An emptied copy still has the key of the deleted row.
         await self._hot.erase()
         report = Scrubbed()
         for store in (self.durable, self.hot):
@@ -174,7 +174,7 @@ class TieredStore:
         return report
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """Both stores; what is wrong with the hot one is told, and is no loss."""
+        """The reports of both stores; a hot store that is away is reported as a problem."""
         report = await self.durable.diagnose(deep=deep) if isinstance(self.durable, Diagnoses) else {}
         problems = list(report.get("problems", ()))
         hot: dict[str, Any] = {"store": self.hot.name}
@@ -243,7 +243,7 @@ class TieredStore:
     # -- writes
 
     async def _mark(self, org: str, plan: CopyPlan, now: int) -> Marks | None:
-        """Say what is about to be written; None where that failed."""
+        """Mark the copies that a batch will change; None if the hot store could not be written."""
         if plan.wipe:
             await self._hot.wipe(org)
         places = plan.places()
@@ -269,9 +269,9 @@ class TieredStore:
                 return
 
     async def _settle(self, org: str, plan: CopyPlan, marks: Marks | None, results: list[Any], now: int) -> None:
-        """Put the new values in place of the marks; where others wrote meanwhile, nothing."""
+        """Replace the marks with the new values; empty the copies if others wrote to them meanwhile."""
         if marks is None:
-            # Without marks a reader may have filled in what this batch has just replaced.
+            # Without marks a reader may have filled a copy with the value that this batch has just replaced.
             await self._hot.wipe(org)
             return
         replayed = any(isinstance(one, Appended) and one.replayed for one in results)
@@ -282,7 +282,7 @@ class TieredStore:
         try:
             done = await self._hot.fill(org, marks.generation, marks.versions, puts, now)
         except HotDown:
-            # The marks may still be there, or not: nothing of this org is trusted until it has been wiped.
+            # Whether the marks were replaced is unknown: distrust the copies of this org until it was wiped.
             await self._hot.wipe(org)
             return
         if not done:

@@ -1,4 +1,4 @@
-"""The scripts, each with what all of them know of rows in front."""
+"""The Lua scripts, each prefixed with rows.lua, the functions that all of them use."""
 
 from __future__ import annotations
 

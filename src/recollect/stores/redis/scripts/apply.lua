@@ -1,5 +1,5 @@
--- All of a batch or none of it. Lua has no rollback, so every change is first played against an overlay of the rows it
--- touches; a refusal returns from there, and only a batch that holds in full is written out at the end.
+-- Applies a batch of changes atomically. Redis scripts have no rollback, so every change is first applied to an overlay of
+-- the rows it touches; a refusal returns from there, and only a batch whose changes all succeed is written at the end.
 -- ARGV: now, slack (ms), changes (count, then each with its own).
 local now, slack, at = ARGV[1], tonumber(ARGV[2]), 3
 local entries, touched, removes = {}, {}, false
@@ -32,7 +32,7 @@ local function live(row)
   return row and (row.f[1] == '' or row.f[1] > now)
 end
 
--- Exact to 64 bits: doubles up to 15 digits, the server's own integers beyond; nil where it would overflow.
+-- Adds two 64-bit integers exactly: as doubles up to 15 digits, beyond that with the server's INCRBY; nil on overflow.
 local function add(a, b)
   if #a <= 15 and #b <= 15 then return format('%.0f', tonumber(a) + tonumber(b)) end
   local scratch = base .. 'scratch'
@@ -50,14 +50,15 @@ local function take_row(t)
   return f, take(), take()
 end
 
--- A row of a shape that the client does not know is replaced only by one into which it has merged that row's body.
+-- Checks that a row of a shape unknown to the client is replaced only by one into which the client merged its body;
+-- otherwise adds it to `unknown`, which makes the client merge and try again.
 local function may_replace(i, t, old, merged_from)
   if old and not find(t.known, ';' .. old.shape .. ';', 1, true) and redis.sha1hex(old.body) ~= merged_from then
     for _, part in ipairs({ i, old.shape, old.body }) do unknown[#unknown + 1] = part end
   end
 end
 
--- The last version in the history of a deleted row: numbers go on after it, so that none is used twice.
+-- The last version in the history of a deleted row. A new row counts on from it, so that no version is reused.
 local function last_version(past, member)
   local last, high = 0, '(' .. member .. '\255'
   while last == 0 do
@@ -155,7 +156,7 @@ local function delete_range(i)
     if e.new then e.new, gone = false, gone + 1 end
     e.listed = true
   end
-  for _, e in ipairs(touched) do  -- rows made earlier in this batch are in no order yet
+  for _, e in ipairs(touched) do  -- rows made earlier in this batch are not in the sorted set yet
     if e.t == t and e.new and not e.old and not before(e.member, low) and before(e.member, high) then
       e.new, gone = false, gone + 1
     end
@@ -198,7 +199,8 @@ local function write(e)
     call('SET', e.key, new.raw)
     if ended ~= '' then call('ZREM', t.expiry, member) end
   else
-    -- The server's own expiry only collects; reads decide by `now`, so a jumped clock never drops a row early.
+    -- Reads compare expires_at with `now`. The server's own expiry only frees memory, with some slack: a jump of its
+    -- clock must not drop a live row.
     local left = math.max(0, (tonumber(expires) - tonumber(now)) / 1000)
     call('SET', e.key, new.raw, 'PX', format('%.0f', left + slack))
     if expires ~= ended then call('ZADD', t.expiry, format('%.0f', tonumber(expires) - 1e18), member) end
@@ -208,7 +210,7 @@ local function write(e)
     if oix ~= '' then index_drop(t, oix, member) end
     if new.ix ~= '' then index_add(t, new.ix, member) end
   end
-  -- A newer version has indexes that this one does not know: it brings the row in before it reads one of them.
+  -- A newer version has indexes that this one does not know: queue the row, and that version adds it before a scan.
   if (not old or new.ix ~= oix) and more_indexes(t) then call('ZADD', t.waiting, 0, member) end
 end
 
@@ -219,8 +221,8 @@ for i = 1, tonumber(take()) do
   if refused then return refused end
 end
 if #unknown > 1 then return unknown end
--- A server out of memory refuses to begin writing and lets a script that has begun go on: so what takes away goes
--- through, with the little that is written beside it.
+-- A server out of memory refuses a script's first write if that needs memory, and allows all that follow. So a batch that
+-- deletes begins with a DEL: then it goes through, with the little that it writes.
 if removes then call('DEL', base .. 'scratch') end
 local gone = {}
 for _, e in ipairs(touched) do
@@ -231,7 +233,7 @@ for _, e in ipairs(touched) do
       gone[e.t] = gone[e.t] or {}
       table.insert(gone[e.t], e)
     end
-  elseif e.listed and not e.new then  -- the server collected the row itself: its name goes from the orders too
+  elseif e.listed and not e.new then  -- the server expired the row itself: remove its member from the sorted sets
     call('ZREM', e.t.order, e.member)
     call('ZREM', e.t.expiry, e.member)
   end

@@ -1,4 +1,4 @@
--- Give rows the members of indexes that the version which wrote them did not know.
+-- Adds rows to indexes that did not exist in the version that wrote them.
 -- ARGV: table (six parts), then per row: member, SHA-1 of the row as it was read (empty: gone), its index members now.
 local t = table_of(ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 for at = 7, #ARGV, 3 do
@@ -6,7 +6,7 @@ for at = 7, #ARGV, 3 do
   local raw = call('GET', t.rows .. member)
   if not raw then
     call('ZREM', t.waiting, member)
-  elseif redis.sha1hex(raw) == digest then  -- else it was written meanwhile, and waits if it must
+  elseif redis.sha1hex(raw) == digest then  -- else it was written since it was read, and that write queued it if needed
     local row = parse(t, raw)
     if row.ix ~= ix then
       call('SET', t.rows .. member, build(t, row.f, row.shape, ix, row.body).raw, 'KEEPTTL')

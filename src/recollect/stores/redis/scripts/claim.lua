@@ -1,4 +1,4 @@
--- Lease due jobs of one queue, oldest first; with limit 0 nothing is leased and the places of due ones come back.
+-- Leases due jobs of one queue, oldest first. With limit 0 it leases nothing and returns the ranks of due jobs.
 -- ARGV: now, limit, how many to look at, ready prefix, running prefix, end of due, owner, leased until, running (text),
 -- how many indexes the client knows. A job's first index member begins with its queue and status; others are kept.
 local t = table_of('jobs', 8, '0', ARGV[10])

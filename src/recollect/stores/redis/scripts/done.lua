@@ -1,5 +1,5 @@
--- Takes orgs out of the register of work that were entered before a time: ARGV is that time, then the orgs.
--- One entered again meanwhile has a later time and stays: a job of it may be on its way.
+-- Removes orgs from the register of work if they were entered before a given time. ARGV: that time, then the orgs.
+-- An org entered later stays, because its job may not be written yet.
 local old = {}
 for _, org in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])) do old[org] = true end
 local gone = 0

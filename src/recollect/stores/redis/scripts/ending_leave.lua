@@ -1,5 +1,5 @@
--- Sets when rows of orgs that were purged end next. ARGV: a time, an end, then per org its name and its next end (empty: none).
--- An org entered after that time may have rows on their way: it is looked at again by the given end at the latest.
+-- Sets the next expiry of orgs that were purged. ARGV: a time, an expiry, then per org its name and next expiry (empty: none).
+-- An org entered after that time may have a row that is not written yet: its next visit is at the given expiry at the latest.
 local seen = 'rc:{' .. KEYS[1] .. '}:seen'
 for at = 3, #ARGV, 2 do
   local org, ends = ARGV[at], ARGV[at + 1]

@@ -1,5 +1,5 @@
--- Remove expired rows for good, and what is left of rows the server collected itself. Counts come back, one per table,
--- and when the next row ends (empty: none does).
+-- Removes expired rows for good, and the index members of rows that the server expired itself. Returns the count per
+-- table, then the expiry of the next row (empty: none expires).
 -- ARGV: now, then per table: its six parts, limit.
 local now, counts, ends = ARGV[1], {}, nil
 local border = format('%.0f', tonumber(now) - 1e18 + 1000)  -- scores are rounded; the row itself decides

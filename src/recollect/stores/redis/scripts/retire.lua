@@ -1,5 +1,6 @@
--- Takes orgs without rows out of the register of orgs. ARGV: now, a time before it, then the orgs.
--- An org goes when it was found empty before that time and nobody registered it since; else it is noted as empty now.
+-- Removes orgs without rows from the register of orgs, in two rounds. ARGV: now, an earlier time, then the orgs.
+-- An org is removed if an earlier round found it empty before that time and nobody registered it since; otherwise this
+-- round notes it as empty.
 local empty = 'rc:{' .. KEYS[1] .. '}:empty'
 local gone = 0
 for at = 3, #ARGV do

@@ -1,4 +1,4 @@
--- What every script knows of rows. A row is one string: 1 [8 hex of checksum] field; … shape; length; index members, body.
+-- Functions shared by all scripts. A row is one string: 1 [8 hex of checksum] field; … shape; length; index members, body.
 -- The first three fields are expires_at, version and created_at; others are columns that scripts must read or change.
 -- rows.py says what each part is for.
 -- Times are fixed-width digits, so that comparing texts compares times in every locale and loses no microsecond.
@@ -32,7 +32,8 @@ local function build(t, f, shape, ix, body)
   return { f = f, shape = shape, ix = ix, body = body, raw = '1' .. raw }
 end
 
--- How many indexes the newest version in use has for each table; a table that is not named has those of the first release.
+-- Whether the newest version in use has more indexes of a table than the client. The hash `#indexes` holds that number per
+-- table; a table that it lacks has the indexes of the first release.
 local in_use
 local function more_indexes(t)
   if not in_use then
@@ -79,7 +80,7 @@ local function in_chunks(command, key, items)
   end
 end
 
-local function drop_all(t, removed)  -- each with its member and its row as it was
+local function drop_all(t, removed)  -- each entry of `removed` has the member and the old row
   local keys, members, ending = {}, {}, {}
   for n, e in ipairs(removed) do
     keys[n], members[n] = t.rows .. e.member, e.member

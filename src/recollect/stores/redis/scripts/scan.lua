@@ -1,4 +1,4 @@
--- Live rows between two bounds, in order, one page: { where to go on (or false), row, row, … }.
+-- Returns one page of live rows between two bounds, in order: { the member to go on from (or false), row, row, … }.
 -- ARGV: table (six parts), index number (0: the key itself), low, high, reverse, limit, now, bytes per page.
 local t = table_of(ARGV[1], ARGV[2], ARGV[3])
 local index, low, high, reverse = tonumber(ARGV[7]), '[' .. ARGV[8], '(' .. ARGV[9], ARGV[10] == '1'
@@ -6,7 +6,7 @@ local limit, now, room = tonumber(ARGV[11]), ARGV[12], tonumber(ARGV[13])
 local order = index == 0 and t.order or t.order .. ':' .. index
 local out = { false }
 
-local function belongs(row, place)  -- a row written anew since its old one was collected may have left this place
+local function belongs(row, place)  -- false for a stale member: the server expired the row, and it was written anew
   local n = 0
   for part in string.gmatch(parse(t, row).ix, '[^\255]+') do
     n = n + 1
@@ -36,7 +36,7 @@ while true do
       if not row then call('ZREM', t.expiry, places[i] and sub(members[i], #places[i] + 2) or members[i]) end
     else
       local expires = string.match(row, '^([^;]*);', t.start)
-      -- A damaged expiry must not hide a row: the client sees the damage and says so.
+      -- A row with a wrong checksum is returned whatever its expiry says, so that the client reports the damage.
       if expires == '' or expires > now or (t.checked and sub(redis.sha1hex(sub(row, 10)), 1, 8) ~= sub(row, 2, 9)) then
         out[#out + 1] = row
         room = room - #row

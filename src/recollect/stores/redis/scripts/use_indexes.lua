@@ -1,5 +1,5 @@
--- Say that a version with so many indexes uses a table; a table's number only grows. Every row there is now waits to be
--- brought into the new ones, and from here on older versions add what they write. Whether it had to be said comes back.
+-- Records that a version with so many indexes uses a table; the number only grows. Queues every existing row to be added to
+-- the new indexes; from now on older versions queue what they write. Returns 1 if the number was new, else 0.
 -- ARGV: table (six parts), how many.
 local t = table_of(ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 local known = call('HGET', base .. '#indexes', t.name)

@@ -1,4 +1,4 @@
-"""Looking for bytes in the live rows of an org, through the store's own reads: what a byte scan of files cannot do."""
+"""Searches the live rows of an org for bytes, through the store's own reads; for what a search of files cannot see."""
 
 from __future__ import annotations
 

@@ -1,0 +1,32 @@
+"""The errors for changes that every store refuses, made in one place so that all stores raise the same."""
+
+from __future__ import annotations
+
+from ..errors import Conflict, InvalidValue, NotFound
+from ..records import StateEntry
+from .base import Append, Expect
+
+
+def wrong_version(change: Expect, actual: int) -> Conflict:
+    """For an Expect whose row has another version; 0 stands for no live row."""
+    return Conflict(
+        f"a row of {change.kind.table.name} has version {actual}, expected {change.version}; read it again",
+        expected=change.version,
+        actual=actual,
+        key=change.key,
+    )
+
+
+def no_thread(change: Append) -> NotFound:
+    """For an Append to a thread that does not exist, has expired or is in another namespace."""
+    return NotFound("no such thread; create it first", thread=change.thread)
+
+
+def not_an_integer(entry: StateEntry) -> InvalidValue:
+    """For an Increment of an entry that holds something else."""
+    return InvalidValue("the entry is not an integer; only integers can be incremented", key=entry.key)
+
+
+def counter_overflow(entry: StateEntry) -> InvalidValue:
+    """For an Increment whose result would not fit in 64 bits."""
+    return InvalidValue("the counter would pass 64 bits", key=entry.key)
