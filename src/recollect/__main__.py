@@ -1,4 +1,4 @@
-"""`python -m recollect` is the command line."""
+"""Runs the command line for `python -m recollect`."""
 
 from recollect.cli.main import main
 

@@ -1,7 +1,7 @@
-"""What a user's handle may do, for every public method. The table in `docs/security.md` is made from this list.
+"""The access that each public method needs, for a user's handle. The table in `docs/security.md` is made from it.
 
-The checks themselves are in the engine, at the door of each method (`Scope.readable`, `writable`, `whole_org`); a test
-calls every method with every kind of handle and compares what happens with what is said here.
+The engine enforces it at the start of each method (`Scope.readable`, `writable`, `whole_org`); a test calls every
+method with every kind of handle and compares the outcome with this table.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 Access = Literal["read", "write", "own", "org", "handle"]
-"""`read`: namespaces the handle may read. `write`: those it may write. `own`: what belongs to the handle's user alone.
-`org`: refused to a user's handle, since it works on the things of others too. `handle`: the handle itself."""
+"""`read`: works on namespaces the handle may read. `write`: on those it may write. `own`: on rows of the handle's user
+alone. `org`: refused to a user's handle, because it works on other users' rows too. `handle`: touches no rows."""
 
 ACCESS: dict[str, Access] = {
     "audit.expire": "org",
@@ -133,4 +133,4 @@ ACCESS: dict[str, Access] = {
     "working.undo_action": "own",
     "working.update": "own",
 }
-"""By the names of `recollect.surface.operations()`."""
+"""Access by the name of the operation, as in `recollect.surface.operations()`."""

@@ -1,8 +1,8 @@
-"""How long to wait before trying again: one rule for every retry.
+"""Exponential back-off with jitter: one rule for every retry.
 
-The longest wait doubles with each try, up to a limit, and the wait itself is a random part of it, at least half. Two
-contenders that failed at the same moment therefore do not meet again at the next one. The random numbers are our own,
-whatever a program does with `random.seed`, and a forked child draws others than its parent.
+The longest wait doubles with each try, up to a limit, and the wait itself is random between half of it and all, so that
+two contenders that failed at the same moment do not collide again. The generator is our own, so `random.seed` in a
+program does not affect it, and a forked child is seeded anew.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every error Recollect raises.
 
 RecollectError
-├── UsageError           also ValueError: the caller asked for something that cannot be
+├── UsageError           also ValueError: the caller asked for something impossible or invalid
 │   ├── InvalidNamespace
 │   ├── Forbidden        this handle may not do it: another user's, not granted, or for the whole org
 │   ├── InvalidFilter
@@ -9,7 +9,7 @@ RecollectError
 │   ├── TooLarge
 │   └── Unsupported      this store or build cannot do it; says which can
 ├── NotFound             also LookupError
-├── Conflict             the record moved on; carries both versions
+├── Conflict             the record was changed since it was read; carries both versions
 ├── BudgetError          what is pinned does not fit; carries the sections and their tokens
 ├── StoreError           the driver failed
 │   ├── StoreUnavailable nothing was done; may be retried
@@ -43,7 +43,7 @@ class RecollectError(Exception):
 
 
 class UsageError(RecollectError, ValueError):
-    """The caller asked for something that cannot be."""
+    """The caller asked for something impossible or invalid."""
 
 
 class InvalidNamespace(UsageError):
@@ -71,11 +71,11 @@ class Unsupported(UsageError):
 
 
 class NotFound(RecollectError, LookupError):
-    """There is no such thing in this scope."""
+    """Nothing of that id, key or name exists in this scope."""
 
 
 class Conflict(RecollectError):
-    """The record moved on since it was read."""
+    """The record was changed by someone else since it was read."""
 
     def __init__(self, message: str, *, expected: Any = None, actual: Any = None, **facts: Any) -> None:
         super().__init__(message, **facts)

@@ -1,4 +1,4 @@
-"""Filters: data built by users, checked once, evaluated here and translated by SQL stores.
+"""Filters: parsed from what users give, checked once, and evaluated here.
 
 `{"status": "open", "age": {"$gte": 18}, "$or": [{"city": "Rome"}, {"tags": {"$contains": "vip"}}]}`; names may be
 dotted paths. Comparisons hold only between values of one type: 9 < 10 as numbers, "9" > "10" as text, and 9 is not "9".
@@ -51,7 +51,7 @@ Where = Mapping[str, Any]
 
 
 def parse_filter(given: Where | None) -> Filter | None:
-    """A checked filter, or None for none."""
+    """Parse and check a filter; None for an empty one."""
     if given is None or given == {}:
         return None
     return _parse(given, 1)
@@ -106,7 +106,7 @@ def _test(path: tuple[str, ...], op: str, operand: Any, depth: int) -> Filter:
 
 
 def matches(filter: Filter | None, document: Mapping[str, Any]) -> bool:
-    """Whether a document passes."""
+    """Whether a document passes a filter."""
     if filter is None:
         return True
     if isinstance(filter, All):
@@ -119,7 +119,7 @@ def matches(filter: Filter | None, document: Mapping[str, Any]) -> bool:
 
 
 def _at(document: Any, path: tuple[str, ...]) -> Any:
-    # A key that itself holds dots is found first, as it was written.
+    # A key that itself contains dots wins over a path through nested dicts.
     whole = ".".join(path)
     if isinstance(document, Mapping) and whole in document:
         return document[whole]
@@ -198,7 +198,8 @@ def _ordered(op: str, value: Any, operand: Any) -> bool:
 
 
 def document_of(record: Any) -> Mapping[str, Any]:
-    """What a filter sees of a record: its fields, with those of its metadata (or of its value, if a dict) on top."""
+    """The document that a filter is tested against: a record's fields, overlaid with those of its metadata (or of its
+    value, if a dict)."""
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     inner = fields.get("metadata", fields.get("value"))
     return {**fields, **inner} if isinstance(inner, dict) else fields

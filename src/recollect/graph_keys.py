@@ -10,7 +10,7 @@ import hashlib
 ENTITY = "entity/"
 RELATION = "relation/"
 _LONGEST = 400
-"""Bytes of a name that stands in its key as it is; the limit of a key is 512."""
+"""The longest name, in bytes, that is written into its key; a key has at most 512 bytes."""
 
 
 def entity_key(name: str) -> str:
@@ -24,7 +24,7 @@ def relation_key(start: str, kind: str, end: str) -> str:
 
 
 def _key(beginning: str, *parts: str) -> str:
-    """A name that is too long for a key, or that no key can hold, stands as its digest; the value has the name."""
+    """A key made of names; names too long or not allowed in a key are replaced by their digest (the value has them)."""
     made = "/".join(parts)
     data = made.encode("utf-8", "surrogatepass")
     if len(data) > _LONGEST or "\x00" in made or any("\ud800" <= one <= "\udfff" for one in made):

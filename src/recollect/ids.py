@@ -1,4 +1,4 @@
-"""Ids: new ones, short, unique and sorted by when they were made; and ids made of content."""
+"""Makes ids: new ones, short, unique and sorted by the time they were made; and ids that are hashes of content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _last = 0
 
 
 def new_id() -> str:
-    """20 characters: 56 bits of microseconds, never the same twice in one process, and 44 bits of chance."""
+    """A new id of 20 characters: 56 bits of microseconds, increasing within a process, and 44 random bits."""
     global _last
     with _lock:
         _last = max(time.time_ns() // 1000, _last + 1)

@@ -43,39 +43,40 @@ from .scope import Namespace
 from .values import decode_json, encode_json
 
 Owner = Literal["ns", "thread", "user", "task", "org"]
-"""What a row belongs to and goes with: its namespace, its thread, its user, its task; `org` for bookkeeping."""
+"""What a row belongs to, and is deleted with: its namespace, thread, user or task; `org` for bookkeeping."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """How recall finds a kind: the name of its entries, the row an entry leads to, and its text."""
+    """How recall indexes and shows a kind: the name of its entries, the record behind an entry, and its text."""
 
     entry: str
-    """The kind that entries, hits and the `kinds=` of a recall are called by."""
+    """The name of the kind in entries, in hits and in the `kinds=` of a recall."""
     key: Callable[[str, str, int, str], Key]
     """The key (without org) of the record behind an entry, from its namespace, parent, sequence number and id."""
     text: Callable[[Any], str]
     """The text that a hit shows."""
     sought: Callable[[Any], str] | None = None
-    """The text it is found by, where that is another one."""
+    """The text that is indexed, if it differs from the text that is shown."""
     made: Callable[[Any], Entry] | None = None
-    """The entry of a record that is indexed by itself, still without terms; None where its thread or document is."""
+    """Makes the entry, still without terms, of a record that is indexed by itself; None for kinds that are indexed with
+    their thread or document."""
     live: Callable[[Any], bool] = bool
-    """Whether a record may be found at all."""
+    """Whether a record is indexed at all."""
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """What one kind of record is to the rest of the program."""
+    """How the rest of the program treats one kind of record."""
 
     record: type[Record]
     name: str
-    """What links, audit events and people call it."""
+    """Its name in links, in audit events and to people."""
     owner: Owner = "ns"
     says: Callable[[Any], Any] | None = None
-    """The content that users or models wrote into it: what must be gone after forgetting."""
+    """Returns the content that users or models wrote into a row; forgetting checks that it is gone."""
     link: Callable[[Any], str] | None = None
-    """Its id in lineage; None where nothing is derived from it and `why` does not know it."""
+    """Returns a row's id in lineage; None for kinds that lineage does not connect."""
     read: Callable[[str, str | None], Iterator[Key]] | None = None
-    """The keys (without org) that such an id may mean, given the namespace where that is known."""
+    """Parses a lineage id into the keys (without org) that it may mean, given the namespace if that is known."""
     found: Found | None = None
     counted: bool = False
     """Whether `stats` counts it under the name of its table."""
@@ -86,10 +87,10 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def namespaced(id: str) -> Iterator[tuple[str, str]]:
-    """Ways to read `namespace/key`; both parts may hold slashes."""
+    """Every way to split `namespace/key`, since both parts may contain slashes."""
     at = id.find("/")
     while at >= 0:
-        # A slash that is not the border leaves no namespace before it.
+        # At any other slash the text before it may not be a valid namespace.
         with suppress(InvalidNamespace):
             yield str(Namespace.parse(id[:at])), id[at + 1 :]
         at = id.find("/", at + 1)
@@ -106,7 +107,7 @@ def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Ent
 
 
 def _under_ns(id: str, ns: str | None) -> Iterator[Key]:
-    """Keys of rows named `namespace/id`; `id` alone where the namespace is given."""
+    """Keys of rows with the id `namespace/id`, or `id` alone where the namespace is given."""
     if ns is not None:
         yield (ns, id)
     for space, key in namespaced(id):
@@ -146,13 +147,13 @@ def _own_id(record: Any) -> str:
 
 
 def fact_text(fact: Fact) -> str:
-    """A fact as a reader would say it: its key in words, then its value."""
+    """A fact as text: its key in words, then its value."""
     name = fact.key.replace("_", " ").replace(".", " ").replace("-", " ")
     return f"{name}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"
 
 
 def sought_text(fact: Fact) -> str:
-    """What a fact is found by: all that it says, or the fields of its value that were chosen."""
+    """The text of a fact that is indexed: all of it, or the fields of its value named in `indexed`."""
     if fact.indexed is None:
         return fact_text(fact)
     found = [text for field in fact.indexed for text in _field_texts(fact.value, field.split("."))]
@@ -160,7 +161,7 @@ def sought_text(fact: Fact) -> str:
 
 
 def _field_texts(value: Any, path: list[str]) -> Iterator[str]:
-    """The texts under a dotted path; in a list, those of each of its items."""
+    """The texts under a dotted path; a list yields those of each item."""
     if isinstance(value, list):
         for item in value:
             yield from _field_texts(item, path)
@@ -172,7 +173,7 @@ def _field_texts(value: Any, path: list[str]) -> Iterator[str]:
 
 
 def chunk_text(document: Document, chunk: Chunk) -> str:
-    """A chunk as it is indexed: under the title of its document and its own heading."""
+    """The text of a chunk that is indexed: its document's title, its own heading, then the chunk."""
     heading = f"{document.title or ''} {chunk.heading or ''}".strip()
     return f"{heading}\n{chunk.text}" if heading else chunk.text
 
@@ -212,8 +213,8 @@ def _chunk_place(ns: str, parent: str, seq: int, id: str) -> Key:
 
 
 KINDS: tuple[Kind, ...] = (
-    # In the order of an export. Messages come before the threads that count them: what is appended during an export
-    # may be missing from it, but never lies beyond its thread's length, where the next append would overwrite it.
+    # In the order of an export. Messages come before the threads that count them: messages appended during an export
+    # may be missing, but none is beyond the length of its thread, where the next append would overwrite it.
     Kind(
         Message, "message", "thread", says=lambda row: [row.content, row.raw] if row.raw else row.content,
         link=_own_id, read=_message_key,
@@ -247,7 +248,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(Task, "task", counted=True),
     Kind(CheckpointStep, "checkpoint", "task", says=_step_says),
-    # The rows that make pieces into data come after the pieces.
+    # Pieces come before the rows that refer to them.
     Kind(RecordPiece, "record piece", says=lambda row: row.data),
     Kind(StoredRecord, "record", says=lambda row: row.data),
     Kind(Link, "link", "org"),
@@ -263,29 +264,29 @@ RECORDS: tuple[type[Record], ...] = tuple(kind.record for kind in KINDS)
 FINDABLE: dict[str, Kind] = {kind.found.entry: kind for kind in KINDS if kind.found is not None}
 """The kinds that recall finds, by the name of their entries."""
 LINKED: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind.read is not None)
-"""The kinds that lineage connects, in the order an id is read."""
+"""The kinds that lineage connects, in the order in which an id is tried as one of them."""
 _BY_RECORD: dict[type[Record], Kind] = {kind.record: kind for kind in KINDS}
 _BY_TABLE: dict[str, Kind] = {kind.record.table.name: kind for kind in KINDS}
 
 
 def kind_of(record: Record | type[Record]) -> Kind:
-    """The kind of a record, or of a subclass that users made of one."""
+    """The kind of a record, or of a user's subclass of one."""
     cls = record if isinstance(record, type) else type(record)
     return next(_BY_RECORD[base] for base in cls.__mro__ if base in _BY_RECORD)
 
 
 def kind_of_table(name: str) -> Kind | None:
-    """The kind whose rows are in a table; None where there is no such table."""
+    """The kind whose rows are in a table; None if there is no such table."""
     return _BY_TABLE.get(name)
 
 
 def owned_by(owner: Owner) -> list[type[Record]]:
-    """The records whose rows all lie under such an owner: their key begins, after the org, with it."""
+    """The kinds of records whose rows of one owner share a key prefix: org, then the owner."""
     column = "task_id" if owner == "task" else owner
     return [kind.record for kind in KINDS if kind.owner == owner and kind.record.table.key[1] == column]
 
 
 def source_of(kind: str, ns: str, id: str) -> str:
-    """The lineage id of something that recall found, from the kind, namespace and id of its hit."""
+    """The lineage id of a hit, from its kind, namespace and id."""
     found = FINDABLE.get(kind)
     return f"{ns}/{id}" if found is not None and found.link is _in_ns else id

@@ -1,4 +1,4 @@
-"""The runtime of an event loop. No other module imports asyncio."""
+"""The runtime for asyncio. No other module imports asyncio."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_TOGETHER = 64
 
 
 class AsyncRuntime:
-    """Blocking functions go to one worker thread; a cancelled caller leaves the function to finish there."""
+    """Runs blocking functions on one worker thread; when the caller is cancelled, the function still finishes there."""
 
     blocking = False
 
@@ -50,7 +50,7 @@ class AsyncRuntime:
         return _Batches(self, function).add
 
     def _executor(self) -> ThreadPoolExecutor:
-        # Threads do not survive a fork: a child makes its own worker.
+        # Threads do not survive a fork, so a child makes its own worker.
         if self._worker is None or self._pid != os.getpid():
             with self._guard:
                 if self._worker is None or self._pid != os.getpid():
@@ -177,7 +177,7 @@ def _fail(futures: list[asyncio.Future[T]], error: BaseException) -> None:
 
 
 class _Cancellable:
-    """Counts the cancellations of its task before and after: one that came in between and was not raised is raised."""
+    """Raises a cancellation that a driver swallowed: it compares the task's count of cancellations before and after."""
 
     def __enter__(self) -> None:
         self._task = asyncio.current_task()
@@ -190,7 +190,7 @@ class _Cancellable:
 
 
 class _LoopLock:
-    """One asyncio lock per event loop: a memory may be used from a new loop after the old one has gone."""
+    """One asyncio lock per event loop, because a memory may be used from a new loop after the old one has ended."""
 
     def __init__(self) -> None:
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
@@ -214,7 +214,7 @@ class _TaskBackground:
             end = None if timeout is None else time.monotonic() + timeout
             while not self._task.done() and (end is None or time.monotonic() < end):  # noqa: ASYNC110  # another loop
                 await asyncio.sleep(0.05)
-        # A loop that does not run will not end its tasks: there is nothing to wait for.
+        # The tasks of a loop that does not run will not end, so there is nothing to wait for.
         return self._task.done()
 
     def alive(self) -> bool:
@@ -222,6 +222,6 @@ class _TaskBackground:
 
 
 def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine on a loop of its own in a thread of its own: a loop may be running in the caller's."""
+    """Run a coroutine in a new thread with its own event loop, because a loop may be running in the caller's thread."""
     with ThreadPoolExecutor(1, thread_name_prefix="recollect") as pool:
         return pool.submit(lambda: asyncio.run(work())).result()

@@ -94,7 +94,7 @@ class AsyncMemory(Listens):
         worker: bool = True,
         record_bytes: int | None = None,
     ) -> None:
-        """Open a memory: in RAM, or over the file, server or cluster that `url` names; the README tells of each option.
+        """Open a memory: in RAM, or over the file, server or cluster that `url` names; the README explains each option.
 
         `org` is the tenant, `user` makes a handle for one of its users, and `all_orgs` one that may hand out handles on
         any org. `embedder=None` leaves recall lexical; without a `model`, facts are taken from messages by local rules.
@@ -179,9 +179,10 @@ class AsyncMemory(Listens):
         after: str | None = None,
         reverse: bool = False,
     ) -> list[str]:
-        """The namespaces that hold something and that this handle reads, in order; the next page is `after` the last.
+        """List the namespaces that hold something and that this handle may read, sorted; the next page is `after` the
+        last.
 
-        `prefix` is how an id begins where a `kind` is named, else how the whole namespace begins.
+        `prefix` is the beginning of the id if a `kind` is given, else of the whole namespace.
 
         Examples:
             >>> memory.namespaces("user")
@@ -208,9 +209,10 @@ class AsyncMemory(Listens):
         expand: bool = False,
         hops: int = 1,
     ) -> list[Hit]:
-        """The hits that matter most for a query, best first; what was written before the call is found.
+        """Find what matters most for a query, best first; everything written before the call is searched.
 
-        `expand` looks up other wordings that the memory's model gives, `hops` over 1 what it says is still missing.
+        `expand` also searches for other wordings that the memory's model proposes; with `hops` over 1 the model says
+        what is still missing, and that is searched for too.
 
         Examples:
             >>> hit = memory.recall("where does she live?", namespaces="user:ada", top_k=1)[0]
@@ -247,7 +249,7 @@ class AsyncMemory(Listens):
         scratchpad: Json = None,
         layout: Layout = "standard",
     ) -> Context:
-        """The request for an input: within the budget, valid for the provider, with what is remembered.
+        """Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
 
         `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
         8,000 tokens unless given.
@@ -280,7 +282,7 @@ class AsyncMemory(Listens):
         on_turn_end: Callable[[Turn], object] | None = None,
         on_session_end: Callable[[Ended], object] | None = None,
     ) -> AsyncSession:
-        """One run of a conversation: a context manager that goes on with a thread, or begins one.
+        """One run of a conversation, as a context manager: it continues a thread, or starts one.
 
         Examples:
             >>> with memory.session(user="ada", budget=4000) as talk:
@@ -293,7 +295,7 @@ class AsyncMemory(Listens):
         )  # fmt: skip
 
     def watch(self, namespaces: Sequence[Ns] | None = None, *, kinds: Sequence[str] | None = None) -> AsyncWatch:
-        """Notices of what this and other processes change once it is entered: its kind and namespace, nothing else.
+        """Notices of changes that this and other processes make from then on: kind and namespace, never content.
 
         Examples:
             >>> changes = memory.watch(["user:ada"], kinds=["fact"])
@@ -314,7 +316,7 @@ class AsyncMemory(Listens):
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until the messages are indexed and derived from (or given up on); the receipts as they are then.
+        """Wait until messages are indexed and facts were derived from them (or that failed); returns updated receipts.
 
         Examples:
             >>> receipts = memory.threads.append("talk", "I moved to Porto.")
@@ -330,7 +332,8 @@ class AsyncMemory(Listens):
         remember: Remember | None = None,
         thread: str | None = None,
     ) -> AsyncTask:
-        """Give a function memory: what is recalled comes in as `recalled`, its output is kept, failing keeps none.
+        """Decorate a function with memory: recalled items are passed as `recalled`, and its output is stored if it
+        succeeds.
 
         Examples:
             >>> from recollect import Recall, Remember
@@ -343,7 +346,7 @@ class AsyncMemory(Listens):
         return self._core.kind(Injection)(self._core).task(recall=recall, remember=remember, thread=thread)
 
     async def stats(self) -> Stats:
-        """What is remembered here, by kind, and how far it is indexed.
+        """Count what is stored, by kind, and how much of it is indexed.
 
         Raises `Forbidden` on a user's handle.
 
@@ -354,7 +357,7 @@ class AsyncMemory(Listens):
         return await self._core.part(Health).stats()
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:
-        """What stands under this memory, and everything that is wrong with it; `deep` reads every row.
+        """Check the store and the outbox: versions, settings, sizes and problems; `deep` reads and checks every row.
 
         Raises `Forbidden` on a user's handle.
 
@@ -389,10 +392,10 @@ class AsyncMemory(Listens):
     ) -> Erasure:
         """Remove one thing and all that was derived from it; `physical` also rewrites a SQLite file without its bytes.
 
-        On a server `physical` is refused: its files are others' too, and an operator runs `scrub`. A `preview` counts
-        what would go and removes nothing.
+        On a server `physical` is refused, because its files hold other tenants' data too; an operator runs `scrub`. A
+        `preview` counts what would be removed and removes nothing.
 
-        Raises `NotFound` where there is no such thing, `Unsupported` for `physical` on a server.
+        Raises `NotFound` if it does not exist, `Unsupported` for `physical` on a server.
 
         Examples:
             >>> memory.forget(user="ada", preview=True).counts["messages"]
@@ -407,9 +410,9 @@ class AsyncMemory(Listens):
     async def scrub(self) -> Scrubbed:
         """Rewrite the store's files without the bytes of deleted rows; an operator's command.
 
-        On a server it is felt by all who share it, and needs a handle opened with `all_orgs=True`.
+        On a server it locks or slows all tenants, and needs a handle opened with `all_orgs=True`.
 
-        Raises `Forbidden` on any other handle than one over all orgs.
+        Raises `Forbidden` on any other handle.
 
         Examples:
             >>> report = Memory("memory://", all_orgs=True).scrub()
@@ -417,9 +420,9 @@ class AsyncMemory(Listens):
         return await self._core.part(Scrubbing).scrub()
 
     async def why(self, item: Traceable) -> Why:
-        """Where a fact, learning, summary, hit or id came from, back to the messages.
+        """Trace a fact, learning, summary, hit or id back to the messages it was derived from.
 
-        Raises `NotFound` where there is no such thing.
+        Raises `NotFound` if it does not exist.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon", source="talk#1")
@@ -436,10 +439,10 @@ class AsyncMemory(Listens):
         namespace: Ns | None = None,
         progress: Progress | None = None,
     ) -> Transfer:
-        """Write every row of this org to a file of JSON lines, which `import_` loads; or what another tool reads.
+        """Write every row of this org to a file of JSON lines, which `import_` loads; or to another tool's format.
 
-        `openai` and `anthropic` are JSON lines, a thread in each; `markdown` is a folder; `langgraph` a SQLite file
-        for its saver and store. These may be of one namespace. Raises `Forbidden` on a user's handle.
+        `openai` and `anthropic` write JSON lines with one thread each; `markdown` a folder; `langgraph` a SQLite file
+        for its saver and store. These formats can be limited to one namespace. Raises `Forbidden` on a user's handle.
 
         Examples:
             >>> memory.export("chats.jsonl", to="openai").counts["messages"]
@@ -452,7 +455,7 @@ class AsyncMemory(Listens):
         return await self._core.part(Exporting).export(path, to=to, namespace=namespace, progress=progress)
 
     def export_lines(self) -> AsyncExport:
-        """The lines of an export as they are read, some at a time; no file is written.
+        """Stream the lines of an export, some at a time; no file is written.
 
         Examples:
             >>> lines = b"".join(memory.export_lines())
@@ -460,7 +463,7 @@ class AsyncMemory(Listens):
         return AsyncExport(self._core)
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote; a damaged one names its line and changes nothing.
+        """Load a file that `export` wrote; for a damaged file the error names the line, and nothing is changed.
 
         Raises `InvalidValue` for a damaged file, `Forbidden` on a user's handle.
 
@@ -484,14 +487,14 @@ class AsyncMemory(Listens):
         strict: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Bring in what another tool has kept: conversations, facts and documents, with their times, ids and authors.
+        """Import another tool's conversations, facts and documents, with their times, ids and authors.
 
-        All of it is read before anything is written; `dry_run` stops there. Doing it again, or after a kill, adds only
-        what is missing. `kind` is the format, which is recognised by itself. `namespace` takes everything, `users` and
-        a `mapping` (a TOML or JSON file, or a dict) say what users and namespaces of the source are called here.
-        `strict` refuses a source of which anything cannot come in. `forget(source=report.source)` undoes it.
+        Everything is read before anything is written; `dry_run` stops there. Importing again, or after a kill, adds
+        only what is missing. `kind` is the format, detected by default. `namespace` receives everything; `users` and a
+        `mapping` (a TOML or JSON file, or a dict) map users and namespaces of the source to yours. `strict` refuses a
+        source of which any part cannot be imported. `forget(source=report.source)` undoes the import.
 
-        Raises `CorruptRecord` with the place for a source that cannot be read; nothing is written then.
+        Raises `CorruptRecord`, with the place, for a source that cannot be read; nothing is written then.
 
         Examples:
             >>> from pathlib import Path
@@ -507,9 +510,9 @@ class AsyncMemory(Listens):
         )  # fmt: skip
 
     async def close(self) -> None:
-        """Finish what is under way and let go of the store; after this, every call on any handle is refused.
+        """Finish work in progress and close the store; after this, every call on any handle is refused.
 
-        A batch has nothing of its own to close: `with task.batch() as batch` leaves the memory open.
+        Closing a batch does nothing: `with task.batch() as batch` leaves the memory open.
 
         Examples:
             >>> memory.close()
@@ -528,7 +531,7 @@ class AsyncMemory(Listens):
 
 
 class AsyncBatch:
-    """Changes on their way to one commit."""
+    """A context manager that collects changes and commits them together when the block ends without an error."""
 
     def __init__(self, memory: AsyncMemory) -> None:
         self._memory = memory

@@ -1,8 +1,8 @@
-"""Messages: accepted in the OpenAI chat shape, as Responses items, in the Anthropic shape or as `Message`, and given
-back in any of them.
+"""Messages: accepted in the OpenAI chat shape, as Responses items, in the Anthropic shape or as `Message`, and returned
+in any of them.
 
-A message is kept in the shape it came in, unknown fields included, so that what went in comes out to the byte.
-Only asking for the other shape converts, and what has no equal there is carried along rather than dropped.
+A message is kept in the shape it came in, unknown fields included, so that it comes back unchanged. Only asking for
+another shape converts it, and what has no equivalent there is carried along rather than dropped.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Message(Record, frozen=True, kw_only=True):
     counter: str | None = None
     """Which counter made `tokens`; None is the default one."""
     raw: Any = None
-    """The original that this message was read from, as JSON: not counted, indexed or sent, and given back as it is."""
+    """The original that this message was read from, as JSON: not counted, indexed or sent, and returned unchanged."""
     created_at: datetime | None = None
     expires_at: datetime | None = None
 
@@ -175,13 +175,13 @@ user's message)."""
 def as_message(given: Given) -> Message:
     """A checked Message from any accepted shape; text alone is a user's message."""
     if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
-        # The common case, with nothing left to check.
+        # A fast path for the common case, which needs no further checks.
         return Message(role=given["role"], content=given["content"])
     if isinstance(given, Message):
         _check(given)
         if isinstance(given.created_at, str):
             given = msgspec.structs.replace(given, created_at=as_datetime(given.created_at))
-        # A count is believed where the message comes out of a store; anyone can write a number beside a text.
+        # Trust a token count only in a message that came out of a store; anyone can write a number beside a text.
         return given if given.tokens is None or given.thread else msgspec.structs.replace(given, tokens=None)
     if isinstance(given, str):
         return Message(role="user", content=given)
@@ -191,7 +191,7 @@ def as_message(given: Given) -> Message:
     if fields.get("metadata") is None:
         fields.pop("metadata", None)
     elif isinstance(fields["metadata"], dict):
-        # A `Message` may carry ours, as `Context.attach` makes it; a dict may come from anywhere.
+        # A `Message` made by `Context.attach` may have reserved keys; a dict may come from anywhere and is checked.
         check_metadata(fields["metadata"], "message metadata")
     if isinstance(fields.get("created_at"), str):
         fields["created_at"] = as_datetime(fields["created_at"], "created_at")
@@ -201,7 +201,7 @@ def as_message(given: Given) -> Message:
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a message from a dict with a role; what we do not know goes with it as it is."""
+    """The fields of a message from a dict with a role; unknown ones are kept in `extra`."""
     fields = {name: given[name] for name in _OWN if name in given}
     if "role" not in fields:
         raise InvalidValue("a message needs a role")
@@ -274,7 +274,7 @@ def _openai_call(call: Mapping[str, Any]) -> ToolCall:
 
 
 def parse_arguments(raw: Any) -> Any:
-    """Arguments as JSON where they parse, else the text as it is: models do write broken JSON."""
+    """Arguments parsed as JSON, or the text unchanged if it does not parse: models do write broken JSON."""
     if not isinstance(raw, str):
         return raw
     try:

@@ -1,4 +1,4 @@
-"""From the options a memory is opened with to its core: the store, the parts plugged in, and the scope."""
+"""Turns the options of a memory into its core: checks them, opens the store, and makes the scope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from .engine.core import Core, Shared
-from .engine.entities import entity_office
+from .engine.entities import cache_state
 from .engine.outbox import InProcess
 from .errors import Unsupported, UsageError
 from .plugged import check_embedder, check_model, check_reranker
@@ -22,7 +22,7 @@ from .stores.base import Store
 from .stores.opening import open_beside, open_store
 
 Url = str | os.PathLike[str] | Store | None
-"""Where a memory is: a path, a URL, a store of one's own, or None (RECOLLECT_URL, else RAM)."""
+"""Where a memory is stored: a path, a URL, a store object, or None (RECOLLECT_URL, else RAM)."""
 
 Durability = Literal["full", "normal"]
 """`full` survives power loss, `normal` a killed process."""
@@ -32,13 +32,13 @@ Extract = Literal["auto", "rules"]
 
 
 def server_url(url: Url) -> str | None:
-    """The URL of a Recollect server, where that is what was given or is in the environment."""
+    """The URL of a Recollect server, if one was given or is in the environment; else None."""
     given = os.environ.get("RECOLLECT_URL") if url is None else url
     return given if isinstance(given, str) and given.startswith(("http://", "https://")) else None
 
 
 def runtime_for(blocking: bool) -> Runtime:
-    """A runtime for callers that block, or for those that await; asyncio is loaded for the second alone."""
+    """A runtime for callers that block, or for those that await; only the second loads asyncio."""
     if blocking:
         return BlockingRuntime()
     from .loop_runtime import AsyncRuntime
@@ -47,7 +47,7 @@ def runtime_for(blocking: bool) -> Runtime:
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """What a memory was opened with; see `AsyncMemory`."""
+    """The options that a memory was opened with; see `AsyncMemory`."""
 
     url: Url
     hot: Url
@@ -71,7 +71,7 @@ class Opening(msgspec.Struct, frozen=True):
     record_bytes: int | None
 
     def core(self, *, blocking: bool) -> Core:
-        """The handle the caller gets; wrong options are refused here, before anything is opened."""
+        """Check the options, open the store, and make the core of the caller's handle."""
         runtime = runtime_for(blocking)
         server = server_url(self.url)
         if server is not None:
@@ -80,13 +80,12 @@ class Opening(msgspec.Struct, frozen=True):
         scope = Scope(
             self.org, self.user, self.actor, self.all_orgs, grants(self.read), grants(self.write), self.shared
         )
-        # Inside open_store, `core`, the facade's constructor, then the user's line.
         store = open_store(self.url, self.hot, runtime, self.durability, self.read_url)
         return Core(self._shared(store, runtime), scope)
 
     def _remote(self, url: str, runtime: Runtime) -> Core:
-        """A handle on a server; what the server decides cannot be chosen here."""
-        # Found by name: the client is made from the table of operations, which stands above everything it names.
+        """A handle on a server; options that the server decides are refused."""
+        # Imported by name to avoid an upward import: the client is made from the table of all operations.
         remote = import_module("recollect.remote.core")
         usual = {
             "hot": None,
@@ -120,7 +119,7 @@ class Opening(msgspec.Struct, frozen=True):
         }  # fmt: skip
         shared = Shared(store, runtime, self.clock, **parts)
         if self.worker:
-            # A worker of one org does not touch the messages of another: they would go to this one's model.
+            # A worker of one org must not process another org's messages, which would be sent to this one's model.
             shared.worker = InProcess(shared, None if self.all_orgs else self.org)
             shared.wrote = shared.worker.wake
         shared.twin = Twin(self, shared)
@@ -128,7 +127,8 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 class Twin:
-    """Makes, once, the parts of the other flavour over the same store: awaited for blocking ones, and back."""
+    """Makes, on first use, the shared parts of the other flavour over the same store: async for blocking ones, and
+    the other way round."""
 
     def __init__(self, opening: Opening, shared: Shared) -> None:
         self._opening = opening
@@ -137,7 +137,7 @@ class Twin:
         self._lock = threading.Lock()
 
     def of(self, *, blocking: bool) -> Shared:
-        """The parts for callers that block, or for those that await."""
+        """The shared parts for callers that block, or for those that await."""
         if self._first.runtime.blocking == blocking:
             return self._first
         with self._lock:
@@ -146,7 +146,7 @@ class Twin:
             return self._other
 
     def beside(self, shared: Shared) -> Shared | None:
-        """The parts of the other flavour, where there are any, for the one that closes to close too."""
+        """The parts of the other flavour, if they were made, so that closing one closes both."""
         return self._first if shared is self._other else self._other
 
     def _made(self, blocking: bool) -> Shared:
@@ -158,5 +158,5 @@ class Twin:
         store = open_beside(first.store, given.url, given.hot, runtime, given.durability, given.read_url)
         other = given._shared(store, runtime)
         other.twin, other.events, other.closed = self, first.events, first.closed
-        other.parts["entities"] = first.parts.setdefault("entities", entity_office())
+        other.parts["entities"] = first.parts.setdefault("entities", cache_state())
         return other

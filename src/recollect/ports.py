@@ -1,4 +1,4 @@
-"""What users may plug in: a clock, a token counter, an embedder, a reranker, a model; and how times are given."""
+"""Protocols for what users plug in (clock, token counter, embedder, reranker, model), and conversions of times."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 FLOAT_EXACT = (1 << 33) * 1_000_000
-"""Below this many microseconds (the year 2242) seconds in a float are nearer to their microsecond than to the next."""
+"""Below this many microseconds (the year 2242) a float of seconds is precise enough to round-trip to the
+microsecond."""
 
 Clock = Callable[[], datetime]
-"""Anything called with nothing that answers an aware datetime. Order never comes from it."""
+"""A function without arguments that returns an aware datetime. Rows are never ordered by it."""
 
 When = datetime | str
 """A moment: an aware datetime, or the same as ISO text (`2026-11-16T09:30:00Z`; a date alone is its midnight, UTC)."""
@@ -48,7 +49,7 @@ def as_micros(when: When | None, what: str = "a time") -> int | None:
 
 
 def to_micros(when: datetime) -> int:
-    """Microseconds since the epoch; naive datetimes are refused, they mean nothing between machines."""
+    """Microseconds since the epoch; a naive datetime is refused, because it is ambiguous between machines."""
     if when.tzinfo is None:
         raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
     return (when - EPOCH) // MICROSECOND
@@ -82,7 +83,7 @@ class TokenCounter(Protocol):
 
     @property
     def name(self) -> str:
-        """Names the tokenizer; counts made under another name are made again."""
+        """The tokenizer's name; counts stored under another name are computed again."""
         ...
 
     def count(self, text: str) -> int:
@@ -96,7 +97,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Names the model; only vectors made under the same name are compared."""
+        """The model's name; only vectors made under the same name are compared."""
         ...
 
     @property
@@ -115,7 +116,7 @@ class Reranker(Protocol):
 
     @property
     def name(self) -> str:
-        """Names the model, in the reasons of a hit."""
+        """The model's name, shown in the reasons of a hit."""
         ...
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | Awaitable[Sequence[float]]:
@@ -150,7 +151,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """Names the model, in receipts and reports."""
+        """The model's name, shown in receipts and reports."""
         ...
 
     @property
@@ -167,7 +168,7 @@ class Model(Protocol):
         schema: dict[str, Any] | None = None,
         timeout: float | None = None,
     ) -> Completion:
-        """One answer; raises ModelError, with `retryable`, `status` and `reason`, and nothing of what was said."""
+        """One answer; raises ModelError with `retryable`, `status` and `reason`, and without any content."""
         ...
 
     def stream(
@@ -177,7 +178,7 @@ class Model(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 

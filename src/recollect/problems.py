@@ -1,7 +1,7 @@
-"""Errors on the wire: problem+json (RFC 9457) out of our errors, and the same errors out of problem+json.
+"""Converts our errors to problem+json (RFC 9457) and back.
 
-The server and the remote client share this table, so a program sees the same exception whether the store is a file or
-behind a URL.
+The server and the remote client share this table, so a program sees the same exception whether its store is a file or
+behind a server.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _STATUS: dict[type[RecollectError], int] = {
     errors.ModelError: 502,
     errors.LeaseLost: 409,
 }
-"""The status of each error; of a subclass that is not listed, the nearest base's."""
+"""The HTTP status of each error; a subclass that is not listed has that of its nearest base."""
 _PREFIX = "urn:recollect:"
 
 
 class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What a client is told when something fails: never stored content."""
+    """The body of an error response; it never holds stored content."""
 
     type: str
     title: str
@@ -55,7 +55,7 @@ def name_of(kind: type[RecollectError]) -> str:
 
 
 def error_tree() -> dict[str, dict[str, Any]]:
-    """Every error that a problem may stand for: the name of its type, its base and its status, bases first."""
+    """Every error that a problem may stand for, by name: its type, base and status, bases first."""
     made = {
         kind.__name__: {"type": f"{_PREFIX}{name_of(kind)}", "base": kind.__mro__[1].__name__, "status": status}
         for kind, status in _STATUS.items()
@@ -69,7 +69,7 @@ def status_of(error: RecollectError) -> int:
 
 
 def problem_of(error: RecollectError, *, request_id: str = "") -> Problem:
-    """An error of ours, to be sent."""
+    """The problem that stands for one of our errors."""
     kind = next(kind for kind in type(error).__mro__ if kind in _STATUS or kind is RecollectError)
     facts = {name: value for name, value in _facts(error).items() if _is_plain(value)}
     return Problem(
@@ -93,7 +93,7 @@ def _facts(error: RecollectError) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a fact can be sent: numbers, short texts, and lists or objects of those."""
+    """Whether a fact can be sent: numbers, texts, and lists or objects of those."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
     if isinstance(value, list | tuple):

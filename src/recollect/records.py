@@ -1,4 +1,4 @@
-"""What is stored: frozen records that declare their table and key, org first.
+"""The stored records: frozen structs that declare their table and key, org first.
 
 From this one declaration SQL stores take their columns, Redis its keys and the in-memory store its sort order.
 Times are aware UTC datetimes here and integer microseconds in stores; JSON fields are kept as exact JSON text there.
@@ -40,7 +40,7 @@ def _key_of(kind: type[Record]) -> Callable[[Record], Key]:
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of what stores keep."""
+    """Base of all stored records."""
 
     table: ClassVar[Table]
     org: str = "default"
@@ -54,7 +54,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class Thread(Record, frozen=True, kw_only=True):
     """An ordered, append-only conversation in a namespace; `length` is the last sequence number given.
 
-    A thread that is made again under an id that was used before goes on after `start`, the last number given then.
+    A thread created again under the id of a deleted one continues its numbers: they begin after `start`.
     """
 
     table = Table("threads", ("org", "id"), indexes={"by_ns": ("org", "ns", "id")})
@@ -72,7 +72,7 @@ class Thread(Record, frozen=True, kw_only=True):
 
 
 class Receipt(Record, frozen=True, kw_only=True):
-    """An append already done under an idempotency key: which messages it made."""
+    """Records an append done under an idempotency key: the numbers of its messages."""
 
     table = Table("receipts", ("org", "thread", "key"))
     thread: str
@@ -83,7 +83,7 @@ class Receipt(Record, frozen=True, kw_only=True):
 
 
 class Summary(Record, frozen=True, kw_only=True):
-    """Text that stands for messages `first`..`last` of a thread; `sources` are summaries it took in."""
+    """Text that stands for messages `first`..`last` of a thread; `sources` are the summaries it includes."""
 
     table = Table("summaries", ("org", "thread", "last"))
     thread: str
@@ -100,12 +100,12 @@ class Summary(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The thread and the range it stands for: `talk#1-40`."""
+        """The thread and the range of messages: `talk#1-40`."""
         return f"{self.thread}#{self.first}-{self.last}"
 
 
 class Fact(Record, frozen=True, kw_only=True):
-    """A namespaced JSON value under a key, with where it came from and how sure we are."""
+    """A namespaced JSON value under a key, with its sources and confidence."""
 
     table = Table("facts", ("org", "ns", "key"), history="fact_versions", checksum=True)
     ns: str
@@ -118,7 +118,7 @@ class Fact(Record, frozen=True, kw_only=True):
     status: str = "active"
     reason: str | None = None
     indexed: list[str] | None = None
-    """The fields of the value that recall finds it by: None is the whole value, an empty list is none at all."""
+    """The fields of the value that are indexed for recall; None means the whole value, an empty list nothing."""
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
@@ -167,7 +167,7 @@ class StateEntry(Record, frozen=True, kw_only=True):
 class StoredRecord(Record, frozen=True, kw_only=True):
     """Opaque bytes or JSON under an ordered key, as stores keep it; users see `recollect.OpaqueRecord`.
 
-    A long value is not in `data` but in the `pieces` of an `upload`, which nobody sees before this row names it.
+    A long value is not in `data` but in the `pieces` of an `upload`, which are invisible until this row refers to them.
     """
 
     table = Table("records", ("org", "ns", "key"), checksum=True)
@@ -203,7 +203,7 @@ class RecordPiece(Record, frozen=True, kw_only=True):
 
 
 class Learning(Record, frozen=True, kw_only=True):
-    """What was learned of a user; `id` is the fingerprint of its folded content, so the same one is kept once."""
+    """Something learned about a user; `id` is a fingerprint of its normalised content, so duplicates share a row."""
 
     table = Table("learnings", ("org", "ns", "id"))
     ns: str
@@ -239,7 +239,7 @@ class WorkingDocument(Record, frozen=True, kw_only=True):
 class CachedEntity(Record, frozen=True, kw_only=True):
     """Someone else's record, cached: `found`, `missing` (a cached absence) or `loading` (nothing yet).
 
-    `owner` holds the lease on loading it until `leased_until`; `fresh_until` bounds serving it as fresh.
+    `owner` holds the lease on loading it until `leased_until`; after `fresh_until` it counts as stale.
     """
 
     table = Table("entities", ("org", "type", "id"))
@@ -277,9 +277,9 @@ class Document(Record, frozen=True, kw_only=True):
 
 
 class Chunk(Record, frozen=True, kw_only=True):
-    """A piece of a document, cut on a sentence or heading border.
+    """A piece of a document, cut at a sentence or heading.
 
-    `part` comes from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
+    `part` is derived from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
     """
 
     table = Table("chunks", ("org", "ns", "document", "part"))
@@ -301,7 +301,7 @@ class Chunk(Record, frozen=True, kw_only=True):
 
 
 class Task(Record, frozen=True, kw_only=True):
-    """Where a task stands and who works on it; its state is in the steps, from the snapshot at `base` on."""
+    """A task's progress and lease; its state is in its CheckpointSteps, from the snapshot at `base` on."""
 
     table = Table("tasks", ("org", "task_id"), indexes={"by_ns": ("org", "ns", "task_id")})
     task_id: str
@@ -309,9 +309,9 @@ class Task(Record, frozen=True, kw_only=True):
     step: int = 0
     status: str = "running"
     saved: int = 0
-    """Number of the newest saved step."""
+    """The number of the newest saved step."""
     base: int = 0
-    """Number of the newest saved step that is a snapshot."""
+    """The number of the newest saved step that is a snapshot."""
     keep: int | None = None
     """How many saved steps stay readable; None is all."""
     completed: int = 0
@@ -347,7 +347,7 @@ class CheckpointStep(Record, frozen=True, kw_only=True):
 
 
 class Job(Record, frozen=True, kw_only=True):
-    """Work that follows from evidence, one row per thing to look at: the durable outbox."""
+    """A row of the durable outbox: work to do on one thing, such as indexing a thread."""
 
     table = Table(
         "jobs",
@@ -370,7 +370,7 @@ class Job(Record, frozen=True, kw_only=True):
 
 
 class Mark(Record, frozen=True, kw_only=True):
-    """How far a processor or an index has come with one thing (a thread: the last sequence number seen)."""
+    """A watermark: how far a processor or an index has come with one thing (for a thread, the last number seen)."""
 
     table = Table("marks", ("org", "name", "item"))
     name: str
@@ -382,7 +382,7 @@ class Mark(Record, frozen=True, kw_only=True):
 
 
 class Link(Record, frozen=True, kw_only=True):
-    """`target` was derived from `source`: the lineage that why() climbs and forget() descends."""
+    """An edge of lineage: `target` was derived from `source`. why() follows it back, forget() forward."""
 
     table = Table(
         "links", ("org", "source", "kind", "target"), indexes={"by_target": ("org", "target", "source", "kind")}
@@ -394,7 +394,7 @@ class Link(Record, frozen=True, kw_only=True):
 
 
 class Tombstone(Record, frozen=True, kw_only=True):
-    """What must not be derived again: a rejected value or a forgotten source, kept as a fingerprint only."""
+    """A fingerprint of something that must not be derived again: a rejected value or a forgotten source."""
 
     table = Table("tombstones", ("org", "kind", "fingerprint"))
     kind: str
@@ -404,7 +404,7 @@ class Tombstone(Record, frozen=True, kw_only=True):
 
 
 class AuditEvent(Record, frozen=True, kw_only=True):
-    """Who did what to which thing, when, from which source; never the content."""
+    """An entry of the audit trail: who did what to which thing, when, from which source; never content."""
 
     table = Table("audit", ("org", "id"), indexes={"by_subject": ("org", "subject", "id")})
     id: str
@@ -420,10 +420,10 @@ class AuditEvent(Record, frozen=True, kw_only=True):
 
 
 class Entry(Record, frozen=True, kw_only=True):
-    """One findable thing as recall sees it: its analysed terms and its vector, never its text.
+    """An index entry of recall: the analysed terms and the vector of one findable thing, never its text.
 
-    `parent` is its thread or document. `stamp` counts the index batches of a namespace, so that a process that has
-    some of them in RAM reads only the new ones.
+    `parent` is its thread or document. `stamp` numbers the index batches of a namespace, so that a process that has
+    some of them in RAM reads only newer ones.
     """
 
     table = Table(

@@ -1,8 +1,8 @@
 """The items of OpenAI's Responses API: accepted as messages, kept as they came, read as chat, and given back.
 
-A call, its output and what the model reasoned are items without a role. Each is kept as one message whose content is
-the item itself, so that it comes back as it was. Where a request is assembled the items of one turn of the model are
-read as one chat message (`as_turn`), which carries them along under `items` for whoever renders them as items again.
+A call, its output and the model's reasoning are items without a role. Each is kept as one message whose content is the
+item itself, so that it comes back unchanged. For a request, the items of one turn of the model are read as one chat
+message (`as_turn`), which carries the items along so that they can be rendered as items again.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 SHAPE = "responses"
 PLACES = "recollect.places"
-"""Key in the metadata of a message that is being compressed: where it stands in the list it came from."""
+"""The metadata key that holds, while messages are compressed, a message's positions in the caller's list."""
 _OTHERS = frozenset(
     ("reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response")
 )
 _OURS = ("metadata", "created_at", "importance", "pinned", "trust", "raw")
 _CARRIED = ("items", "item")
-"""Where a message that was read for a request keeps its items; never sent as such."""
+"""Fields of `extra` in which a chat message carries its original items; they are not sent in the chat shape."""
 _replace = msgspec.structs.replace
 
 
 def is_item(given: Mapping[str, Any]) -> bool:
-    """Whether a dict without a role is an item."""
+    """Whether a dict without a role is an item of the Responses API."""
     kind = given.get("type")
     return isinstance(kind, str) and (kind in _OTHERS or kind.endswith(("_call", "_output")))
 
@@ -46,7 +46,7 @@ def item_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flaw_of(item: Mapping[str, Any]) -> str | None:
-    """What keeps a provider from taking an item."""
+    """The reason why a provider would refuse an item; None if it would not."""
     kind = str(item.get("type"))
     if kind in ("function_call", "custom_tool_call"):
         given = "arguments" if kind == "function_call" else "input"
@@ -59,13 +59,13 @@ def flaw_of(item: Mapping[str, Any]) -> str | None:
 
 
 def output_text(item: Mapping[str, Any]) -> Any:
-    """What an item that is an output holds to be read: text or parts."""
+    """The readable output of an item, text or parts; None if the item is not an output."""
     found = item.get("output") if str(item.get("type", "")).endswith("_output") else None
     return [found] if isinstance(found, Mapping) else found
 
 
 def as_chat(message: Message) -> Message:
-    """A message that is an item, in the chat shape, with the item carried along; others as they are."""
+    """An item's message in the chat shape, with the item carried along; other messages unchanged."""
     if message.shape != SHAPE or any(name in message.extra for name in _CARRIED):
         return message
     if message.role == "tool":
@@ -115,19 +115,19 @@ def to_items(message: Message) -> list[dict[str, Any]]:
 
 
 def responses_tools(tools: Sequence[Any]) -> list[Any]:
-    """Tool definitions as the Responses API takes them: what the chat shape has under `function` stands at the top."""
+    """Tool definitions in the shape of the Responses API: flat, where the chat shape nests them under `function`."""
     return [_flat_tool(tool) for tool in tools]
 
 
 def nested_tool(tool: Any) -> Any:
-    """A tool definition of the Responses API in the chat shape; others as they are."""
+    """A tool definition of the Responses API in the chat shape; others unchanged."""
     if not isinstance(tool, Mapping) or tool.get("type") != "function" or not isinstance(tool.get("name"), str):
         return tool
     return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}
 
 
 def problems(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the Responses API would refuse in a list of items."""
+    """The reasons why the Responses API would refuse a list of items."""
     found: list[str] = []
     open_calls: set[str] = set()
     for place, item in enumerate(items):
@@ -152,7 +152,7 @@ def _goes_on(rest: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _own_items(message: Message) -> list[Any]:
-    """The items that a stored message is."""
+    """The items that a message was made from."""
     if "items" in message.extra:
         return list(message.extra["items"])
     if "type" not in message.extra and isinstance(message.content, list):
@@ -161,7 +161,7 @@ def _own_items(message: Message) -> list[Any]:
 
 
 def _is_call(item: Any) -> bool:
-    """Whether an output must follow: what a provider runs itself has no `call_id`."""
+    """Whether an item is a call that needs an output; calls that the provider runs itself have no `call_id`."""
     return isinstance(item, Mapping) and str(item.get("type", "")).endswith("_call") and "call_id" in item
 
 
@@ -176,7 +176,7 @@ def _chat_call(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts_of(item: Any) -> list[dict[str, Any]]:
-    """What an item of the model says to a reader."""
+    """The readable parts of an item of the model."""
     if not isinstance(item, Mapping) or _is_call(item):
         return []
     if "role" in item:
@@ -211,7 +211,7 @@ def _chat_part(part: Any) -> Any:
 
 
 def _kept_items(message: Message) -> list[dict[str, Any]]:
-    """The items of a message as they came; its calls under the ids they have now, an output as it reads now."""
+    """The original items of a message, updated with its current call ids and, for an output, its current content."""
     if "item" in message.extra:
         item = {**message.extra["item"], "call_id": message.extra.get("tool_call_id", "")}
         return [item if message.content == _chat_output(item) else {**item, "output": _output(message.content)}]

@@ -1,4 +1,4 @@
-"""`run_with_memory`: any agent, with what is remembered."""
+"""`run_with_memory`: runs any agent with recalled memory, and records the turn."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def run_with_memory(
     scratchpad: Json = None,
     layout: Layout = "standard",
 ) -> Any:
-    """Run an agent (a function, or an object with run/invoke) with what is remembered, and record the turn.
+    """Run an agent (a function, or an object with run/invoke) with recalled memory, and record the turn.
 
-    Gives the agent's output; with an AsyncMemory, an awaitable of it.
+    Returns the agent's output; with an AsyncMemory, an awaitable of it.
     """
     handle = memory.scope(org=org) if org is not None else memory
 

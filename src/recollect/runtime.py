@@ -1,6 +1,7 @@
-"""Where blocking and async differ: what a runtime does, and the blocking one.
+"""The Runtime protocol, which hides all that differs between blocking and async, and the blocking runtime.
 
-The async one is in `loop_runtime.py`, the only module that imports asyncio: that takes as long to load as all the rest.
+The async one is in `loop_runtime.py`, the only module that imports asyncio, which takes as long to load as all the
+rest.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ def run_blocking(coro: Coroutine[Any, Any, T]) -> T:
 
 
 class Runtime(Protocol):
-    """What stores and the engine may ask of the world."""
+    """Runs functions, sleeps, waits and locks for stores and the engine: in place, or on an event loop."""
 
     blocking: bool
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Run a blocking function: in place, or on the worker thread so that a loop is never stalled."""
+        """Run a store's blocking function: in place, or on the worker thread so that the loop is not blocked."""
         ...
 
     async def brief(self, function: Callable[..., T], *args: Any) -> T:
@@ -59,25 +60,26 @@ class Runtime(Protocol):
         ...
 
     async def offload(self, function: Callable[..., T], *args: Any) -> T:
-        """Run a user's slow function: in place, or on a thread of its own kind, never on the one the store works on."""
+        """Run a user's slow function: in place, or on another thread than the store's worker."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What a coroutine gives, or TimeoutError; a blocking function that is late goes on in its thread, unheard."""
+        """Run a coroutine with a time limit, or raise TimeoutError; a blocking function that is late keeps running in
+        its thread, and its result is dropped."""
         ...
 
     async def gather(self, coros: Iterable[Coroutine[Any, Any, T]]) -> list[T]: ...
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
-        """The value a user's function gave, awaited where it is awaitable."""
+        """The value that a user's function returned, awaited if it is awaitable."""
         ...
 
     def lock(self) -> AbstractAsyncContextManager[Any]: ...
 
     def cancellable(self) -> AbstractContextManager[None]:
-        """Around a driver that may swallow a cancellation: one that came meanwhile is raised at the end."""
+        """A context for calls of a driver that may swallow a cancellation: it raises a swallowed one at the end."""
         ...
 
     async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -85,7 +87,7 @@ class Runtime(Protocol):
         ...
 
     def home(self) -> object:
-        """What a connection made now belongs to: this process and, on the async side, the running loop."""
+        """The owner of connections made now: this process and, on the async side, the running loop."""
         ...
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> Background: ...
@@ -94,17 +96,17 @@ class Runtime(Protocol):
 
 
 class Background(Protocol):
-    """Work going on beside the caller."""
+    """Work that runs in a background thread or task."""
 
     async def join(self, timeout: float | None = None) -> bool:
-        """Wait for its end; whether it has ended."""
+        """Wait until it ends; whether it has."""
         ...
 
     def alive(self) -> bool: ...
 
 
 class BlockingRuntime:
-    """Everything happens in the calling thread."""
+    """Does everything in the calling thread."""
 
     blocking = True
 
@@ -138,7 +140,7 @@ class BlockingRuntime:
             except BaseException as problem:
                 done.append(problem)
 
-        # A thread of its own, since nothing else can stop waiting for a function that blocks.
+        # Only a separate thread lets the caller stop waiting for a function that blocks.
         thread = threading.Thread(target=run, name="recollect-limited", daemon=True)
         thread.start()
         thread.join(seconds)
@@ -154,7 +156,7 @@ class BlockingRuntime:
             return [await coro for coro in waiting]
         finally:
             for coro in waiting:
-                coro.close()  # where one failed, those after it are never begun
+                coro.close()  # after a failure the remaining ones were never started
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
         if inspect.isawaitable(value):
@@ -171,7 +173,7 @@ class BlockingRuntime:
         return nullcontext()
 
     async def run_other(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        # On a thread of its own, since a loop may be running in this one.
+        # In another thread, because a loop may be running in this one.
         from .loop_runtime import run_in_thread
 
         return run_in_thread(work)
@@ -183,7 +185,7 @@ class BlockingRuntime:
         return _ThreadBackground(work, name)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
 
 class _ThreadLock:

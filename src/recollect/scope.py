@@ -1,4 +1,4 @@
-"""Who is asking: an org (the tenant), maybe one user of it, and the namespaces inside it."""
+"""Scopes and namespaces: who a handle is for (an org, maybe one of its users), and what it may read and write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Literal["workflow", "agent", "user", "global"]
 KINDS = ("workflow", "agent", "user", "global")
 Actor = Literal["user", "assistant", "tool", "import", "processor"]
 _seen: set[str] = set()
-"""Namespaces found valid before: checking one costs more than reading a fact."""
+"""A cache of namespaces found valid: checking one costs more than reading a fact."""
 _SEEN_MOST = 10_000
 ACTORS = ("user", "assistant", "tool", "import", "processor")
 
@@ -72,9 +72,9 @@ class Scope(msgspec.Struct, frozen=True):
     write: tuple[str, ...] = ()
     """The same for writing, which includes reading."""
     shared: str | None = None
-    """An org whose `global`, and what `read` grants, this handle's recalls and contexts see besides its own."""
+    """Another org whose `global` (and namespaces granted by `read`) this handle's recalls and contexts read too."""
     foreign: bool = False
-    """Whether this is such a view of a shared org: it reads that, and writes nothing."""
+    """Whether this scope is a read-only view of a shared org."""
 
     def __post_init__(self) -> None:
         check_name(self.org, "org")
@@ -110,23 +110,23 @@ class Scope(msgspec.Struct, frozen=True):
         return Scope(self.org, narrowed, actor or self.actor, everywhere, reads, writes, self.shared)
 
     def view(self) -> Scope | None:
-        """The scope that reads the shared org, where there is one."""
+        """The read-only scope of the shared org, if there is one."""
         return None if self.shared is None else Scope(self.shared, read=self.read, foreign=True)
 
     def _kept(self, asked: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]) -> tuple[str, ...]:
-        """The grants asked for, each within what this scope may do itself; those held where none are asked for."""
+        """The grants asked for, each checked against this scope's own; the held ones if none are asked for."""
         if asked is None:
             return held
         wanted = grants(asked)
         for grant in wanted:
-            # One's own namespace may look like a pattern (`user:a*`) and is none: a pattern needs a wider one.
+            # A user's own namespace may look like a pattern (`user:a*`) and is not one: a pattern needs a wider grant.
             whole = grant.endswith("*") and self.user is not None
             if not (any(_covers(one, grant) for one in held) if whole else may(grant)):
                 raise Forbidden(f"a handle cannot grant more than it has: {grant!r} is not among its own grants")
         return wanted
 
     def readable(self, ns: Ns) -> str:
-        """The text of a namespace this scope may read."""
+        """The namespace as text; raises Forbidden if this scope may not read it."""
         if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
@@ -135,7 +135,7 @@ class Scope(msgspec.Struct, frozen=True):
         return text
 
     def writable(self, ns: Ns) -> str:
-        """The text of a namespace this scope may write."""
+        """The namespace as text; raises Forbidden if this scope may not write it."""
         if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
@@ -144,7 +144,7 @@ class Scope(msgspec.Struct, frozen=True):
         return text
 
     def may_read(self, ns: str) -> bool:
-        """Whether rows of this namespace exist for this scope."""
+        """Whether this scope may read rows of this namespace."""
         if self.user is None and not self.foreign:
             return True
         return ns == "global" or self.may_write(ns) or any(_covers(one, ns) for one in self.read)
@@ -156,25 +156,25 @@ class Scope(msgspec.Struct, frozen=True):
         return self.user is None or ns == f"user:{self.user}" or any(_covers(one, ns) for one in self.write)
 
     def spaces(self) -> tuple[str, ...]:
-        """The namespaces a user's handle reads by name; a user called `a*` is one, not all that begin with `a`."""
+        """The namespaces that a user's handle may read, without those granted by a pattern."""
         named = [grant for grant in (*self.write, *self.read) if not grant.endswith("*")]
         return tuple(dict.fromkeys((self.own(), "global", *named)))
 
     def beginnings(self) -> tuple[str, ...]:
-        """What the namespaces begin with that were granted to a user's handle all together."""
+        """The prefixes of the patterns (`agent:*`) granted to a user's handle."""
         return tuple(dict.fromkeys(grant[:-1] for grant in (*self.write, *self.read) if grant.endswith("*")))
 
     def whole_org(self, what: str) -> None:
-        """Refuse to a user's handle what works on the things of others too."""
+        """Raise Forbidden on a user's handle, for an operation that works on other users' rows too."""
         if self.user is not None or self.foreign:
             raise Forbidden(f"{what} is for the whole org; use the handle that this user's handle was made from")
 
     def own(self) -> str:
-        """The namespace of what belongs to the asking user, or to everyone."""
+        """The namespace of the handle's user, or `global` for a handle without one."""
         return f"user:{self.user}" if self.user else "global"
 
     def subject(self, user: str | None) -> str:
-        """The user meant: the one named, else the handle's own."""
+        """The user that a call is about: the one named, else the handle's own."""
         if user is None:
             user = self.user
         if user is None:
@@ -186,14 +186,14 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def grants(given: Sequence[Ns] | None) -> tuple[str, ...]:
-    """Grants as text; one alone is a list of one by mistake."""
+    """Grants as text; a single text instead of a list is refused as a likely mistake."""
     if isinstance(given, str | Namespace):
         raise UsageError("read= and write= take a list of namespaces, such as ['workflow:review', 'agent:*']")
     return tuple(dict.fromkeys(str(one) for one in given or ()))
 
 
 def _check_grant(grant: str) -> None:
-    """A namespace, or its beginning with `*` behind it; the kind is always named."""
+    """Raise InvalidNamespace unless a grant is a namespace, or a prefix of one, with its kind, followed by `*`."""
     if not grant.endswith("*"):
         Namespace.parse(grant)
         return

@@ -1,7 +1,7 @@
-"""What a message must be so that every provider can be sent it.
+"""Validates the shape of messages, so that every provider accepts them.
 
-`mended` is the one walk over a message's parts. On the way in any flaw it finds is refused with its reason; a flawed
-message that is stored already is sent without its flaws, and the manifest says so.
+`mended` walks over a message's parts and repairs flaws. A new message with a flaw is refused with the reason; a flawed
+message that is stored already is sent repaired, and the manifest says so.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _TEXTS = ("text", "input_text", "output_text")
 _NEEDED = {"thinking": "thinking", "redacted_thinking": "data", **dict.fromkeys(_TEXTS, "text")}
-"""The field that must be text, by the type of part."""
+"""The field of a part that must be text, by the part's type."""
 
 
 def mended(message: Message) -> tuple[Message, list[str]]:
-    """The message with what no provider takes left out or put right, and the reason for each change."""
+    """The message with everything that no provider accepts removed or repaired, and the reason for each change."""
     flaws: list[str] = []
     content, extra = message.content, message.extra
     if isinstance(content, list | tuple):

@@ -1,7 +1,7 @@
-"""The public surface as data: every operation with its parameters and result, as types a program can read.
+"""The public API as data: every operation with the types of its parameters and result, read by reflection.
 
-The engine's async classes are the one declaration. The table of HTTP operations (`recollect.server.operations`) is made
-from it, and from that table the routes, the OpenAPI document, the remote client and the MCP tools.
+The engine's async classes are the one declaration. From it the table of HTTP operations (`recollect.server.operations`)
+is made, and from that table the routes, the OpenAPI document, the remote client and the MCP tools.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Parameter(msgspec.Struct, frozen=True):
     name: str
     type: Any
     written: str
-    """The type as the source has it."""
+    """The type annotation as written in the source."""
     kind: str
     """`positional`, `keyword`, `many` (*args) or `fields` (**kwargs)."""
     default: Any = inspect.Parameter.empty
@@ -43,11 +43,11 @@ class Operation(msgspec.Struct, frozen=True):
     parameters: tuple[Parameter, ...]
     result: Any
     written: str
-    """The result's type as the source has it."""
+    """The annotation of the result as written in the source."""
     doc: str
     awaited: bool
     access: Access
-    """What a user's handle may do with it."""
+    """The access it needs, see `recollect.access`."""
 
     @property
     def group(self) -> str:
@@ -71,7 +71,7 @@ def operations() -> tuple[Operation, ...]:
 
 @cache
 def by_name() -> dict[str, Operation]:
-    """The same, to be looked up."""
+    """The operations as a dict by name."""
     return {one.name: one for one in operations()}
 
 
@@ -123,7 +123,7 @@ def _operation(name: str, function: Callable[..., Any]) -> Operation:
 
 @cache
 def _names() -> dict[str, Any]:
-    """What annotations name that their modules import for type checkers alone."""
+    """Types that annotations name but their modules import under TYPE_CHECKING only."""
     from .blocking.memory import Memory
     from .context import given
     from .context.context import Context

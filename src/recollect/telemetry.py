@@ -1,4 +1,4 @@
-"""OpenTelemetry, as an extra: counters per event and spans around units of work. Ids and sizes only."""
+"""OpenTelemetry (an extra): counters of events and spans around operations. Ids and sizes only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Telemetry:
         self._sizes = meter.create_histogram("recollect.size", unit="1", description="Sizes told with events")
 
     def count(self, name: str, org: str, data: Mapping[str, Any]) -> None:
-        """One event, and each of its sizes."""
+        """Count one event, and record each of its sizes."""
         self._events.add(1, {"event": name, "org": org})
         for key, value in data.items():
             if isinstance(value, int) and not isinstance(value, bool):
@@ -33,7 +33,7 @@ class Telemetry:
 
     @contextmanager
     def span(self, name: str, **attributes: Any) -> Iterator[None]:
-        """A span around a unit of work; of a failure it keeps the kind, never the message."""
+        """A span around an operation; after a failure it keeps the error's type, never its message."""
         with self._tracer.start_as_current_span(
             f"recollect.{name}", attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:
@@ -45,7 +45,7 @@ class Telemetry:
 
     @contextmanager
     def request(self, headers: Mapping[str, str]) -> Iterator[RequestSpan]:
-        """A span around a request that came in, as a child of the caller's where `traceparent` names one."""
+        """A span around an incoming request, a child of the caller's span if `traceparent` names one."""
         with self._tracer.start_as_current_span(
             "recollect.request", self._extract(headers), self._server, record_exception=False,
             set_status_on_exception=False,
@@ -53,7 +53,7 @@ class Telemetry:
             yield RequestSpan(span, self._error)
 
     def headers(self) -> dict[str, str]:
-        """What tells a server of the span that asks it."""
+        """Headers that pass the current span on to a server (`traceparent`)."""
         made: dict[str, str] = {}
         self._inject(made)
         return made
@@ -67,7 +67,7 @@ class RequestSpan:
         self._error = error
 
     def done(self, operation: str, status: int) -> None:
-        """Name the span, and say how the request ended."""
+        """Name the span after the operation, and record the response's status."""
         if self._span is not None:
             self._span.update_name(f"recollect.{operation}")
             self._span.set_attribute("http.response.status_code", status)
@@ -76,4 +76,4 @@ class RequestSpan:
 
 
 NO_REQUEST_SPAN = RequestSpan()
-"""Stands where nothing is traced."""
+"""Used when tracing is off; it does nothing."""

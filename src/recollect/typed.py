@@ -1,7 +1,7 @@
-"""Struct types made ready before threads share them.
+"""Initialises struct types under a lock before threads share them.
 
-msgspec works out a struct's fields when it first decodes one, in Python code during which other threads run; two
-threads that do so for the same type at once can crash the interpreter. So the first time is under a lock.
+msgspec works out a struct's fields on its first decode, in Python code during which other threads may run; two threads
+that do so for the same type at once can crash the interpreter. So the first decode of a type happens under a lock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ready: set[Any] = set()
 
 
 def ready(kind: Any) -> None:
-    """After this, any thread may decode or convert to the type."""
+    """Initialise a type; afterwards any thread may decode or convert to it."""
     if kind in _ready:
         return
     with _lock:

@@ -1,6 +1,6 @@
-"""What may be stored: JSON that every store gives back exactly, and names that fit in a key.
+"""Checks and encodes values before they are stored: JSON that every store returns exactly, and names that fit in a key.
 
-The check runs before anything is written, so all stores refuse the same inputs with the same errors.
+The checks run before anything is written, so that all stores refuse the same inputs with the same errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Json = Any
 
 MAX_NAME_BYTES = 512
 RESERVED = "recollect."
-"""What keys of metadata begin with that only we set."""
+"""The prefix of metadata keys that only Recollect sets."""
 MAX_VALUE_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -35,7 +35,7 @@ _BAD_NAME = re.compile("[\x00\ud800-\udfff]")
 def check_name(text: Any, what: str, error: type[UsageError] = InvalidValue) -> str:
     """An id, key or namespace part: text of 1 to 512 bytes without NUL or lone surrogates."""
     if type(text) is str and 0 < len(text) <= MAX_NAME_BYTES and text.isascii() and "\x00" not in text:
-        return text  # the common name, on every hot path
+        return text  # a fast path: names are checked on every call
     if not isinstance(text, str):
         raise error(f"{what} must be text, not {type(text).__name__}")
     if not text:
@@ -59,12 +59,12 @@ def check_text(text: Any, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
 
 
 def encode_json(value: Any, what: str = "value") -> str:
-    """The exact JSON text of a value, key order kept; refuses what would not come back the same."""
+    """The JSON text of a value, key order kept; refuses what would not come back the same."""
     return json_bytes(value, what, MAX_VALUE_BYTES).decode()
 
 
 def json_bytes(value: Any, what: str, limit: int) -> bytes:
-    """The same as UTF-8, with a limit of its own."""
+    """The same as UTF-8 bytes, with a given size limit."""
     if isinstance(value, str):
         if len(value) > limit:
             raise TooLarge(f"{what} has {len(value)} characters; the limit is {limit} bytes")
@@ -80,7 +80,7 @@ def json_bytes(value: Any, what: str, limit: int) -> bytes:
 
 
 def check_metadata(given: Mapping[str, Any] | None, what: str = "metadata") -> dict[str, Any]:
-    """Metadata as users may give it: JSON, without the keys that are ours (`recollect.…`)."""
+    """Check a user's metadata: it must be JSON, without reserved keys (`recollect.…`)."""
     if given is not None and not isinstance(given, Mapping):
         raise InvalidValue(f"{what} must be a dict")
     fields = dict(given or {})
@@ -97,7 +97,7 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def compact_json(value: Any) -> str:
-    """JSON without spaces for sending and counting; what JSON has no word for is written as text."""
+    """JSON without spaces for sending and counting; values without a JSON form are written as text."""
     try:
         return _encode_any(value).decode()
     except RecursionError as cause:
@@ -107,7 +107,7 @@ def compact_json(value: Any) -> str:
 
 
 def _any_json(value: Any) -> str:
-    """The slow way, which also takes lone surrogates (escaped), huge integers and keys that are not text."""
+    """A slower encoder that also takes lone surrogates (escaped), huge integers and keys that are not text."""
     import json
 
     try:
@@ -119,12 +119,12 @@ def _any_json(value: Any) -> str:
 
 
 def fingerprint_json(value: Any) -> bytes:
-    """Bytes equal for equal values, whatever the order of their keys."""
+    """Canonical JSON: equal values give equal bytes, whatever the order of their keys."""
     return _encode_sorted(value)
 
 
 def _check(value: Any, what: str) -> None:
-    """Walk without recursion, so that depth 100,000 is an error and not a crash."""
+    """Raise for a value that JSON or a store cannot hold; an explicit stack keeps deep nesting from crashing."""
     open_: list[Iterator[Any]] = [iter((value,))]
     while open_:
         for item in open_[-1]:

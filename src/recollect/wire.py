@@ -1,8 +1,8 @@
-"""Between the OpenAI chat shape and the Anthropic messages shape, message by message.
+"""Converts messages between the OpenAI chat shape and the Anthropic messages shape.
 
-`to_openai` and `to_anthropic` give a message back as it came, or converted with nothing dropped. `sent_openai` and
-`sent_anthropic` give what a request really carries: parts the provider has no place for become a word in brackets.
-Counting goes through these two as well, so that what is counted is what is sent.
+`to_openai` and `to_anthropic` return a message as it came, or converted with nothing dropped. `sent_openai` and
+`sent_anthropic` return what a request carries: parts that the provider does not accept become their type in brackets.
+Tokens are counted over these two as well, so that what is counted is what is sent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .responses import as_chat, nested_tool, without_items
 from .values import compact_json
 
 SYSTEM_NOTE = "System note:"
-"""Stands before a system message in the middle of a conversation where the provider has no place for one."""
+"""Precedes a system message in the middle of a conversation, for a provider that accepts none there."""
 _LISTED = (list, tuple)
 
 
@@ -91,7 +91,7 @@ def _written_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool_content(content: Any) -> str | list[Any]:
-    """A tool message holds text alone; other parts become their type in brackets."""
+    """The content of a tool message, which may hold text only; other parts become their type in brackets."""
     if not isinstance(content, _LISTED):
         return "" if content is None else str(content)
     return [part if part.get("type") == "text" else _word(part) for part in content]
@@ -102,7 +102,7 @@ def _word(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sent_anthropic(message: Message) -> tuple[str, list[dict[str, Any]]]:
-    """Role and content blocks that stand for a message in a request; no block where there is nothing to read."""
+    """Role and content blocks that stand for a message in a request; no blocks for an empty message."""
     if message.role in INSTRUCTIONS:
         return "user", [{"type": "text", "text": SYSTEM_NOTE}, {"type": "text", "text": message.text}]
     made = to_anthropic(message)
@@ -117,7 +117,7 @@ def sent_anthropic(message: Message) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _block(block: Any) -> dict[str, Any]:
-    """A typed block without the cache marker it may have come with: markers are placed anew."""
+    """A typed block without its cache_control, because a request places its own cache markers."""
     if not isinstance(block, Mapping):
         return {"type": "text", "text": str(block)}
     made = {name: value for name, value in block.items() if name != "cache_control"}
@@ -193,7 +193,7 @@ def _user_to_openai(message: Message) -> list[dict[str, Any]]:
 
 
 def _result_text(content: Any) -> str:
-    """A result as text; parts that are not text are named in brackets, since a tool message takes text alone."""
+    """A tool result as text; other parts become their type in brackets, because a tool message takes text only."""
     if not isinstance(content, _LISTED):
         return content or ""
     return "\n".join(text_of([part]) or f"[{_kind(part)}]" for part in content)
@@ -217,7 +217,7 @@ def _part_to_openai(block: Any) -> dict[str, Any]:
 
 
 def _document_to_openai(block: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
-    """A document as what the chat API takes: text, or a file sent along; one behind a URL is only named."""
+    """A document in the chat shape: text, or an attached file; a document behind a URL is only mentioned."""
     name = str(block.get("title") or "document")
     if source.get("type") == "text":
         return {"type": "text", "text": f"[document: {name}]\n{source.get('data', '')}"}

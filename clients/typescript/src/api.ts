@@ -2,7 +2,7 @@
 
 import { Http, type CallOptions, type Listed, type ServerEvent, type Settings, type Upload } from "./http.ts";
 
-/** A namespaced JSON value under a key, with where it came from and how sure we are. */
+/** A namespaced JSON value under a key, with its sources and confidence. */
 export type Fact = {
   org: string;
   ns: string;
@@ -24,7 +24,7 @@ export type Fact = {
 /**
  * An ordered, append-only conversation in a namespace; `length` is the last sequence number given.
  *
- *     A thread that is made again under an id that was used before goes on after `start`, the last number given then.
+ *     A thread created again under the id of a deleted one continues its numbers: they begin after `start`.
  */
 export type Thread = {
   org: string;
@@ -71,7 +71,7 @@ export type MessageReceipt = {
   replayed: boolean;
 };
 
-/** Text that stands for messages `first`..`last` of a thread; `sources` are summaries it took in. */
+/** Text that stands for messages `first`..`last` of a thread; `sources` are the summaries it includes. */
 export type Summary = {
   org: string;
   thread: string;
@@ -87,7 +87,7 @@ export type Summary = {
   version: number;
 };
 
-/** What was learned of a user; `id` is the fingerprint of its folded content, so the same one is kept once. */
+/** Something learned about a user; `id` is a fingerprint of its normalised content, so duplicates share a row. */
 export type Learning = {
   org: string;
   ns: string;
@@ -193,9 +193,9 @@ export type Document = {
 };
 
 /**
- * A piece of a document, cut on a sentence or heading border.
+ * A piece of a document, cut at a sentence or heading.
  *
- *     `part` comes from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
+ *     `part` is derived from its text, so that a chunk that only moved keeps its row, its index entry and its vector.
  */
 export type Chunk = {
   org: string;
@@ -211,7 +211,7 @@ export type Chunk = {
   created_at: string;
 };
 
-/** Where a task stands and who works on it; its state is in the steps, from the snapshot at `base` on. */
+/** A task's progress and lease; its state is in its CheckpointSteps, from the snapshot at `base` on. */
 export type Task = {
   org: string;
   task_id: string;
@@ -272,7 +272,7 @@ export type RecordItem = {
   absent?: boolean;
 };
 
-/** Who did what to which thing, when, from which source; never the content. */
+/** An entry of the audit trail: who did what to which thing, when, from which source; never content. */
 export type AuditEvent = {
   org: string;
   id: string;
@@ -298,7 +298,7 @@ export type Backlog = {
   reasons: string[];
 };
 
-/** Work that follows from evidence, one row per thing to look at: the durable outbox. */
+/** A row of the durable outbox: work to do on one thing, such as indexing a thread. */
 export type Job = {
   org: string;
   queue: string;
@@ -628,7 +628,7 @@ export type Forgetting = {
   done: boolean;
 };
 
-/** What a forgetting removed: rows by table, and what the files were found to hold afterwards. */
+/** The report of a forgetting: rows deleted by table, and what a search of the files found afterwards. */
 export type Erasure = {
   kind: string;
   counts: Record<string, number>;
@@ -698,7 +698,7 @@ export type Checkout = {
   analysed: boolean;
 };
 
-/** What is known, under `namespace` and `key`. */
+/** Reads and writes facts under a namespace and a key. */
 export class FactsNoun {
   readonly #http: Http;
 
@@ -707,9 +707,9 @@ export class FactsNoun {
   }
 
   /**
-   * Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key.
+   * List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
    *
-   * Raises `InvalidFilter` for a `where` that cannot be read.
+   * Raises `InvalidFilter` for an invalid `where`.
    *
    * Role: `reader`.
    */
@@ -718,7 +718,7 @@ export class FactsNoun {
   }
 
   /**
-   * Write several values together, all or none; `ttl` and `index` are for each of them, as in `set`.
+   * Write several values in one transaction; `ttl` and `index` apply to each of them, as in `set`.
    *
    * Role: `writer`.
    */
@@ -727,7 +727,7 @@ export class FactsNoun {
   }
 
   /**
-   * Take back all facts whose key starts with `prefix`; how many there were. See `delete`.
+   * Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
    *
    * Role: `writer`.
    */
@@ -736,7 +736,7 @@ export class FactsNoun {
   }
 
   /**
-   * The values under several keys in one read, in their order; None where there is none.
+   * Read several facts at once, in the order of the keys; None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -745,7 +745,7 @@ export class FactsNoun {
   }
 
   /**
-   * Remove this org's expired facts for good now, without waiting for the collector; how many went.
+   * Remove this org's expired facts now, without waiting for the collector; returns how many.
    *
    * Role: `writer`.
    */
@@ -754,7 +754,7 @@ export class FactsNoun {
   }
 
   /**
-   * The value now, or the one that held at a moment; None where there is none.
+   * Read a fact, or its version at a time (`as_of`); None if there is none.
    *
    * Role: `reader`.
    */
@@ -763,14 +763,14 @@ export class FactsNoun {
   }
 
   /**
-   * Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
+   * Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
    *
-   * Recall finds it by all it says, by the fields of its value that `index` names (`["title", "author.name"]`), or
-   * not at all with `index=False`.
-   * A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
-   * So does a fact whose `source` was forgotten, whoever writes it.
+   * Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
+   * nothing with `index=False`.
+   * A rejected value is not written again by anyone but the user: the rejected version is returned instead. The same
+   * holds for a fact whose `source` was forgotten, whoever writes it.
    *
-   * Raises `Conflict` where `expect` is not the present version, `Forbidden` where this handle may not write there.
+   * Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
    *
    * Role: `writer`.
    */
@@ -779,11 +779,11 @@ export class FactsNoun {
   }
 
   /**
-   * Take a fact back; whether there was one. With `expect`, only that version.
+   * Delete a fact; returns whether there was one. With `expect`, only that version.
    *
-   * Its history stays, so that `history` and `as_of` still know it; with `history=False` all versions go.
+   * Its history stays, for `history` and `as_of`; with `history=False` all versions are deleted.
    *
-   * Raises `Conflict` where `expect` is not the present version.
+   * Raises `Conflict` if `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -792,7 +792,7 @@ export class FactsNoun {
   }
 
   /**
-   * Let a fact live for `ttl` from now (None: for good), without a new version; None where there is none.
+   * Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
    *
    * Role: `writer`.
    */
@@ -801,7 +801,7 @@ export class FactsNoun {
   }
 
   /**
-   * Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
+   * List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
    *
    * Role: `reader`.
    */
@@ -810,7 +810,7 @@ export class FactsNoun {
   }
 
   /**
-   * Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation.
+   * Replace a wrong value by the right one; the wrong one stays in the history and is not derived again.
    *
    * With `expect`, only that version is corrected.
    *
@@ -821,11 +821,11 @@ export class FactsNoun {
   }
 
   /**
-   * Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation.
+   * Reject a wrong fact: it is removed, and a tombstone keeps the same value from being derived again.
    *
    * With `expect`, only that version is rejected.
    *
-   * Raises `NotFound` where there is no such fact.
+   * Raises `NotFound` if there is no such fact.
    *
    * Role: `writer`.
    */
@@ -1300,7 +1300,7 @@ export class StateNoun {
   }
 }
 
-/** Knowledge to recall from. */
+/** Adds, reads and deletes documents. */
 export class DocumentsNoun {
   readonly #http: Http;
 
@@ -1309,7 +1309,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Documents of a namespace in the order of their ids, or `reverse`; the next page is `after` the last id.
+   * List documents of a namespace by id (or `reverse`); the next page is `after` the last id.
    *
    * Role: `reader`.
    */
@@ -1327,7 +1327,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Several documents in one read, in the order of their ids given; None where there is none.
+   * Read several documents at once, in the order of the given ids; None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1336,7 +1336,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * A document with its text, or None where there is none.
+   * Read a document with its text; None if there is none.
    *
    * Role: `reader`.
    */
@@ -1354,7 +1354,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * The chunks of a document, in the order of its text.
+   * List the chunks of a document, in the order of its text.
    *
    * Role: `reader`.
    */
@@ -1510,7 +1510,7 @@ export class RecordsNoun {
   }
 }
 
-/** Reads the trail, and cuts its old end by policy. */
+/** Reads the audit trail, and deletes old events. */
 export class AuditNoun {
   readonly #http: Http;
 
@@ -1519,7 +1519,8 @@ export class AuditNoun {
   }
 
   /**
-   * Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment.
+   * List events by time (or `reverse`), of one subject if given; the next page is `after` an event's id or a
+   * time.
    *
    * Role: `operator`.
    */
@@ -1528,7 +1529,7 @@ export class AuditNoun {
   }
 
   /**
-   * Remove events older than this many seconds (or timedelta); how many went.
+   * Remove events older than this many seconds (or timedelta); returns how many.
    *
    * Raises `Forbidden` on a user's handle.
    *
@@ -2027,9 +2028,10 @@ export class Recollect {
   }
 
   /**
-   * The hits that matter most for a query, best first; what was written before the call is found.
+   * Find what matters most for a query, best first; everything written before the call is searched.
    *
-   * `expand` looks up other wordings that the memory's model gives, `hops` over 1 what it says is still missing.
+   * `expand` also searches for other wordings that the memory's model proposes; with `hops` over 1 the model says
+   * what is still missing, and that is searched for too.
    *
    * Role: `reader`.
    */
@@ -2038,7 +2040,7 @@ export class Recollect {
   }
 
   /**
-   * The request for an input: within the budget, valid for the provider, with what is remembered.
+   * Assemble the request for an input: within the token budget, valid for the provider, with recalled memory.
    *
    * `recall` is true (everything this handle reaches), a `Recall`, namespaces, ready items, or false. The budget is
    * 8,000 tokens unless given.
@@ -2052,9 +2054,9 @@ export class Recollect {
   }
 
   /**
-   * Where a fact, learning, summary, hit or id came from, back to the messages.
+   * Trace a fact, learning, summary, hit or id back to the messages it was derived from.
    *
-   * Raises `NotFound` where there is no such thing.
+   * Raises `NotFound` if it does not exist.
    *
    * Role: `reader`.
    */
@@ -2063,9 +2065,10 @@ export class Recollect {
   }
 
   /**
-   * The namespaces that hold something and that this handle reads, in order; the next page is `after` the last.
+   * List the namespaces that hold something and that this handle may read, sorted; the next page is `after` the
+   * last.
    *
-   * `prefix` is how an id begins where a `kind` is named, else how the whole namespace begins.
+   * `prefix` is the beginning of the id if a `kind` is given, else of the whole namespace.
    *
    * Role: `reader`.
    */
@@ -2087,9 +2090,9 @@ export class Recollect {
   /**
    * Rewrite the store's files without the bytes of deleted rows; an operator's command.
    *
-   * On a server it is felt by all who share it, and needs a handle opened with `all_orgs=True`.
+   * On a server it locks or slows all tenants, and needs a handle opened with `all_orgs=True`.
    *
-   * Raises `Forbidden` on any other handle than one over all orgs.
+   * Raises `Forbidden` on any other handle.
    *
    * Role: `operator`.
    */
@@ -2098,7 +2101,7 @@ export class Recollect {
   }
 
   /**
-   * What is remembered here, by kind, and how far it is indexed.
+   * Count what is stored, by kind, and how much of it is indexed.
    *
    * Raises `Forbidden` on a user's handle.
    *
@@ -2109,7 +2112,7 @@ export class Recollect {
   }
 
   /**
-   * What stands under this memory, and everything that is wrong with it; `deep` reads every row.
+   * Check the store and the outbox: versions, settings, sizes and problems; `deep` reads and checks every row.
    *
    * Raises `Forbidden` on a user's handle.
    *

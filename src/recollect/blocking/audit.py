@@ -12,13 +12,13 @@ from ..runtime import run_blocking
 
 
 class Audit:
-    """Reads the trail, and cuts its old end by policy."""
+    """Reads the audit trail, and deletes old events."""
 
     def __init__(self, engine: EngineAudit) -> None:
         self._engine = engine
 
     def expire(self, older_than: Ttl) -> int:
-        """Remove events older than this many seconds (or timedelta); how many went.
+        """Remove events older than this many seconds (or timedelta); returns how many.
 
         Raises `Forbidden` on a user's handle.
 
@@ -37,7 +37,8 @@ class Audit:
         after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        """Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment.
+        """List events by time (or `reverse`), of one subject if given; the next page is `after` an event's id or a
+        time.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")

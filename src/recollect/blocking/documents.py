@@ -17,7 +17,7 @@ from ..values import Json
 
 
 class Documents:
-    """Knowledge to recall from."""
+    """Adds, reads and deletes documents."""
 
     def __init__(self, engine: EngineDocuments) -> None:
         self._engine = engine
@@ -43,7 +43,7 @@ class Documents:
         return run_blocking(self._engine.add(ns, text, title=title, source=source, metadata=metadata, id=id, ttl=ttl))
 
     def get(self, ns: Ns, id: str) -> Document | None:
-        """A document with its text, or None where there is none.
+        """Read a document with its text; None if there is none.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
@@ -53,7 +53,7 @@ class Documents:
         return run_blocking(self._engine.get(ns, id))
 
     def get_many(self, ns: Ns, ids: Iterable[str]) -> list[Document | None]:
-        """Several documents in one read, in the order of their ids given; None where there is none.
+        """Read several documents at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
@@ -63,7 +63,7 @@ class Documents:
         return run_blocking(self._engine.get_many(ns, ids))
 
     def chunks(self, ns: Ns, id: str) -> list[Chunk]:
-        """The chunks of a document, in the order of its text.
+        """List the chunks of a document, in the order of its text.
 
         Examples:
             >>> page = memory.documents.add("global", "Refunds within 30 days.")
@@ -91,7 +91,7 @@ class Documents:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Document]:
-        """Documents of a namespace in the order of their ids, or `reverse`; the next page is `after` the last id.
+        """List documents of a namespace by id (or `reverse`); the next page is `after` the last id.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", metadata={"team": "support"})

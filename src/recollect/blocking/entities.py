@@ -15,13 +15,13 @@ from ..values import Json
 
 
 class Entities:
-    """Reads through to a loader."""
+    """Reads entities from the cache, or through a loader."""
 
     def __init__(self, engine: EngineEntities) -> None:
         self._engine = engine
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
-        """Say how entities of a type are loaded: `load(id)` gives JSON, or None where there is no such entity.
+        """Register the loader of a type: `load(id)` returns JSON, or None if there is no such entity.
 
         Examples:
             >>> memory.entities.register("customer", lambda id: {"id": id}, ttl=3600)
@@ -33,9 +33,9 @@ class Entities:
     def get(
         self, type: str, id: str, load: Loader | None = None, *, ttl: Ttl | None = None, stale: Ttl | None = None
     ) -> Json:
-        """The entity, from the cache or loaded; None where the loader knows none (kept for 30 s).
+        """Read an entity from the cache or through its loader; None if the loader finds none (cached for 30 s).
 
-        With `stale`, one that is too old by up to so much is served at once and loaded again in the background.
+        With `stale`, a value that is too old by at most that much is returned at once and reloaded in the background.
 
         Raises what the loader raises; nothing is cached then.
 
@@ -54,7 +54,7 @@ class Entities:
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
     ) -> list[Json]:
-        """Several entities of one type, in the order of their ids given; those not in the cache are loaded together.
+        """Read several entities of one type, in the order of the given ids; missing ones are loaded concurrently.
 
         Examples:
             >>> memory.entities.get_many("customer", ["7", "8"], lambda id: {"id": id})
@@ -63,7 +63,7 @@ class Entities:
         return run_blocking(self._engine.get_many(type, ids, load, ttl=ttl, stale=stale))
 
     def invalidate(self, type: str, id: str | None = None) -> int:
-        """Drop one entity, or all of a type; how many went.
+        """Remove one entity, or all of a type, from the cache; returns how many.
 
         Examples:
             >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
@@ -73,7 +73,7 @@ class Entities:
         return run_blocking(self._engine.invalidate(type, id))
 
     def stats(self) -> EntityStats:
-        """Hits, misses and loads of this process, over all handles on this memory.
+        """Count hits, misses and loads of this process, over all handles on this memory.
 
         Examples:
             >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})

@@ -18,7 +18,7 @@ from ..values import Json
 
 
 class Facts:
-    """What is known, under `namespace` and `key`."""
+    """Reads and writes facts under a namespace and a key."""
 
     def __init__(self, engine: EngineFacts) -> None:
         self._engine = engine
@@ -35,14 +35,14 @@ class Facts:
         expect: int | None = None,
         index: bool | Sequence[str] = True,
     ) -> Fact:
-        """Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
+        """Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
 
-        Recall finds it by all it says, by the fields of its value that `index` names (`["title", "author.name"]`), or
-        not at all with `index=False`.
-        A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
-        So does a fact whose `source` was forgotten, whoever writes it.
+        Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
+        nothing with `index=False`.
+        A rejected value is not written again by anyone but the user: the rejected version is returned instead. The same
+        holds for a fact whose `source` was forgotten, whoever writes it.
 
-        Raises `Conflict` where `expect` is not the present version, `Forbidden` where this handle may not write there.
+        Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
 
         Examples:
             >>> memory.facts.set("user:ada", "city", "Lisbon", source="talk#1").version
@@ -62,7 +62,7 @@ class Facts:
         ttl: Ttl | None = None,
         index: bool | Sequence[str] = True,
     ) -> list[Fact]:
-        """Write several values together, all or none; `ttl` and `index` are for each of them, as in `set`.
+        """Write several values in one transaction; `ttl` and `index` apply to each of them, as in `set`.
 
         Examples:
             >>> [fact.key for fact in memory.facts.set_many("user:ada", {"city": "Lisbon", "role": "nurse"})]
@@ -71,7 +71,7 @@ class Facts:
         return run_blocking(self._engine.set_many(ns, items, ttl=ttl, index=index))
 
     def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
-        """The value now, or the one that held at a moment; None where there is none.
+        """Read a fact, or its version at a time (`as_of`); None if there is none.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -83,7 +83,7 @@ class Facts:
         return run_blocking(self._engine.get(ns, key, as_of=as_of))
 
     def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
-        """The values under several keys in one read, in their order; None where there is none.
+        """Read several facts at once, in the order of the keys; None for those that do not exist.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -93,7 +93,7 @@ class Facts:
         return run_blocking(self._engine.get_many(ns, keys))
 
     def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
-        """Let a fact live for `ttl` from now (None: for good), without a new version; None where there is none.
+        """Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "mood", "curious", ttl=60)
@@ -103,11 +103,11 @@ class Facts:
         return run_blocking(self._engine.touch(ns, key, ttl))
 
     def delete(self, ns: Ns, key: str, *, expect: int | None = None, history: bool = True) -> bool:
-        """Take a fact back; whether there was one. With `expect`, only that version.
+        """Delete a fact; returns whether there was one. With `expect`, only that version.
 
-        Its history stays, so that `history` and `as_of` still know it; with `history=False` all versions go.
+        Its history stays, for `history` and `as_of`; with `history=False` all versions are deleted.
 
-        Raises `Conflict` where `expect` is not the present version.
+        Raises `Conflict` if `expect` is not the present version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -117,7 +117,7 @@ class Facts:
         return run_blocking(self._engine.delete(ns, key, expect=expect, history=history))
 
     def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
-        """Take back all facts whose key starts with `prefix`; how many there were. See `delete`.
+        """Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
 
         Examples:
             >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex"})
@@ -127,11 +127,11 @@ class Facts:
         return run_blocking(self._engine.delete_range(ns, prefix, history=history))
 
     def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
-        """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation.
+        """Reject a wrong fact: it is removed, and a tombstone keeps the same value from being derived again.
 
         With `expect`, only that version is rejected.
 
-        Raises `NotFound` where there is no such fact.
+        Raises `NotFound` if there is no such fact.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -143,7 +143,7 @@ class Facts:
         return run_blocking(self._engine.reject(ns, key, reason=reason, expect=expect))
 
     def correct(self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None) -> Fact:
-        """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation.
+        """Replace a wrong value by the right one; the wrong one stays in the history and is not derived again.
 
         With `expect`, only that version is corrected.
 
@@ -155,7 +155,7 @@ class Facts:
         return run_blocking(self._engine.correct(ns, key, value, reason=reason, expect=expect))
 
     def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
-        """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
+        """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
 
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
@@ -165,7 +165,7 @@ class Facts:
         return run_blocking(self._engine.history(ns, key))
 
     def delete_expired(self) -> int:
-        """Remove this org's expired facts for good now, without waiting for the collector; how many went.
+        """Remove this org's expired facts now, without waiting for the collector; returns how many.
 
         Examples:
             >>> memory.facts.delete_expired()
@@ -183,9 +183,9 @@ class Facts:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Fact]:
-        """Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key.
+        """List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
 
-        Raises `InvalidFilter` for a `where` that cannot be read.
+        Raises `InvalidFilter` for an invalid `where`.
 
         Examples:
             >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex", "visits": {"count": 3}})

@@ -1,1 +1,1 @@
-"""All behaviour, written once as coroutines: one module per noun. `AsyncMemory` hands these objects out as they are."""
+"""All behaviour, written once as coroutines, one module per noun; `AsyncMemory` exposes these objects directly."""

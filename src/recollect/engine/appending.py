@@ -1,7 +1,7 @@
-"""Appending to a thread: messages are stamped, and committed with the job that has them indexed.
+"""Appends messages to a thread: completes their fields, and commits them with the job that will index them.
 
-An idempotency key stands for one `Append` change: for all messages of a call, or for one of them. A change whose key
-the thread has seen does nothing; the others of the same commit are done.
+An idempotency key belongs to one `Append` change: to all messages of a call, or to one of them. A change whose key the
+thread has seen before does nothing; the other changes of the same commit are done.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Keys = str | Sequence[str | None] | None
 """One idempotency key for all messages of a call, or one per message."""
 KNOWN_THREADS = 10_000
 JOB_AGE = timedelta(seconds=1)
-"""How old the outbox row that an append ensures may be."""
+"""How long one outbox row object is reused by appends to a thread."""
 _replace = msgspec.structs.replace
 
 
 class Keyed(msgspec.Struct, frozen=True):
-    """Messages as they were given, and their keys: none, one for all, or one each."""
+    """Messages as given, and their idempotency keys: none, one for all, or one each."""
 
     messages: Sequence[Given]
     key: str | None = None
@@ -41,7 +41,7 @@ class Keyed(msgspec.Struct, frozen=True):
 
 
 def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
-    """The messages of a call with their keys: those of the call, or those that messages in dicts carry as `key`."""
+    """Pair the messages of a call with idempotency keys: those of the call, or the `key` fields of dict messages."""
     if key is None and not any(map(_has_key, given)):
         return Keyed(given)
     own = [one.get("key") if isinstance(one, Mapping) else None for one in given]
@@ -77,7 +77,7 @@ class Appending:
         self._core = core
 
     async def append(self, id: str, ns: str, given: Keyed, expect: int | None = None) -> list[MessageReceipt]:
-        """Commit messages; NotFound where there is no such thread in this namespace."""
+        """Commit messages; raises NotFound if there is no such thread in this namespace."""
         core, at = self._core, self._core.at()
         stamped = [self.stamped(id, one, at) for one in given.messages]
         appends: Sequence[Append] = self.changes(id, ns, stamped, given, at)
@@ -89,7 +89,7 @@ class Appending:
         return await self.receipts(id, appends, done)
 
     def stamped(self, thread: str, given: Given, at: datetime) -> Message:
-        """A message as it is kept, all but its number."""
+        """A message as it will be stored, except its number: with org, thread, time and token count."""
         message, core = as_message(given), self._core
         count, name = core.shared.counting
         at = message.created_at or at
@@ -109,10 +109,10 @@ class Appending:
         return out
 
     def jobs(self, id: str, ns: str, at: datetime) -> tuple[Change, ...]:
-        """The outbox row an append ensures; the same object for a second, since mostly it is there already.
+        """The outbox row that an append ensures; the same object for a second, because mostly the row exists already.
 
-        It carries when it was made, from which `doctor` takes how far indexing lags behind.
-        One job only: what else follows from a message (deriving, folding, archiving) is asked for by the indexer.
+        `doctor` computes the lag of indexing from the row's creation time. There is only this one job: the indexer asks
+        for the rest (deriving, folding, archiving).
         """
         known, key = self._core.shared.jobs, (self._core.org, id, ns)
         found = known.get(key)
@@ -124,9 +124,9 @@ class Appending:
         return found[2]
 
     async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
-        """What became of each message, in their order; in a batch their numbers are given at the commit.
+        """A receipt for each message, in order; in a batch, numbers are given only at the commit.
 
-        `done` may have the results of other changes after those of the appends. Wakes the worker where one was new.
+        `done` may have results of other changes after those of the appends. Wakes the worker if a message was new.
         """
         derived: Literal["none", "pending"] = "pending" if self._core.shared.derives else "none"
         durable = self._core.batch is None
@@ -146,7 +146,8 @@ class Appending:
         return out
 
     async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
-        """What is stored under a key; a message that was taken out since is answered as it was given this time."""
+        """Receipts for an append that was done before under its key; a message deleted since is returned as given
+        now."""
         numbers = range(done.first, done.first + done.count)
         found = await self._core.get_many(Message, [(id, number) for number in numbers])
         given: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
@@ -162,7 +163,7 @@ class Appending:
     async def _append_special(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
-        """Messages of which some are pinned or carry something, or that depend on the thread's length."""
+        """Append messages of which some are pinned or carry recalled text, or that expect a length of the thread."""
         if any(message.metadata and carried(message, at) for change in appends for message in change.messages):
             done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(
                 lambda: self._append_derived(id, ns, appends, at, expect)
@@ -181,8 +182,8 @@ class Appending:
     async def _append_derived(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
-        """Messages that carry what was recalled from elsewhere, with the links that forgetting finds it by; without
-        what was forgotten meanwhile."""
+        """Append messages that carry recalled text, with the lineage links by which forgetting finds it. If a source
+        was forgotten meanwhile, the carried text is left out."""
         links = [link for change in appends for message in change.messages for link in carried(message, at)]
         held = await guard(self._core, [link.source for link in links])
         if held.forgotten:
@@ -193,11 +194,12 @@ class Appending:
     async def _expecting(
         self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
     ) -> Sequence[Appended]:
-        """Append to a thread that is as it was read: its length is known, and so are the new messages' places."""
+        """Append by compare-and-set on the thread's version, so that its length and the new messages' numbers are
+        known."""
         core = self._core
         thread = await core.get(Thread, id)
         length = thread.length if thread else 0
-        # Every append raises the thread's version, so that these receipts are all there are when the version holds.
+        # Every append raises the thread's version, so no receipt is missing here if the version check holds.
         before = await self._done_before(id, appends)
         if expect is not None and length != expect:
             if len(before) == len(appends):  # the thread grew by these very messages
@@ -208,7 +210,7 @@ class Appending:
         places = [length + n for n, message in enumerate(new, 1) if message.pinned]
         pins: list[Change] = []
         if places:
-            # Where pinned messages are is kept beside the thread, so that no context has to look for them.
+            # The numbers of pinned messages are kept in a mark, so that a context need not search the thread for them.
             mark = await core.get(Mark, "pinned", id)
             detail = [*(mark.detail if mark else ()), *places]
             kept = Mark(org=core.org, name="pinned", item=id, detail=detail, updated_at=core.at())
@@ -218,7 +220,7 @@ class Appending:
         return done[len(guards) : len(guards) + len(appends)]
 
     async def _done_before(self, id: str, appends: Sequence[Append]) -> dict[str | None, Appended]:
-        """What was done under these keys."""
+        """The appends that were done before under these keys."""
         keys = [change.key for change in appends if change.key is not None]
         found = await self._core.get_many(Receipt, [(id, key) for key in keys]) if keys else []
         return {row.key: Appended(row.first, row.count, replayed=True) for row in found if row is not None}

@@ -1,4 +1,4 @@
-"""Contexts out of stored threads: history read backwards as far as it fits, what was folded, and what was recalled."""
+"""Assembles contexts from stored threads: history read backwards as far as it fits, its summary, and recalled items."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from ..context.profile import ProfileLine
 
 NEIGHBOURS = 10
-"""How far from a pinned message the rest of its tool exchange is looked for."""
+"""How many messages around a pinned one are searched for the rest of its tool exchange."""
 FEWEST, MOST = 12, 100
-"""How many items are recalled at least and at most where nobody says how many: as many as may fit."""
+"""Bounds of how many items are recalled when the caller does not say: as many as may fit."""
 ITEM_TOKENS = 30
 FAINT = 7.0
-"""An item whose odds are e to this power below the best has nothing to say, unless the user said it of themselves."""
+"""An item is dropped if the log-odds of its score are this far below the best, unless it is the user's own
+statement."""
 
 
 class Recall(msgspec.Struct, frozen=True):
@@ -39,14 +40,14 @@ class Recall(msgspec.Struct, frozen=True):
 
     namespaces: Spaces = None
     top_k: int | None = None
-    """As many as have something to say and fit, where not given."""
+    """How many items; None means as many as are relevant and fit."""
     kinds: tuple[str, ...] | None = None
     min_score: float | None = None
     where: Where | None = None
 
 
 class Assembling:
-    """Puts requests together."""
+    """Assembles the requests to a model."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -65,7 +66,7 @@ class Assembling:
         scratchpad: Json = None,
         layout: Layout = "standard",
     ) -> Context:
-        """The request for an input: at most the budget, no exchange broken, recalled memory fenced as data.
+        """Assemble the request for an input: within the budget, tool exchanges whole, recalled memory fenced as data.
 
         `recall` is true (everything this handle may touch), a `Recall`, namespaces, ready items, or false. `profile`
         is true (what is known of this handle's user), false, or lines of your own to add to it.
@@ -94,13 +95,13 @@ class Assembling:
             parts["found"] = []
         assembly = Assembly(**parts)
         pages = await self._read(assembly, thread, past.last if past else 0)
-        oldest = assembly.oldest  # not the last of a page: a policy that has seen enough leaves the rest of it
+        oldest = assembly.oldest  # not the last message read: the policy may have stopped in the middle of a page
         head = await self._pinned(thread, oldest)
         memory = await self._recalled(input, recall, budget)
         if isinstance(policy, VectorSwap):
             parts["found"] = await self._swapped(input, thread, oldest, policy.k)
         if head or memory or parts.get("found"):
-            # Said once more with what was found: the pages are at hand, so nothing is read twice.
+            # Assemble again with what was found; the pages are at hand, so nothing is read twice.
             ended = assembly.ended
             assembly = Assembly(**parts, head=head, memory=memory)
             assembly.feed(pages, more=not ended)
@@ -125,7 +126,7 @@ class Assembling:
         return found[0] if found else None
 
     async def _read(self, assembly: Any, thread: str, behind: int) -> list[Message]:
-        """Feed the thread newest first until the policy has seen enough; what was read."""
+        """Feed the thread to the assembly, newest first, until the policy has enough; returns the messages read."""
         pages: list[Message] = []
         while count := assembly.wants():
             page = await self._core.scan(
@@ -160,7 +161,7 @@ class Assembling:
         return list({message.seq: message for message in out}.values())
 
     async def _about(self, asked: About) -> list[ProfileLine]:
-        """The profile of this handle's user, and the caller's own lines behind it."""
+        """The profile lines of this handle's user, followed by the caller's own lines."""
         from ..context.profile import ProfileLine as Line
         from .profile import Profile
 
@@ -188,7 +189,7 @@ class Assembling:
             hits = _audible(await self._hits(query, spec))
         else:
             hits = await self._hits(query, spec)
-        # The same question asked before says nothing new.
+        # Leave out earlier messages that ask the same question.
         same, length = " ".join(query.split()).casefold(), 2 * len(query) + 2
         return [
             self._item(hit) for hit in hits
@@ -210,7 +211,7 @@ class Assembling:
     def _item(hit: Any) -> Any:
         from ..context.items import MemoryItem, when
 
-        # The id under which forgetting looks for what came from it.
+        # The lineage id, by which forgetting finds copies of it.
         source = hit.source if hit.kind == "document" and hit.source else source_of(hit.kind, hit.namespace, hit.id)
         return MemoryItem(
             hit.text, hit.kind, source, hit.trust, when(hit.created_at), hit.speaker, hit.superseded_by, hit.score,
@@ -245,7 +246,7 @@ def _query(input: Any) -> str:
 
 
 def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], str]:
-    """Cuts a text to the passage that speaks of the question."""
+    """A function that cuts a text to the passage most relevant to the query."""
     from ..recall.analyze import query_terms
     from ..recall.passage import Read, passage
 
@@ -254,7 +255,7 @@ def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], 
 
 
 def _audible(hits: Sequence[Any]) -> list[Any]:
-    """Those that have something to say, beside the best."""
+    """The hits whose score is close enough to the best one's, or that are the user's own statements."""
     if not hits:
         return []
     best = max(_logit(hit.score) for hit in hits)
@@ -262,7 +263,7 @@ def _audible(hits: Sequence[Any]) -> list[Any]:
 
 
 def _own(hit: Any) -> bool:
-    """What a user states, and what was taken from it: short, and a question may lean on it without naming it."""
+    """Whether a hit is a user's statement or was derived from one: a question may depend on it without naming it."""
     return hit.kind in ("fact", "learning") or (
         hit.kind == "message" and hit.trust == "user" and not hit.text.rstrip().endswith(("?", "？"))
     )

@@ -19,12 +19,12 @@ _order = count()
 def audit(
     core: Core, action: str, kind: str, subject: str, source: str | None = None, detail: dict[str, Any] | None = None
 ) -> Put:
-    """The event to put into the same `apply` as the change it tells of; `detail` holds ids and numbers, no content."""
+    """An audit event, to be applied together with the change it records; `detail` holds ids and numbers, no content."""
     at = core.at()
     return Put(
         AuditEvent(
             org=core.org,
-            # Events of one moment keep their order within a process, and are told apart between processes.
+            # A counter orders events of the same microsecond; random bytes keep ids of two processes apart.
             id=f"{event_id(to_micros(at))}{next(_order) & 0xFFFFFF:06x}{os.urandom(4).hex()}",
             action=action,
             kind=kind,
@@ -39,12 +39,12 @@ def audit(
 
 
 def event_id(micros: int) -> str:
-    """The first id of a moment: ids sort by time."""
+    """The lowest id of a moment; ids sort by time."""
     return f"{max(micros, 0):016d}"
 
 
 class Audit:
-    """Reads the trail, and cuts its old end by policy."""
+    """Reads the audit trail, and deletes old events."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -58,7 +58,8 @@ class Audit:
         after: When | None = None,
         reverse: bool = False,
     ) -> list[AuditEvent]:
-        """Events in the order of time, or `reverse`, of one subject if named; `after` an event's id or a moment.
+        """List events by time (or `reverse`), of one subject if given; the next page is `after` an event's id or a
+        time.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -76,7 +77,7 @@ class Audit:
         return await self._core.listed(AuditEvent, check_name(subject, "subject"), index="by_subject", **bounds)
 
     async def expire(self, older_than: Ttl) -> int:
-        """Remove events older than this many seconds (or timedelta); how many went.
+        """Remove events older than this many seconds (or timedelta); returns how many.
 
         Raises `Forbidden` on a user's handle.
 
@@ -96,7 +97,7 @@ _ID = re.compile(r"\d{16}[0-9a-f]{14}")
 
 
 def _place(after: When, reverse: bool) -> str:
-    """An event's id as it is; a moment as the id behind (or before) all events of that very microsecond."""
+    """An event's id unchanged; a time as the id after (or before) all events of its microsecond."""
     if isinstance(after, str) and _ID.fullmatch(after):
         return after
     return event_id(to_micros(as_datetime(after, "after"))) + ("" if reverse else "g")

@@ -1,4 +1,4 @@
-"""What a message carries of other things: what was recalled for it, and what a task made it of."""
+"""Text that a message carries from other things: items recalled for it, and sources that a task made it from."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from ..messages import ATTACHED, Message
 from ..records import Link
 
 DERIVED = "recollect.sources"
-"""Where a message that a task wrote names what it was made of."""
+"""The metadata key under which a message written by a task names its sources."""
 FORGOTTEN = "[what this was made of has been forgotten]"
 _replace = msgspec.structs.replace
 
 
 def carried(message: Message, at: Any) -> list[Link]:
-    """Links from what a message was made of, or carries a copy of, to its thread, so that forgetting finds it."""
+    """Lineage links from the sources of a message, or of text it carries, to its thread, so that forgetting finds
+    it."""
     carried = message.metadata.get(ATTACHED)
     sources = {"context": carried.get("sources", ()) if isinstance(carried, dict) else ()}
     sources["message"] = message.metadata.get(DERIVED, ())
@@ -29,7 +30,7 @@ def carried(message: Message, at: Any) -> list[Link]:
 
 
 def bare(message: Message) -> Message:
-    """A message without the copy that it carried; one that was made of it says only that it was forgotten."""
+    """A message without the text it carried; one that a task made from it is replaced by a note."""
     left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
     if DERIVED not in message.metadata:
         return _replace(message, metadata=left)

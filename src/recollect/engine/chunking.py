@@ -1,7 +1,7 @@
-"""Cutting text into chunks: on sentence and heading borders, to a token target, each overlapping the one before.
+"""Cuts text into chunks at sentences and headings, to a target size in tokens, each overlapping the one before.
 
-Pure and deterministic. A heading always begins a chunk, so that an edit in one section leaves the chunks of the others
-as they were. Every chunk is an exact slice of the text.
+Pure and deterministic. A heading always begins a chunk, so that an edit in one section does not change the chunks of
+others. Every chunk is an exact slice of the text.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import msgspec
 TARGET_TOKENS = 96
 OVERLAP_TOKENS = 16
 _LONG = 4000
-"""Characters beyond which a sentence is cut before its tokens are even counted."""
+"""A sentence of more characters than this is cut without counting its tokens first."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]++(?=\S)(.+)$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 # A sentence ends with its mark, closing quotes or brackets, and white space; unspaced scripts need no space.
-# Runs are taken whole (possessive) and never from their middle, so that a page of dots is read once.
+# Possessive quantifiers keep the match linear on long runs of marks, such as a page of dots.
 _SENTENCE_END = re.compile(
     r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)|[。！？．｡]++["”’）」』】]*+|"""
     r"""\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|\d+[.)])[ \t])"""
@@ -71,7 +71,7 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where headings begin, their level and their words; lines inside code fences are none."""
+    """The offset, level and title of each heading; lines inside code fences do not count."""
     at, fenced = 0, None
     before: tuple[int, str] | None = None
     for line in text.splitlines(keepends=True):
@@ -90,7 +90,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _title(written: str) -> str:
-    """The words of a heading without the hashes that may close it."""
+    """A heading's title without closing hashes."""
     words = written.rstrip(" \t")
     bare = words.rstrip("#")
     return bare.rstrip(" \t") if bare == "" or bare[-1] in " \t" else words
@@ -99,7 +99,7 @@ def _title(written: str) -> str:
 def _sentences(
     text: str, start: int, stop: int, count: Callable[[str], int], target: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Spans of sentences with their tokens; one that is longer than a chunk is cut between words."""
+    """Spans of sentences with their token counts; a sentence longer than a chunk is cut between words."""
     at = start
     for found in [*_SENTENCE_END.finditer(text, start, stop), None]:
         end = stop if found is None else found.end()
@@ -150,7 +150,7 @@ def _packed(
     target: int,
     overlap: int,
 ) -> Iterator[Piece]:
-    """As many sentences as fit the target; the next chunk begins with the last few of the one before."""
+    """Pack sentences into chunks of up to the target size; each chunk begins with the last few of the one before."""
     first = 0
     while first < len(spans):
         last, tokens = first, spans[first][2]
@@ -165,7 +165,8 @@ def _packed(
 
 
 def _overlapping(spans: list[tuple[int, int, int]], first: int, last: int, overlap: int, target: int) -> int:
-    """Where the next chunk begins: as far back as the overlap allows, and so that it still takes the next sentence."""
+    """The first sentence of the next chunk: as far back as the overlap allows while the next new sentence still
+    fits."""
     begin, room = last + 1, min(overlap, target - spans[last + 1][2])
     while begin - 1 > first and spans[begin - 1][2] <= room:
         begin -= 1

@@ -1,4 +1,5 @@
-"""What every noun of the engine stands on: a store, a runtime, a scope, a clock and the plugged-in parts."""
+"""The base of every noun: `Shared` (store, runtime, clock and plugged-in parts) and `Core` (one handle with a
+scope)."""
 
 from __future__ import annotations
 
@@ -25,45 +26,45 @@ T = TypeVar("T")
 RETRIES = 40
 KEPT_VECTORS = 3_000_000
 WATCHED = "watched"
-"""The mark of an org that somebody watches."""
+"""The name of the mark that says that an org is being watched."""
 LOOK_SECONDS = 0.5
-"""Within this time every process that writes sees that mark."""
+"""Within this time every writing process notices that mark."""
 _UNKNOWN = (0.0, False)
 
 
 class Shared:
-    """What all handles on one memory share."""
+    """The parts that all handles on one memory share."""
 
     def __init__(self, store: Store, runtime: Runtime, clock: Clock | None = None, **parts: Any) -> None:
         self.store = store
         self.runtime = runtime
         self.parts = parts
         self.derives = parts.get("extract") is not None
-        """Whether facts and learnings are taken from what users say."""
+        """Whether facts and learnings are derived from users' messages."""
         self.threads: dict[tuple[str, str], str] = {}
-        """Namespaces of threads seen: they never change."""
+        """A cache of the namespaces of threads, which never change."""
         self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, tuple[Change, ...]]] = {}
-        """The outbox rows that appends to threads ensure: when each was made, until when it is used, and the row."""
+        """A cache of the outbox rows that appends ensure: when each was made, until when it is used, and the row."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append: wakes the in-process worker where there is one."""
         self.record_bytes: dict[str, tuple[int, int]] = {}
-        """How much each org's records take, by the last count and what was put since, and when that count was."""
+        """By org: the bytes of its records (the last count plus what was put since), and when they were counted."""
         self.problems: dict[str, str] = {}
         """The last failure of each plugged-in part, for `doctor`."""
         self.watched: dict[str, tuple[float, bool]] = {}
-        """By org: until when it is known whether another process watches it, and whether one does."""
+        """By org: whether some process watches it, cached until a time."""
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
         self.entity_locks = KeyedLocks(runtime)
         self.working_locks = KeyedLocks(runtime)
         self.twin: Any = None
-        """Finds the parts of the other flavour (blocking, awaited) over the same store."""
+        """Finds the shared parts of the other flavour (blocking or async) over the same store; see `opening.Twin`."""
         self.closed = False
         self.closing = False
-        """Whether the memory is being closed: long work stops after its present batch, the rest is in the outbox."""
+        """Whether the memory is being closed: long jobs stop after their present batch, and stay in the outbox."""
         self.worker: Any = None
-        """The in-process worker, where there is one."""
+        """The in-process worker, if there is one."""
         self._counter: Any = None
         self._counting: tuple[Callable[[Any], int], str | None] | None = None
         self._model: Any = None
@@ -75,11 +76,11 @@ class Shared:
         self._open_lock = runtime.lock()
 
     def now(self) -> int:
-        """Microseconds; from the plugged-in clock if there is one."""
+        """The time in microseconds, from the plugged-in clock if there is one."""
         return time.time_ns() // 1000 if self._clock is None else to_micros(self._clock())
 
     def at(self) -> datetime:
-        """The same, as records carry it."""
+        """The time as a datetime, as in records."""
         return datetime.now(UTC) if self._clock is None else to_datetime(to_micros(self._clock()))
 
     @property
@@ -93,7 +94,7 @@ class Shared:
 
     @property
     def counting(self) -> tuple[Callable[[Any], int], str | None]:
-        """A function that counts a message, and the counter's name where it is not the default one."""
+        """A function that counts a message's tokens, and the counter's name, None for the default one."""
         if self._counting is None:
             from ..context.measure import count_message
             from ..context.tokens import DEFAULT_COUNTER
@@ -105,7 +106,7 @@ class Shared:
 
     @property
     def embedder(self) -> Any:
-        """The embedder as a coroutine surface, made on first use; None where recall is lexical only."""
+        """The embedder, made on first use; None if recall is lexical only."""
         spec = self.parts.get("embedder", "default")
         if self._embedder is None and spec is not None:
             from .recall.embedding import Embedding
@@ -115,7 +116,7 @@ class Shared:
 
     @property
     def earlier(self) -> Any:
-        """Embedders of before, by the names beside the vectors they made."""
+        """Embedders that made older vectors, by the name stored beside each vector."""
         if self._earlier is None:
             from .recall.embedding import Earlier
 
@@ -124,7 +125,7 @@ class Shared:
 
     @property
     def reranker(self) -> Any:
-        """What puts the best of a ranking into a better order, made on first use; None where none was asked for."""
+        """The reranker, made on first use; None if there is none."""
         spec = self.parts.get("reranker")
         if self._reranker is None and spec is not None:
             from .recall.reranking import Reranking
@@ -134,7 +135,7 @@ class Shared:
 
     @property
     def model(self) -> Any:
-        """The language model, made on first use; None where local rules serve."""
+        """The language model, made on first use; None if only local rules are used."""
         spec = self.parts.get("model")
         if self._model is None and spec is not None:
             from ..models import open_model
@@ -144,15 +145,16 @@ class Shared:
 
     @property
     def extraction_model(self) -> Any:
-        """The model that reads messages for facts, unless rules were asked for."""
+        """The model that extracts facts from messages; None with extract="rules"."""
         return None if self.parts.get("extract") == "rules" else self.model
 
     def emit(self, name: str, **data: Any) -> None:
-        """Tell hooks what happened: ids and sizes only."""
+        """Call the hooks of an event: ids and sizes only."""
         self.events.emit(name, str(data.pop("org", "")), data)
 
     def note(self, part: str, problem: Exception) -> None:
-        """Keep what went wrong with a part; our own errors carry no content, of others only the kind is kept."""
+        """Remember a part's failure for `doctor`; of errors that are not ours only the type, as they may hold
+        content."""
         kind = type(problem).__name__
         self.problems[part] = f"{kind}: {problem}" if isinstance(problem, RecollectError) else kind
 
@@ -168,14 +170,14 @@ class Shared:
                 self._opened = True
 
     async def close(self) -> None:
-        """Finish the work under way, then close the store, for both flavours; closing twice is fine."""
+        """Finish work in progress, then close the store, for both flavours; closing twice is allowed."""
         other = None if self.twin is None else self.twin.beside(self)
         if other is not None and not other.closed:
             await self.runtime.run_other(other.close_own)
         await self.close_own()
 
     async def close_own(self) -> None:
-        """Close what this flavour opened; from now on every call is refused."""
+        """Close what this flavour opened; every later call is refused."""
         self.closed = True
         if self._opened and self.worker is not None:
             await self.worker.close()
@@ -189,14 +191,14 @@ class Shared:
 
 
 class Scopes:
-    """What this process keeps of namespaces for recall, the least used leaving when there is too much."""
+    """An LRU cache of the in-process recall indexes of namespaces, limited by the number of vectors."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Any] = {}
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, str]) -> Any:
-        """What is kept of a namespace, moved to the young end."""
+        """The cached index of a namespace, marked as recently used."""
         with self._lock:
             scoped = self._kept.pop(key, None)
             if scoped is not None:
@@ -204,7 +206,7 @@ class Scopes:
             return scoped
 
     def put(self, key: tuple[str, str], scoped: Any) -> None:
-        """Keep it, and let the oldest go while too many vectors are held."""
+        """Cache an index, and evict the least recently used while there are too many vectors."""
         with self._lock:
             kept = self._kept
             kept[key] = scoped
@@ -212,14 +214,15 @@ class Scopes:
                 del kept[next(iter(kept))]
 
     def drop(self, org: str) -> None:
-        """Let go of everything of an org: something of it was forgotten."""
+        """Evict everything of an org, because something of it was forgotten."""
         with self._lock:
             for key in [key for key in self._kept if key[0] == org]:
                 del self._kept[key]
 
 
 class Core:
-    """One handle: the shared parts seen through a scope. A batch is a core that collects instead of applying."""
+    """One handle: the shared parts seen through a scope. A batch is a core that collects changes instead of
+    applying."""
 
     def __init__(
         self,
@@ -239,24 +242,24 @@ class Core:
         self.now = shared.now
         self.at = shared.at
         self.companions: list[Change] = []
-        """Changes that the next write carries in its own transaction: what must be true exactly when it is done."""
+        """Changes that are committed in the same transaction as the next write."""
 
     def part(self, kind: Callable[[Core], T]) -> T:
-        """One of the engine's parts over this handle; a handle on a server gives one that sends requests instead."""
+        """One of the engine's nouns for this handle; the core of a remote handle returns one that sends requests."""
         return kind(self)
 
     def kind(self, wanted: type[T]) -> type[T]:
-        """The class to make a session or the like of; a handle on a server gives one that works by requests."""
+        """The class to instantiate for a session or the like; the core of a remote handle returns a remote one."""
         return wanted
 
     def expiry(self, ttl: Any, now: int) -> datetime | None:
-        """When a row with this TTL ends."""
+        """The expiry of a row with this TTL."""
         micros = ttl_micros(ttl)
         return None if micros is None else to_datetime(now + micros)
 
     def get(self, kind: type[R], *key: str | int) -> Coroutine[Any, Any, R | None]:
         """The live row under a key of this org."""
-        if self.shared._opened:  # then the store's own coroutine will do: one step less on the shortest way there is
+        if self.shared._opened:  # return the store's own coroutine, which saves a step on this hot path
             return self.store.get(kind, (self.org, *key), now=self.now())
         return self._get_opening(kind, key)
 
@@ -276,12 +279,12 @@ class Core:
         return await self.store.scan(Scan(kind, (self.org, *prefix), **bounds), now=self.now())
 
     async def listed(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
-        """The same, to be shown to the caller and not to decide a write by: a replica may answer."""
+        """The same for rows that are only shown to the caller, not used to decide a write: a replica may answer."""
         with replica_reads():
             return await self.scan(kind, *prefix, **bounds)
 
     async def apply(self, *changes: Change) -> list[Any]:
-        """Commit the changes together, or collect them when this is a batch."""
+        """Commit the changes in one transaction, or collect them if this is a batch."""
         if self.batch is not None:
             self.batch.extend(changes)
             return [_provisional(change) for change in changes]
@@ -298,20 +301,21 @@ class Core:
         return done
 
     async def _apply_together(self, changes: Sequence[Change], notices: Sequence[Change]) -> list[Any]:
-        """Commit the changes with their companions, which stay for the next attempt where this one fails."""
+        """Commit the changes with their companions; if it fails, the companions stay for the next attempt."""
         companions = self.companions
         done = await self.store.apply([*changes, *companions, *notices], now=self.now())
         self.companions = []
         return done[: len(changes)]
 
     async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
-        """What tells watchers of these changes, where there are any; whether there are is looked up once a second."""
+        """Rows that notify watchers of these changes; empty if nobody watches, which is looked up every
+        LOOK_SECONDS/2."""
         looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
         if time.monotonic() >= looked:
             now = self.now()
             mark = await self.store.get(Mark, (self.org, WATCHED, ""), now=now)
             watched = mark is not None and mark.position > now
-            # Half of what a watch waits for, so that the slowest writer knows of it in time.
+            # Half of the time that a starting watch waits, so that every writer notices it in time.
             self.shared.watched[self.org] = time.monotonic() + LOOK_SECONDS / 2, watched
         if not watched:
             return []
@@ -320,7 +324,7 @@ class Core:
         return notices(self, changes)
 
     def _tell(self, changes: Sequence[Change], done: Sequence[Any]) -> None:
-        """Hooks hear of what was committed: messages by their place, the rest by its trace."""
+        """Call hooks after the commit: for appended messages, and for whatever wrote an audit event."""
         for change, result in zip(changes, done, strict=True):
             if isinstance(change, Append) and not result.replayed:
                 sizes = sum(len(message.text) for message in change.messages)
@@ -339,7 +343,7 @@ class Core:
             self.shared.emit(event.kind, org=event.org, id=event.subject, action=event.action)
 
     def pending(self, kind: type[R], key: Key) -> tuple[bool, R | None]:
-        """Whether the open batch has written this row already, and as what: a batch reads its own writes."""
+        """Whether the open batch has written or deleted this row, and its new value: a batch reads its own writes."""
         for change in reversed(self.batch or ()):
             if isinstance(change, Put) and type(change.record) is kind and change.record.row_key == key:
                 return True, change.record
@@ -348,7 +352,7 @@ class Core:
         return False, None
 
     async def commit(self, batch: Core) -> list[Any]:
-        """Apply what a batch collected."""
+        """Apply the changes that a batch collected."""
         changes, batch.batch = batch.batch or [], None
         keyed = [
             (change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None
@@ -365,14 +369,14 @@ class Core:
         return done
 
     def watch_thread(self, id: str, ns: str) -> None:
-        """Have the open batch refuse to commit where the thread is then in another namespace."""
+        """Make the open batch fail to commit if the thread is then in another namespace."""
         if self.batch is not None:
             self.watched.setdefault(id, ns)
 
     async def guarded(self, changes: Sequence[Change], watched: Mapping[str, str]) -> list[Change]:
-        """The changes behind a check that the threads they rely on are still where they were, or are still free.
+        """The changes, preceded by guards on the versions of the threads they rely on; raises Conflict if one moved.
 
-        A thread is created where there is none; one that is there already, in the same namespace, is kept as it is.
+        Changes that create a thread are left out if it exists already in the same namespace.
         """
         rows = await self.get_many(Thread, [(id,) for id in watched])
         expected: list[Change] = []
@@ -387,7 +391,7 @@ class Core:
         return [*expected, *kept]
 
     async def retry(self, attempt: Callable[[], Any]) -> Any:
-        """Run a read-then-write until no one else wrote in between; its change list starts with an Expect."""
+        """Optimistic retry: run a read-then-write again, with back-off, while its Expect fails with Conflict."""
         for tries in range(RETRIES):
             try:
                 return await attempt()
@@ -398,7 +402,7 @@ class Core:
         raise AssertionError("unreachable")
 
     def narrowed(self, scope: Scope) -> Core:
-        """The same parts through a smaller scope."""
+        """A core over the same parts with a smaller scope."""
         return Core(self.shared, scope, self.batch, self.watched)
 
     def beside(self, *, blocking: bool) -> Core:
@@ -410,19 +414,19 @@ class Core:
         return Core(self.shared.twin.of(blocking=blocking), self.scope)
 
     def facade(self) -> Any:
-        """This handle as users see it; found by name, since the engine imports nothing from above itself."""
+        """The public facade of this handle; imported by name, because the engine must not import upwards."""
         module, name = ("blocking.memory", "Memory") if self.runtime.blocking else ("memory", "AsyncMemory")
         return getattr(import_module(f"recollect.{module}"), name)._over(self)
 
     def batched(self) -> Core:
-        """A core that collects its changes."""
+        """A core that collects its changes into a new batch."""
         if self.batch is not None:
             raise UsageError("batches cannot be nested; put all changes into one")
         return Core(self.shared, self.scope, [])
 
 
 def _created(change: Change) -> str | None:
-    """The id of the thread that a change makes where there is none."""
+    """The id of the thread that a change creates if absent; None for other changes."""
     made = change.record if isinstance(change, Put) and change.absent else None
     return made.id if isinstance(made, Thread) else None
 
@@ -432,7 +436,7 @@ def _nothing() -> None:
 
 
 def _provisional(change: Change) -> Any:
-    """What a collected change answers before it is committed: numbers are given at the commit."""
+    """The placeholder result of a change collected in a batch; real numbers are given at the commit."""
     if isinstance(change, Put):
         return Stored(0, None)
     if isinstance(change, Append):

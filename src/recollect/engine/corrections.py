@@ -1,4 +1,4 @@
-"""Corrections: telling them from other versions of a fact, finding those that were replaced, and taking one back."""
+"""Corrections of facts: recognises them among versions, finds those that a derivation replaced, restores a version."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .forgetting.fingerprints import value_fingerprint
 
 WEEK = timedelta(days=7)
 MOST_EVENTS = 5_000
-"""Derivations of the last days that are looked at for corrections they replaced."""
+"""How many recent audit events are searched for derivations that replaced a correction."""
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """A correction that a derivation replaced: what people said was right, and what stands there now."""
+    """A correction that a derivation replaced: the fact as it is now, and the correction."""
 
     fact: Fact
     correction: Fact
 
 
 def is_correction(version: Fact, before: Fact | None) -> bool:
-    """Whether a version put another value right: said so by its words, or written by hand over what was there."""
+    """Whether a version corrected a value: derived from words of correction, or written by hand over another value."""
     if (version.reason or "").startswith("correction"):
         return True
     by_hand = version.actor == "user" and not version.sources and version.status == "active"
@@ -39,7 +39,7 @@ def is_correction(version: Fact, before: Fact | None) -> bool:
 
 
 def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
-    """The correction that the last of some versions, oldest first, replaced without being one; None where none was."""
+    """The correction that the newest version (the last) replaced without being one itself; None if there is none."""
     if len(versions) < 2 or versions[-1].actor != "processor" or is_correction(versions[-1], versions[-2]):
         return None
     before = versions[-3] if len(versions) > 2 else None
@@ -52,7 +52,7 @@ def _same(one: Fact, other: Fact) -> bool:
 
 
 async def replaced_corrections(core: Core, *, since: datetime | None = None, limit: int = 100) -> list[Replaced]:
-    """Facts of the last week whose correction a derivation replaced, newest first."""
+    """Facts whose correction a derivation replaced since a time (by default in the last week), newest first."""
     start = to_datetime(core.now()) - WEEK if since is None else since
     first = event_id(int(start.timestamp() * 1e6))
     events = await core.scan(AuditEvent, after=(first,), reverse=True, limit=MOST_EVENTS)
@@ -72,9 +72,9 @@ async def replaced_corrections(core: Core, *, since: datetime | None = None, lim
 
 
 async def restore(core: Core, ns: Ns, key: str, version: int, *, expect: int | None = None) -> Fact:
-    """Write an earlier version of a fact again, as a new version with its old confidence, sources and end.
+    """Write an earlier version of a fact again, as a new version with its old confidence, sources and expiry.
 
-    What a correction or a rejection had shut out may be derived again, since the value is said to be true.
+    Deletes the tombstones that kept this value from being derived, because it is now said to be true.
     """
     facts, space = Facts(core), core.scope.writable(ns)
     check_name(key, "fact key")

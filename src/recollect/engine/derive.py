@@ -1,11 +1,11 @@
-"""What follows from what users say: facts and learnings, from the `derive` jobs of threads.
+"""Derives facts and learnings from users' messages: runs the `derive` jobs of threads.
 
-One apply writes what a stretch of messages yields, the lineage, the mark and the end of the job, so that a killed
-worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see `recollect.extract`.
-With a model, a few messages go into each call (`recollect.extract.model`), and what the calls cost is counted in the
-thread's mark. A message that it answered badly for is read by the patterns instead, and becomes a dead letter of the
-`reread` queue, as does one whose readers died; reading goes on behind it. Where the model stays away, the patterns
-stand in until it is back.
+One transaction writes what a run of messages yields, its lineage, the watermark and the end of the job, so that a
+killed worker leaves nothing half derived and nothing is derived twice. Only users' own text is read; see
+`recollect.extract`. With a model, a few messages go into each call (`recollect.extract.model`), and the cost of the
+calls is added up in the thread's watermark. If the model's answer for a message is unusable, or workers died on it, the
+message is read by the local rules instead, becomes a dead letter of the `reread` queue, and reading continues after it.
+While the model cannot be reached, the rules stand in for it.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from .timeline import spliced
 BATCH = 100
 REREAD = "reread"
 BEHIND = 6
-"""How many messages before a stretch are read again, for corrections of what was said there."""
+"""How many earlier messages are read again for context, so that "no, I meant …" finds what it corrects."""
 LEASE = 60_000_000
 PASSING = "recollect.passing"
-"""Set in the metadata of a message that should leave nothing behind."""
+"""The metadata key of a message from which nothing is to be derived."""
 SOURCES = 8
-"""How many of the newest sources a fact names."""
+"""A fact keeps this many of its newest sources."""
 UNREAD = 200
-"""So many of the newest messages in unknown languages are kept by number, for their receipts."""
+"""For receipts, the numbers of this many of the newest messages in unknown languages are kept."""
 SURER = 0.3
-"""The share of the remaining doubt that hearing the same again removes."""
+"""How much of the remaining doubt (1 - confidence) is removed when the same value is said again."""
 
 
 class Deriver:
@@ -55,19 +55,19 @@ class Deriver:
         self._model = core.shared.extraction_model if model is None else model
         self._foreign: list[int] = []
         self._alone = 0
-        """So many of the next messages are read one at a time, since a model failed on them together."""
+        """How many of the next messages to read one at a time, because the model failed on them together."""
         self._reader: Any = None
         if self._model is not None:
             from ..extract.model import ModelReader
 
-            # Twice, where it has to repair its answer; both must end before the lease does.
+            # The reader may call twice, to repair an answer; both calls must end before the lease does.
             self._reader = ModelReader(self._model, timeout=lease / 3e6)
 
     async def run(self, job: Job) -> int:
-        """Read a thread from its mark to its end; how many facts and learnings were written."""
+        """Read a thread from its watermark to its end; returns how many facts and learnings were written."""
         if job.queue == REREAD:
             return await self._again(job)
-        # Where something broke before, one at a time shows which message it was.
+        # After a failed attempt, messages are read one at a time to isolate the one that fails.
         total, limit = 0, BATCH if job.attempts <= 1 else 1
         while True:
             try:
@@ -81,13 +81,13 @@ class Deriver:
             if more is None:
                 return total
             if self._core.shared.closing:
-                raise Conflict("the memory is being closed")  # the job is given back, for the next worker
+                raise Conflict("the memory is being closed")  # returns the job to the queue for the next worker
             job = more
 
     async def stand_in(self, job: Job) -> None:
-        """Read what is left of a thread by the patterns, for as long as the model is away.
+        """Read the rest of a thread by the local rules while the model cannot be reached.
 
-        The mark stays where it is, so that the model reads it all again when the thread is next tried.
+        The watermark does not move, so that the model reads it all when the job is tried again.
         """
         core, id = self._core, job.item.partition(":")[2]
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
@@ -100,7 +100,7 @@ class Deriver:
             done = messages[-1].seq
 
     async def skip(self, job: Job, reason: str) -> bool:
-        """Leave the next message of a thread as a dead letter and go on behind it; whether there was one."""
+        """Make the next message of a thread a dead letter and move the watermark past it; whether there was one."""
         core, id = self._core, job.item.partition(":")[2]
         mark = await core.get(Mark, "derive", job.item)
         found = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
@@ -119,7 +119,7 @@ class Deriver:
         return True
 
     async def _stretch(self, job: Job, limit: int) -> tuple[int, Job | None]:
-        """One commit's worth of messages; the job with its lease extended, where more are left."""
+        """Derive from one batch of messages in one commit; returns the job with a longer lease if more are left."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, id)
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
@@ -149,12 +149,12 @@ class Deriver:
             longer = self._longer(job)
             await core.apply(*changes, Put(longer))
             return written, msgspec.structs.replace(longer, version=job.version + 1)
-        # An append since we looked keeps the job alive.
+        # The job is deleted only if nothing was appended since the thread was read.
         await core.apply(*changes, Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key))
         return written, None
 
     async def _again(self, job: Job) -> int:
-        """Messages that a model answered badly for, once more; those it fails on stay dead letters."""
+        """Read dead letters of a thread once more with the model; those it fails on again stay dead letters."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, id)
         thread, mark = await core.get(Thread, id), await core.get(Mark, "derive", job.item)
@@ -187,7 +187,7 @@ class Deriver:
         return written
 
     async def _unread(self, job: Job, messages: Sequence[Message], reason: str) -> list[Change]:
-        """The dead letter of a message, joined to those of its thread."""
+        """Add messages to the dead letter of their thread (one job holds all their numbers)."""
         core, at = self._core, self._core.at()
         held = await core.get(Job, REREAD, job.ns, job.item)
         seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
@@ -209,14 +209,14 @@ class Deriver:
         return [Expect(Mark, made.row_key, mark.version if mark else 0), Put(made)]
 
     def _cost(self, before: Any) -> Any:
-        """What the model's calls for a thread have cost with those since the last commit."""
+        """The total cost of the model's calls for a thread, including those since the last commit."""
         if self._reader is None:
             return before
         spent, self._reader.cost = self._reader.cost, type(self._reader.cost)()
         return msgspec.to_builtins(spent + type(spent)(**(before or {}))) if spent.calls else before
 
     def _together(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The first messages whose own texts go into one call of the model; without one, all of them."""
+        """The first messages that fit into one call of the model; without a model, all of them."""
         own = [place for place, message in enumerate(messages) if _is_own_text(message)]
         if self._reader is None or not own:
             return messages
@@ -226,7 +226,7 @@ class Deriver:
         return messages[: own[count]] if count < len(own) else messages
 
     def _longer(self, job: Job) -> Job:
-        """The job after some progress: leased anew, and its failures so far forgiven."""
+        """The job after progress: its lease renewed, its attempts and error reset."""
         now = self._core.now()
         return msgspec.structs.replace(
             job, attempts=1, error=None, leased_until=to_datetime(now + self._lease), updated_at=to_datetime(now)
@@ -235,7 +235,8 @@ class Deriver:
     async def _derived(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int], *, by_rules: bool = False
     ) -> tuple[list[Change], int]:
-        """What some messages yield; `by_rules` where the model failed and the patterns stand in for it."""
+        """The changes that messages yield, and how many facts and learnings; `by_rules` uses the rules, not the
+        model."""
         ns = subject_of(thread)
         known = await self._said_before(thread, messages, done, failed)
         facts: list[tuple[Any, Message]] = []
@@ -256,7 +257,7 @@ class Deriver:
     async def _said_before(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
     ) -> list[Any]:
-        """What the messages before a stretch said, so that "no, I meant …" finds what it corrects."""
+        """What the messages before these said, so that "no, I meant …" finds what it corrects."""
         if self._model is not None or not done or not any(_is_own_text(message) for message in messages):
             return []
         before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=BEHIND)
@@ -267,7 +268,7 @@ class Deriver:
     async def _readings(
         self, messages: Sequence[Message], known: list[Any], *, by_rules: bool = False
     ) -> list[tuple[Message, list[Any]]]:
-        """What each of some messages says; what they say is added to what is known."""
+        """The items extracted from each message; they are also added to `known`."""
         own = [message for message in messages if _is_own_text(message)]
         own = [one for one in own if await self._core.get(Tombstone, "source", fingerprint(one.id)) is None]
         if self._reader is not None and not by_rules:
@@ -305,7 +306,7 @@ class Deriver:
         return await self._core.runtime.call(lambda: extract(message.text, previous=known, **asked))
 
     async def _facts(self, ns: str, found: Sequence[tuple[Any, Message]]) -> list[Change]:
-        """The changes that facts and their ends make; of a key that is said twice, the later word counts."""
+        """The changes for extracted facts and retractions; if a key is mentioned twice, the later mention counts."""
         from ..extract.keys import spoken
 
         facts = Facts(self._core)
@@ -336,7 +337,7 @@ class Deriver:
                     older.setdefault(item.key, []).append(made)
                 continue
             if now_known[item.key] is None:
-                pending[item.key] = []  # what ended a moment ago is said again
+                pending[item.key] = []  # retracted earlier in this batch, and now stated again
             made = _joined(now_known[item.key], made)
             now_known[item.key] = made
             pending.setdefault(item.key, []).extend(facts._changes(made, "derive"))
@@ -348,19 +349,19 @@ class Deriver:
         return changes
 
     def _said_at(self, message: Message) -> datetime:
-        """When a message was said: its own time, which for imported ones is not when it came in."""
+        """When a message was said: its own time, which for imported messages is not the time of the import."""
         now = self._core.at()
         return now if message.created_at is None else min(message.created_at, now)
 
     async def _last_word(self, ns: str, key: str, pending: dict[str, list[Change]]) -> Fact | None:
-        """How a fact ended that there is none of now, so that what was said before does not bring it back."""
+        """The ending version of a fact that has ended, so that older messages do not bring it back."""
         if key in pending:
             return None
         last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
         return last[0] if last and last[0].status != "active" else None
 
     async def _past(self, current: Fact | None, made: Sequence[Fact]) -> list[Change]:
-        """What was said before the present value and is read after it: it goes into the history, where its time is."""
+        """Changes that insert values said before the present one into the history, at their own time."""
         first = made[0]
         changes = await spliced(self._core, current, made, first.ns, first.key, before=True)
         if not changes:
@@ -368,7 +369,7 @@ class Deriver:
         return [*changes, *(change for fact in made for change in Facts(self._core)._changes(fact, "derive")[2:])]
 
     async def _named(self, ns: str, item: Any, now_known: dict[str, Fact | None]) -> list[Fact]:
-        """The facts that a retraction ends: the one of its key, else those of its kind that have the value named."""
+        """The facts that a retraction ends: the one of its key, else those of the same stem with the named value."""
         core, (stem, _, part) = self._core, item.key.rpartition(".")
         if part != "*":
             held = now_known[item.key] if item.key in now_known else await core.get(Fact, ns, item.key)
@@ -395,7 +396,7 @@ def _is_own_text(message: Message) -> bool:
 
 
 def _of_the_user(change: Change, said: datetime) -> Change:
-    """A learning read from a user's own words carries their trust and time, though a processor wrote it."""
+    """Give a learning derived from a user's own words the user's trust and the message's time."""
     if isinstance(change, Put) and isinstance(change.record, Learning):
         learning = change.record
         made = min(learning.created_at, said)
@@ -404,7 +405,7 @@ def _of_the_user(change: Change, said: datetime) -> Change:
 
 
 def _seqs(mark: Mark | None) -> list[int]:
-    """The messages of a thread that a model answered badly for."""
+    """The numbers of a thread's messages for which the model's answer was unusable."""
     return list((mark.detail or {}).get("failed", ())) if mark is not None else []
 
 
@@ -413,7 +414,7 @@ def _expected(changes: Sequence[Change]) -> set[tuple[type, Any]]:
 
 
 def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> list[Change]:
-    """Without a second hand on a row that this very apply already changes: its expectation could not hold."""
+    """The changes without those of rows that this `apply` changes already, whose Expect could not hold twice."""
     mine = {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
     taken = mine & touched
     touched |= mine
@@ -428,7 +429,7 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Any]]) -> lis
 
 
 def _said_since(held: Fact, message: Message, said: datetime) -> bool:
-    """Whether what is known was said later: by its place in the same thread, else by its time."""
+    """Whether the known fact was said later than a message: by number in the same thread, else by time."""
     thread, _, seq = (held.source or "").rpartition("#")
     if held.actor == "processor" and thread == message.thread and seq.isdecimal():
         return int(seq) > message.seq
@@ -436,7 +437,7 @@ def _said_since(held: Fact, message: Message, said: datetime) -> bool:
 
 
 def _reason(item: Any) -> str | None:
-    """Why a fact is there: what kind of word it was, and the pattern that read it."""
+    """The reason stored with a fact: what kind of statement it was, and the rule that matched."""
     kind = "retraction" if item.retracted else "correction" if item.correction else "inferred" if item.inferred else ""
     return " ".join(filter(None, (kind, item.rule and f"by {item.rule}"))) or None
 
@@ -445,7 +446,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def _names(fact: Fact, said: str) -> bool:
-    """Whether what was said to have ended is this fact: its words are in the value or the key, or hold them."""
+    """Whether the words of a retraction mean this fact: they are in its value or key, or contain its value."""
     words, value = _WORD.findall(said.casefold()), _WORD.findall(str(fact.value).casefold())
     part = _WORD.findall(fact.key.rpartition(".")[2].casefold())
     keyed = "." in fact.key and _all_in(part, words)
@@ -453,7 +454,7 @@ def _names(fact: Fact, said: str) -> bool:
 
 
 def _all_in(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether each word is among others, in the same or a longer form: nut and nuts, vegan and Veganerin."""
+    """Whether each word occurs among others, in the same or a longer form: nut and nuts, vegan and Veganerin."""
     forms = [(one, [other for other in others if other == one or _is_form(one, other)]) for one in some]
     return bool(some) and all(found for _, found in forms)
 
@@ -464,19 +465,19 @@ def _is_form(one: str, other: str) -> bool:
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Whether two values say the same; people write a name with and without capitals."""
+    """Whether two values are equal; texts are compared without regard to case."""
     if isinstance(old, str) and isinstance(new, str):
         return old.casefold() == new.casefold()
     return fingerprint_json(old) == fingerprint_json(new)
 
 
 def _joined(old: Fact | None, new: Fact) -> Fact:
-    """The same value in another message makes it surer; another value takes its place."""
+    """A new fact merged with the old one: the same value raises the confidence, another value replaces it."""
     if old is None or not _same(old.value, new.value):
         return new
     sources = tuple(dict.fromkeys([*old.sources, *new.sources]))[-SOURCES:]
     surer = max(old.confidence, new.confidence)
-    if not set(new.sources) <= set(old.sources):  # the same message read again says nothing new
+    if not set(new.sources) <= set(old.sources):  # reading the same message again is no new evidence
         surer = round(surer + SURER * (1 - surer), 4)
     return msgspec.structs.replace(new, confidence=surer, sources=sources, expires_at=old.expires_at)
 
@@ -488,10 +489,10 @@ def subject_of(thread: Thread) -> str:
 
 
 def permanent(problem: Exception) -> bool:
-    """Whether trying again cannot help: a model that answered, but badly."""
+    """Whether trying again cannot help: the model answered, but unusably."""
     return isinstance(problem, ModelError) and getattr(problem, "retryable", True) is False
 
 
 def why(problem: Exception) -> str:
-    """The reason of a dead letter; model errors carry nothing of what was said."""
+    """The error text of a dead letter; model errors carry no content."""
     return f"{type(problem).__name__}: {getattr(problem, 'reason', None) or problem}"[:500]

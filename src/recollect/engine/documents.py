@@ -1,7 +1,7 @@
 """Documents: long-form knowledge, cut into chunks that recall finds.
 
-Adding the same source again replaces the document. A chunk is named after its text, so that one which is unchanged,
-or has only moved, keeps its row, its index entry and its vector.
+Adding the same source again replaces the document. A chunk's id is a hash of its text, so that a chunk that is
+unchanged, or has only moved, keeps its row, its index entry and its vector.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Documents:
-    """Knowledge to recall from."""
+    """Adds, reads and deletes documents."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -56,7 +56,7 @@ class Documents:
         return (await self._stored(new, again=ttl is not None))[0]
 
     async def _stored(self, new: Document, *, again: bool) -> tuple[Document, bool]:
-        """The document as it is stored, and whether it was written; one that is there unchanged only with `again`."""
+        """Store a document; returns it and whether it was written. An unchanged one is written only with `again`."""
 
         async def attempt() -> tuple[Document, bool]:
             old = await self._core.get(Document, new.ns, new.id)
@@ -80,7 +80,7 @@ class Documents:
         return done
 
     async def get(self, ns: Ns, id: str) -> Document | None:
-        """A document with its text, or None where there is none.
+        """Read a document with its text; None if there is none.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
@@ -90,7 +90,7 @@ class Documents:
         return await self._core.get(Document, self._core.scope.readable(ns), check_name(id, "document id"))
 
     async def get_many(self, ns: Ns, ids: Iterable[str]) -> list[Document | None]:
-        """Several documents in one read, in the order of their ids given; None where there is none.
+        """Read several documents at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", title="Refunds")
@@ -101,7 +101,7 @@ class Documents:
         return await self._core.get_many(Document, [(space, check_name(id, "document id")) for id in ids])
 
     async def chunks(self, ns: Ns, id: str) -> list[Chunk]:
-        """The chunks of a document, in the order of its text.
+        """List the chunks of a document, in the order of its text.
 
         Examples:
             >>> page = memory.documents.add("global", "Refunds within 30 days.")
@@ -194,7 +194,7 @@ class Documents:
         return chunks
 
     def _moves(self, had: list[Chunk], has: dict[str, Chunk]) -> list[Change]:
-        """What to write: new chunks, chunks that moved; and those that are gone, with their index entries."""
+        """The changes from old chunks to new: put those that are new or moved, delete the others with their entries."""
         before = {piece.part: piece for piece in had}
         changes: list[Change] = [
             Put(piece)
@@ -217,7 +217,7 @@ class Documents:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Document]:
-        """Documents of a namespace in the order of their ids, or `reverse`; the next page is `after` the last id.
+        """List documents of a namespace by id (or `reverse`); the next page is `after` the last id.
 
         Examples:
             >>> page = memory.documents.add("global", "Within 30 days.", metadata={"team": "support"})
@@ -233,7 +233,7 @@ class Documents:
 
 
 def removal(org: str, ns: str, id: str) -> list[Change]:
-    """What goes with a document."""
+    """Changes that delete a document's chunks, index entries and job."""
     return [
         DeleteRange(Chunk, (org, ns, id)),
         DeleteRange(Entry, (org, ns, "document", id)),

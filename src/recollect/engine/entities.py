@@ -1,8 +1,8 @@
-"""Entities: other people's records, read through a loader and kept for an hour.
+"""Entities: a read-through cache of records from other systems, kept for an hour by default.
 
-Concurrent callers share one load. Within a process they queue on a lock; between processes the row itself carries a
-lease on loading it, and the others look again until it is there. A row invalidated while its load was under way is not
-written: the load had begun with what is now known to be old.
+Concurrent callers share one load. Within a process they queue on a lock; between processes the row carries a lease on
+loading it, and the others poll until it is loaded. A value whose row was invalidated while it was being loaded is not
+cached, because the load may have read the old data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..values import Json, check_name, encode_json
 from .core import Core
 
 Loader = Callable[..., Json | Awaitable[Json]]
-"""A function, sync or async, from an id to JSON, or to None where there is no such entity."""
+"""A function, sync or async, from an id to JSON, or to None if there is no such entity."""
 
 ENTITY_TTL = 3600
 MISSING_TTL = 30
@@ -32,7 +32,7 @@ _MOST_FAILURES = 256
 
 
 class EntityStats(msgspec.Struct):
-    """What the cache did, in this process."""
+    """Counts of what the cache did in this process."""
 
     hits: int = 0
     misses: int = 0
@@ -42,19 +42,19 @@ class EntityStats(msgspec.Struct):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """How long an entity serves, and how long after that while it is loaded again, in microseconds."""
+    """How long a cached entity is fresh, and how long after that it may be served stale, in microseconds."""
 
     ttl: int
     stale: int = 0
 
 
 class _Source(Terms, frozen=True, kw_only=True):
-    """Where entities of a type come from, and how long they serve."""
+    """The loader of a type of entities, with its terms."""
 
     load: Loader
 
 
-class _Office(msgspec.Struct):
+class _CacheState(msgspec.Struct):
     """What all handles on one memory share: loaders by org and type, counts, and the loads that just failed."""
 
     sources: dict[tuple[str, str], _Source] = {}
@@ -63,22 +63,22 @@ class _Office(msgspec.Struct):
     finished: int = 0
 
 
-def entity_office() -> Any:
-    """What all handles on one memory share; both flavours of it are given the same."""
-    return _Office()
+def cache_state() -> Any:
+    """A new state of the entity cache; the blocking and the async flavour of a memory share one."""
+    return _CacheState()
 
 
 class Entities:
-    """Reads through to a loader."""
+    """Reads entities from the cache, or through a loader."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        # A read fills the cache at once, even inside a batch.
+        # The cache is written at once, even inside a batch.
         self._direct = core if core.batch is None else Core(core.shared, core.scope)
-        self._office: _Office = core.shared.parts.setdefault("entities", _Office())
+        self._state: _CacheState = core.shared.parts.setdefault("entities", _CacheState())
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
-        """Say how entities of a type are loaded: `load(id)` gives JSON, or None where there is no such entity.
+        """Register the loader of a type: `load(id)` returns JSON, or None if there is no such entity.
 
         Examples:
             >>> memory.entities.register("customer", lambda id: {"id": id}, ttl=3600)
@@ -86,7 +86,7 @@ class Entities:
             {'id': '7'}
         """
         self._core.scope.whole_org("the entity cache")
-        self._office.sources[(self._core.org, check_name(type, "entity type"))] = _source(load, ttl, stale)
+        self._state.sources[(self._core.org, check_name(type, "entity type"))] = _source(load, ttl, stale)
 
     async def get(
         self,
@@ -97,9 +97,9 @@ class Entities:
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
     ) -> Json:
-        """The entity, from the cache or loaded; None where the loader knows none (kept for 30 s).
+        """Read an entity from the cache or through its loader; None if the loader finds none (cached for 30 s).
 
-        With `stale`, one that is too old by up to so much is served at once and loaded again in the background.
+        With `stale`, a value that is too old by at most that much is returned at once and reloaded in the background.
 
         Raises what the loader raises; nothing is cached then.
 
@@ -111,7 +111,7 @@ class Entities:
         key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
         source = self._source(type, load, ttl, stale)
         row = await self._direct.get(CachedEntity, *key[1:])
-        stats = self._office.stats
+        stats = self._state.stats
         if row is not None and row.status != "loading":
             if self._fresh(row):
                 stats.hits += 1
@@ -132,7 +132,7 @@ class Entities:
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
     ) -> list[Json]:
-        """Several entities of one type, in the order of their ids given; those not in the cache are loaded together.
+        """Read several entities of one type, in the order of the given ids; missing ones are loaded concurrently.
 
         Examples:
             >>> memory.entities.get_many("customer", ["7", "8"], lambda id: {"id": id})
@@ -143,7 +143,7 @@ class Entities:
         return await self._core.runtime.gather(loads)
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Drop one entity, or all of a type; how many went.
+        """Remove one entity, or all of a type, from the cache; returns how many.
 
         Examples:
             >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
@@ -159,7 +159,7 @@ class Entities:
         return int(results[0] or 0)
 
     def stats(self) -> EntityStats:
-        """Hits, misses and loads of this process, over all handles on this memory.
+        """Count hits, misses and loads of this process, over all handles on this memory.
 
         Examples:
             >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
@@ -167,12 +167,12 @@ class Entities:
             1
         """
         self._core.scope.whole_org("the entity cache")
-        return msgspec.structs.replace(self._office.stats)
+        return msgspec.structs.replace(self._state.stats)
 
     # -- loading
 
     def _source(self, type: str, load: Loader | None, ttl: Ttl | None, stale: Ttl | None) -> _Source:
-        known = self._office.sources.get((self._core.org, type))
+        known = self._state.sources.get((self._core.org, type))
         if load is None and known is None:
             raise UsageError(f"no loader for entities of type {type!r}; pass load=… or register one")
         made = known if load is None else _source(load, ENTITY_TTL, None)
@@ -187,16 +187,16 @@ class Entities:
         return row.status != "loading" and to_micros(row.fresh_until) > self._core.now()
 
     async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> Any:
-        arrived = self._office.finished
+        arrived = self._state.finished
         async with self._core.shared.entity_locks.hold(key):
-            failed = self._office.failed.get(key)
+            failed = self._state.failed.get(key)
             if failed is not None and failed[0] > arrived:
-                # The load this caller waited for has failed: it shares the failure as it would have shared the value.
+                # The load that this caller waited for has failed: it gets the error as it would have got the value.
                 raise failed[1]
             return await self._load_once(key, source)
 
     async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
-        """Load under the row's lease, or take what another process loads meanwhile."""
+        """Load under the row's lease, or wait for the value that another process is loading."""
         tries = 0
         while True:
             row = await self._direct.get(CachedEntity, *key[1:])
@@ -215,7 +215,7 @@ class Entities:
         return row.owner is not None and until is not None and to_micros(until) > self._core.now()
 
     async def _take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
-        """The row with the lease on it, or None where someone else was faster."""
+        """Take the lease by compare-and-set: the leased row, or None if another process was faster."""
         now, at = self._core.now(), self._core.at()
         until = to_datetime(now + LOAD_LEASE * 1_000_000)
         if row is None:
@@ -230,14 +230,14 @@ class Entities:
         except Conflict:
             return None
         except BaseException:
-            # Cancelled, or the outcome is not known: a lease that was taken after all must not keep others waiting.
+            # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
             await self._abandon(lease, row)
             raise
         return msgspec.structs.replace(lease, version=results[1].version)
 
     async def _load(self, lease: CachedEntity, before: CachedEntity | None, source: _Source) -> Any:
-        office = self._office
-        office.stats.loads += 1
+        state = self._state
+        state.stats.loads += 1
         try:
             value = await self._call(source.load, lease.id)
             encode_json(value, "entity")
@@ -245,8 +245,8 @@ class Entities:
             self._failed(lease.row_key, error)
             await self._give_back(lease, before)
             raise
-        office.finished += 1
-        office.failed.pop(lease.row_key, None)
+        state.finished += 1
+        state.failed.pop(lease.row_key, None)
         try:
             await self._keep(lease, value, source)
         except BaseException:
@@ -255,14 +255,14 @@ class Entities:
         return value
 
     def _failed(self, key: Key, error: BaseException) -> None:
-        """Count a failed load, and let those who waited for it share its error."""
-        office = self._office
-        office.stats.failures += 1
-        office.finished += 1
+        """Count a failed load, and keep its error for callers that waited for it."""
+        state = self._state
+        state.stats.failures += 1
+        state.finished += 1
         if isinstance(error, Exception):
-            office.failed[key] = (office.finished, error)
-            while len(office.failed) > _MOST_FAILURES:
-                office.failed.pop(next(iter(office.failed)))
+            state.failed[key] = (state.finished, error)
+            while len(state.failed) > _MOST_FAILURES:
+                state.failed.pop(next(iter(state.failed)))
 
     async def _keep(self, lease: CachedEntity, value: Any, source: Terms) -> None:
         now = self._core.now()
@@ -280,7 +280,7 @@ class Entities:
         await self._write_over(lease, Put(row))
 
     async def _give_back(self, lease: CachedEntity, before: CachedEntity | None) -> None:
-        """After a failed load nothing is cached: what was there before comes back, without the lease."""
+        """Release the lease after a failed load: restore the row as it was before, or delete it."""
         empty = before is None or before.status == "loading"
         await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
 
@@ -293,7 +293,7 @@ class Entities:
         try:
             await self._direct.apply(Expect(CachedEntity, lease.row_key, lease.version), change)
         except Conflict:
-            # Invalidated or taken over while loading: what this load began with is not current any more.
+            # Invalidated or taken over while loading: the loaded value may be outdated.
             return
 
     async def _call(self, load: Loader, id: str) -> Any:
@@ -307,13 +307,13 @@ class Entities:
             self._start(key, source)
 
     def _start(self, key: tuple[str, str, str], source: _Source) -> None:
-        """Load beside the caller."""
+        """Load in the background."""
 
         async def reload() -> None:
             try:
                 await self._shared_load(key, source)
             except Exception:
-                # Counted in `failures`; the stale value serves on until it is too old, then the error reaches a caller.
+                # Counted in `failures`. The stale value is served until it is too old; then a caller gets the error.
                 return
 
         self._core.runtime.start(reload, "recollect-entity")
@@ -326,7 +326,7 @@ def _source(load: Loader, ttl: Ttl, stale: Ttl | None) -> _Source:
 
 
 def _takes_id(load: Loader) -> bool:
-    """Whether the loader wants the id; one made for a single entity need not."""
+    """Whether the loader takes the id as an argument; a loader for a single entity need not."""
     try:
         parameters = inspect.signature(load).parameters.values()
     except (TypeError, ValueError):

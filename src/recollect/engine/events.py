@@ -18,7 +18,7 @@ EVENTS = ("message", "fact", "learning", "fold", "forget", "recall", "context", 
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something happened: its name, the org, and ids and sizes."""
+    """An event: its name, the org, and ids and sizes; never content."""
 
     name: str
     org: str
@@ -36,16 +36,16 @@ Hook = Callable[[Event], Any]
 
 
 class Events:
-    """Who is told of what."""
+    """The registered hooks, and OpenTelemetry if it is on."""
 
     def __init__(self) -> None:
         self.listening = False
-        """Whether anyone is told of anything: callers on hot paths ask first."""
+        """Whether there is any hook or tracer; callers on hot paths check this first."""
         self._hooks: dict[str, list[Hook]] = {}
         self._traced: Any = None
 
     def on(self, name: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each event of this name; what comes back takes it off again."""
+        """Call `hook` for each event of this name; returns a function that removes it."""
         if name not in EVENTS:
             raise UsageError(f"no event {name!r}; there are {', '.join(EVENTS)}")
         if not callable(hook) or inspect.iscoroutinefunction(hook):
@@ -62,14 +62,14 @@ class Events:
         return off
 
     def trace(self) -> None:
-        """Count events and time units of work in OpenTelemetry from now on."""
+        """Send counters and spans to OpenTelemetry from now on."""
         from ..telemetry import Telemetry
 
         self._traced = Telemetry()
         self.listening = True
 
     def emit(self, name: str, org: str, data: Mapping[str, Any]) -> None:
-        """Tell everyone; a hook that fails is logged and never stops the work it was told of."""
+        """Call the hooks of an event; a hook that raises is logged and does not stop the operation."""
         if self._traced is not None:
             self._traced.count(name, org, data)
         for hook in tuple(self._hooks.get(name, ())):
@@ -79,7 +79,7 @@ class Events:
                 warn("a hook on %s failed: %s", name, type(problem).__name__)
 
     def span(self, name: str, **attributes: Any) -> AbstractContextManager[Any]:
-        """A span around a unit of work, where OpenTelemetry listens."""
+        """A span around an operation, if OpenTelemetry is on."""
         if self._traced is None:
             return _NO_SPAN
         spanned: AbstractContextManager[Any] = self._traced.span(name, **attributes)
@@ -90,12 +90,12 @@ _NO_SPAN = nullcontext()
 
 
 class Listens:
-    """What both facades have for those who want to be told."""
+    """The methods of both facades that register hooks."""
 
     _core: Core
 
     def on(self, event: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when something happens (message, fact, fold, forget, …); what comes back takes it off again."""
+        """Call `hook` for each event of a name (message, fact, fold, forget, …); returns a function that removes it."""
         scope = self._core.scope
         scope.whole_org("listening to events")
         if scope.all_orgs or not callable(hook) or inspect.iscoroutinefunction(hook):
@@ -103,7 +103,7 @@ class Listens:
         return self._core.shared.events.on(event, lambda told: hook(told) if told.org == scope.org else None)
 
     def trace(self) -> None:
-        """Count events and time units of work in OpenTelemetry (extra `otel`)."""
+        """Send counters of events and spans of operations to OpenTelemetry (extra `otel`)."""
         self._core.scope.whole_org("tracing")
         self._core.shared.events.trace()
 
@@ -116,11 +116,11 @@ class Listens:
         return self.on("fact", hook)
 
     def on_learning(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when a learning is added, moved or deleted."""
+        """Call `hook` when a learning is added, changed or deleted."""
         return self.on("learning", hook)
 
     def on_fold(self, hook: Hook) -> Callable[[], None]:
-        """Call `hook` when a thread's older part is folded into a summary."""
+        """Call `hook` when the older part of a thread is folded into a summary."""
         return self.on("fold", hook)
 
     def on_forget(self, hook: Hook) -> Callable[[], None]:

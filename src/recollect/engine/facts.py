@@ -1,4 +1,4 @@
-"""Facts: namespaced JSON values with history, sources and a way to be corrected or rejected."""
+"""Facts: namespaced JSON values with history and sources, which can be corrected or rejected."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .forgetting.guard import guard
 
 PAGE = 1000
 MAX_LIMIT = 2**31 - 1
-"""No list is longer; databases refuse limits beyond their integers, each in its own words."""
+"""Larger limits are cut to this, because databases refuse limits beyond their integers."""
 
 
 class Facts:
-    """What is known, under `namespace` and `key`."""
+    """Reads and writes facts under a namespace and a key."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -44,14 +44,14 @@ class Facts:
         expect: int | None = None,
         index: bool | Sequence[str] = True,
     ) -> Fact:
-        """Write a value; the last one wins unless `expect` names the version it must replace (0: none yet).
+        """Write a value; the last write wins unless `expect` names the version to replace (0: none yet).
 
-        Recall finds it by all it says, by the fields of its value that `index` names (`["title", "author.name"]`), or
-        not at all with `index=False`.
-        A value that was rejected is not written again by anyone but the user: the rejected version comes back instead.
-        So does a fact whose `source` was forgotten, whoever writes it.
+        Recall indexes the whole fact, only the fields of its value that `index` names (`["title", "author.name"]`), or
+        nothing with `index=False`.
+        A rejected value is not written again by anyone but the user: the rejected version is returned instead. The same
+        holds for a fact whose `source` was forgotten, whoever writes it.
 
-        Raises `Conflict` where `expect` is not the present version, `Forbidden` where this handle may not write there.
+        Raises `Conflict` if `expect` is not the present version, `Forbidden` if this handle may not write there.
 
         Examples:
             >>> memory.facts.set("user:ada", "city", "Lisbon", source="talk#1").version
@@ -65,7 +65,8 @@ class Facts:
         return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
 
     async def _derive(self, fact: Fact, expects: Sequence[Change] = (), *, since: datetime | None = None) -> Fact:
-        """Write a fact with the sources it names; given back as `rejected` where one of them was forgotten."""
+        """Write a fact with sources, guarded against forgetting; returned as `rejected` if one of them was
+        forgotten."""
         for _ in range(RETRIES):
             held = await guard(self._core, fact.sources, since=since)
             if held.forgotten:
@@ -93,7 +94,7 @@ class Facts:
         ttl: Ttl | None = None,
         index: bool | Sequence[str] = True,
     ) -> list[Fact]:
-        """Write several values together, all or none; `ttl` and `index` are for each of them, as in `set`.
+        """Write several values in one transaction; `ttl` and `index` apply to each of them, as in `set`.
 
         Examples:
             >>> [fact.key for fact in memory.facts.set_many("user:ada", {"city": "Lisbon", "role": "nurse"})]
@@ -112,7 +113,7 @@ class Facts:
         return [_as_stored(fact, results[start]) for fact, start in zip(facts, starts, strict=True)]
 
     async def get(self, ns: Ns, key: str, *, as_of: When | None = None) -> Fact | None:
-        """The value now, or the one that held at a moment; None where there is none.
+        """Read a fact, or its version at a time (`as_of`); None if there is none.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -128,7 +129,7 @@ class Facts:
         return await self._as_of(space, key, as_datetime(as_of, "as_of"))
 
     async def get_many(self, ns: Ns, keys: Iterable[str]) -> builtins.list[Fact | None]:
-        """The values under several keys in one read, in their order; None where there is none.
+        """Read several facts at once, in the order of the keys; None for those that do not exist.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -148,9 +149,9 @@ class Facts:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Fact]:
-        """Facts of a namespace in the order of their keys, or `reverse`; the next page is `after` the last key.
+        """List facts of a namespace by key (or `reverse`); the next page is `after` the last key.
 
-        Raises `InvalidFilter` for a `where` that cannot be read.
+        Raises `InvalidFilter` for an invalid `where`.
 
         Examples:
             >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex", "visits": {"count": 3}})
@@ -168,7 +169,7 @@ class Facts:
         )
 
     async def touch(self, ns: Ns, key: str, ttl: Ttl | None) -> Fact | None:
-        """Let a fact live for `ttl` from now (None: for good), without a new version; None where there is none.
+        """Set a fact's time to live from now (None: no expiry), without a new version; returns None if there is none.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "mood", "curious", ttl=60)
@@ -184,7 +185,7 @@ class Facts:
                 return None
             now = core.now()
             kept = msgspec.structs.replace(old, expires_at=core.expiry(ttl, now))
-            # Loading writes the row as it is: no version, no history. Its index entry takes the new end from the job.
+            # Load writes the row without a new version or history. The index job copies the new expiry to the entry.
             job = index_job(old.org, space, f"fact:{key}", to_datetime(now))
             await core.apply(Expect(Fact, old.row_key, old.version), Load(kept), Put(job))
             return kept
@@ -193,11 +194,11 @@ class Facts:
         return done
 
     async def delete(self, ns: Ns, key: str, *, expect: int | None = None, history: bool = True) -> bool:
-        """Take a fact back; whether there was one. With `expect`, only that version.
+        """Delete a fact; returns whether there was one. With `expect`, only that version.
 
-        Its history stays, so that `history` and `as_of` still know it; with `history=False` all versions go.
+        Its history stays, for `history` and `as_of`; with `history=False` all versions are deleted.
 
-        Raises `Conflict` where `expect` is not the present version.
+        Raises `Conflict` if `expect` is not the present version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -215,7 +216,7 @@ class Facts:
         return bool(done[len(changes)])
 
     async def delete_range(self, ns: Ns, prefix: str = "", *, history: bool = True) -> int:
-        """Take back all facts whose key starts with `prefix`; how many there were. See `delete`.
+        """Delete all facts whose key starts with `prefix`; returns how many. See `delete`.
 
         Examples:
             >>> facts = memory.facts.set_many("user:ada", {"pet.cat": "Mia", "pet.dog": "Rex"})
@@ -237,7 +238,7 @@ class Facts:
         return total
 
     async def _forget_versions(self, ns: str, prefix: str) -> None:
-        """Remove what is left of facts that were deleted earlier."""
+        """Delete the history of facts that were deleted earlier."""
         while past := await self._core.scan(FactVersion, ns, starts=prefix or None, limit=PAGE):
             keys = dict.fromkeys((self._core.org, ns, version.key) for version in past)
             await self._core.apply(*(DeleteRange(FactVersion, key) for key in keys))
@@ -245,11 +246,11 @@ class Facts:
                 return
 
     async def reject(self, ns: Ns, key: str, *, reason: str | None = None, expect: int | None = None) -> Fact:
-        """Say that a fact is wrong: it is gone from view, and the same value does not come back from a derivation.
+        """Reject a wrong fact: it is removed, and a tombstone keeps the same value from being derived again.
 
         With `expect`, only that version is rejected.
 
-        Raises `NotFound` where there is no such fact.
+        Raises `NotFound` if there is no such fact.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -266,7 +267,7 @@ class Facts:
     async def correct(
         self, ns: Ns, key: str, value: Json, *, reason: str | None = None, expect: int | None = None
     ) -> Fact:
-        """Replace a wrong value by the right one; the wrong one stays in the history and out of re-derivation.
+        """Replace a wrong value by the right one; the wrong one stays in the history and is not derived again.
 
         With `expect`, only that version is corrected.
 
@@ -299,7 +300,7 @@ class Facts:
         return done
 
     async def history(self, ns: Ns, key: str) -> builtins.list[Fact]:
-        """Every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
+        """List every version, oldest first, the present one last; ended ones have status `deleted` or `rejected`.
 
         Examples:
             >>> facts = [memory.facts.set("user:ada", "city", city) for city in ("Lisbon", "Porto")]
@@ -313,7 +314,7 @@ class Facts:
         return [*past, now] if now is not None else past
 
     async def delete_expired(self) -> int:
-        """Remove this org's expired facts for good now, without waiting for the collector; how many went.
+        """Remove this org's expired facts now, without waiting for the collector; returns how many.
 
         Examples:
             >>> memory.facts.delete_expired()
@@ -322,7 +323,7 @@ class Facts:
         core, total = self._core, 0
         await core.shared.open()
         after: Any = None
-        # now=0 shows expired rows too: a collector works for all orgs at once, this for the handle's own.
+        # now=0 makes the scan return expired rows too. `Store.purge` would work on all orgs, this on the handle's own.
         while page := await core.store.scan(Scan(Fact, (core.org,), after=after, limit=PAGE), now=0):
             now = core.now()
             dead = [fact for fact in page if fact.expires_at is not None and to_micros(fact.expires_at) <= now]
@@ -368,7 +369,7 @@ class Facts:
         )
 
     def _changes(self, fact: Fact, action: str = "set") -> builtins.list[Change]:
-        """The fact, its lineage, its trace and the job that makes it findable: committed together."""
+        """The fact, its lineage links, its audit event and its index job, to be committed together."""
         at = self._core.at()  # not the fact's own time, which is when it was said
         links = [Link(org=fact.org, source=one, kind="fact", target=fact.id, created_at=at) for one in fact.sources]
         return [
@@ -381,7 +382,7 @@ class Facts:
         ]
 
     async def _refused(self, fact: Fact) -> Fact | None:
-        """The rejected version, when this very value was rejected, or corrected away from the same source."""
+        """The stored version to return instead, if a tombstone says that this value was rejected or corrected."""
         sources: builtins.list[str | None] = [None, *fact.sources]
         keys = [("fact", value_fingerprint(fact, source)) for source in sources]
         marks = await self._core.get_many(Tombstone, keys)
@@ -418,7 +419,8 @@ class Facts:
     def _ending(
         self, old: Fact, status: str, reason: str | None, source: str | None = None, at: datetime | None = None
     ) -> tuple[FactVersion, builtins.list[Change]]:
-        """The last version of a fact that ends, and the changes that end it; the caller expects the version it read."""
+        """The final version of a fact, and the changes that end it; the caller adds an Expect of the version it
+        read."""
         core = self._core
         fields = {name: getattr(old, name) for name in old.__struct_fields__}
         ended = FactVersion(
@@ -447,7 +449,7 @@ class Facts:
         current = await core.get(Fact, ns, key)
         if current is not None and to_micros(current.updated_at) <= micros:
             return current
-        # now=0 shows expired versions too: which one held is decided first, whether it may be shown after.
+        # now=0 makes the scan return expired versions too: first find the version that held, then check its expiry.
         await core.shared.open()
         past = await core.store.scan(Scan(FactVersion, (core.org, ns, key), reverse=True), now=0)
         for version in past:
@@ -467,7 +469,7 @@ class Facts:
 
 
 def _without_trace(row: Key) -> builtins.list[Change]:
-    """Removes a fact, every version of it and what makes it findable."""
+    """Changes that delete a fact with its history, index entry and index job."""
     org, ns, key = map(str, row)
     return [
         Delete(Fact, row),
@@ -478,7 +480,7 @@ def _without_trace(row: Key) -> builtins.list[Change]:
 
 
 def _indexed(index: bool | Sequence[str]) -> builtins.list[str] | None:
-    """The fields to index as they are kept: None is the whole value."""
+    """The stored form of `index`: None for the whole value, else a list of fields."""
     if isinstance(index, bool):
         return None if index else []
     if isinstance(index, str) or not index:
@@ -487,12 +489,12 @@ def _indexed(index: bool | Sequence[str]) -> builtins.list[str] | None:
 
 
 def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:
-    """The outbox row that asks for a thing to be made findable (or derived from)."""
+    """The outbox row that asks a worker to index a thing (or, with another queue, to derive from it)."""
     return Job(org=org, queue=queue, ns=ns, item=item, run_at=at, created_at=at, updated_at=at)
 
 
 def page(limit: int | None, after: str | None, reverse: bool) -> dict[str, Any]:
-    """The bounds of a scan for one page of a list; backwards the page after a row lies before it."""
+    """The bounds of a scan for one page of a list; in reverse order, `after` becomes an upper bound."""
     bounds: dict[str, Any] = {"limit": checked_limit(limit), "reverse": reverse}
     if after is not None:
         bounds["before" if reverse else "after"] = (check_name(after, "after"),)
@@ -500,7 +502,7 @@ def page(limit: int | None, after: str | None, reverse: bool) -> dict[str, Any]:
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """A limit is None or a number from 0 up."""
+    """A checked limit: None, or a whole number from 0 up."""
     if limit is None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
@@ -509,7 +511,7 @@ def checked_limit(limit: int | None) -> int | None:
 
 
 def check_reason(reason: str | None) -> None:
-    """A reason is short text."""
+    """Raise unless a reason is None or short text."""
     if reason is not None:
         check_text(reason, "reason", limit=10_000)
 

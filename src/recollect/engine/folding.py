@@ -1,7 +1,7 @@
-"""Folding a stored thread: its oldest messages get a summary, which later contexts show in their place.
+"""Folds stored threads: writes a summary of the oldest messages, which later contexts show in their place.
 
-The summary is committed before anything is hidden, and nothing is deleted: folded messages stay readable.
-A thread is folded where it outgrew its room, or for its age: then what is older than a moment, the rest stays raw.
+Nothing is deleted: folded messages stay readable. A thread is folded when its messages take too many tokens (`fold`),
+or by age (`archive`): then only what is older than a given time is folded.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from ..context.units import Unit
 
 MOST_MESSAGES = 20_000
-"""Read into one fold at most; a longer thread is folded in several."""
+"""The most messages read into one fold; a longer thread is folded in several."""
 PAGE = 200
-"""How far behind the border of age the results of a tool call are looked for."""
+"""How many messages after the age limit are searched for the results of a tool call."""
 ARCHIVED_SHARE, LEAST_ARCHIVED, MOST_ARCHIVED = 0.25, 128, 1000
-"""How long the summary of old messages may be: this share of them, within these tokens."""
+"""The length of an archive's summary: this share of the messages' tokens, between these bounds."""
 TURN = 8
-"""How many units back the border may move to the start of a turn."""
+"""How many units the cut may move back to the start of a turn."""
 TRIES = 5
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What a fold starts from, and what must still hold when its summary is written."""
+    """What a fold was computed from; it must still hold when the summary is written."""
 
     thread: Thread
     previous: Summary | None
     mark: Mark | None
     messages: list[Message]
     epochs: list[Change]
-    """What fails the write where the thread, or a message of it, was forgotten since."""
+    """Guards that fail the write if the thread or one of its messages was forgotten since; see `forgetting.guard`."""
 
 
 class Folding:
@@ -65,7 +65,7 @@ class Folding:
         if read is None:
             return None
         read.messages.extend(await core.scan(Message, thread, after=(_behind(read),), limit=MOST_MESSAGES))
-        # What was recalled rides with its turn in cached contexts: counted here, so that folds do not come late.
+        # In cached contexts, recalled items are sent with their turn; count them too, so that folds do not come late.
         found, _ = group(read.messages, core.shared.counter, attached=True)
         planned = plan_fold(
             found,
@@ -79,9 +79,9 @@ class Folding:
         return None if digest is None else await self._write(read, planned, digest)
 
     async def archive(self, job: Job, before: int, *, pause: int = 0, model: Any = None) -> bool:
-        """Fold what is older than a moment; whether there was anything. The job then waits for the next to grow old.
+        """Fold messages older than `before`; whether there were any. The job is then due when the next one gets old.
 
-        `pause` is the least time until the thread is looked at again, so that each message does not cost a summary.
+        `pause` is the least time until that, so that not every message costs a summary.
         """
         changed = False
         while True:
@@ -106,7 +106,7 @@ class Folding:
             job = msgspec.structs.replace(job, version=job.version + 1)
 
     async def _start(self, thread: str) -> Read | None:
-        """Where a fold begins; the mark is read before the messages, since forgetting one of them moves it."""
+        """Read what a fold starts from; the mark is read before the messages, because forgetting one changes it."""
         core = self._core
         guards = await epochs(core, thread)
         held = await core.get(Thread, thread)
@@ -117,7 +117,7 @@ class Folding:
         return Read(held, past[0] if past else None, mark, [], guards)
 
     async def _aged(self, read: Read, before: datetime) -> bool:
-        """Read as far as messages are old, and a page further; whether there may be more old ones."""
+        """Read old messages, and one page beyond them; True if the limit was reached and there may be more."""
         last, borders = _behind(read), 0
         while len(read.messages) < MOST_MESSAGES:
             page = await self._core.scan(Message, read.thread.id, after=(last,), limit=PAGE)
@@ -144,9 +144,9 @@ class Folding:
     def _job_ends(
         self, job: Job, thread: Thread, left: Sequence[Unit], before: int, pause: int, more: bool
     ) -> list[Change]:
-        """What becomes of an archive job: it waits for the oldest message left, or ends with a thread that is all old.
+        """Changes to an archive job: it becomes due with the oldest message left, or is deleted if none is left.
 
-        Ending expects the thread as it was read: an append since then found the job there and left none of its own.
+        Deleting expects the thread's version: an append since then found the job and did not write another one.
         """
         expects: list[Change] = [Expect(Job, job.row_key, job.version)]
         if more:
@@ -166,7 +166,7 @@ class Folding:
         try:
             await self._core.apply(*changes)
         except Conflict:
-            return  # the thread grew, or someone else has the job: it is looked at again when its lease ends
+            return  # the thread grew, or another worker has the job: it is tried again when its lease ends
 
     async def _digest(self, thread: str, planned: Any, model: Any) -> Any:
         from ..context.fold import write_fold
@@ -179,7 +179,7 @@ class Folding:
         return digest
 
     def _note(self, digest: Any) -> None:
-        """What became of a model's summary, for `doctor`: the note names kinds, never content."""
+        """Remember for `doctor` why a model's summary was not used; the note names error types, never content."""
         problems = self._core.shared.problems
         if digest is not None and digest.note:
             problems["summaries"] = digest.note
@@ -219,7 +219,7 @@ class Folding:
         return summary
 
     async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
-        """Whether the summary was written: not where another stands there, or where a message of it was forgotten."""
+        """Commit a summary; False if another one was written first or one of its messages was forgotten."""
         core, mark, item, guards = self._core, read.mark, f"thread:{read.thread.id}", read.epochs
         seqs = [message.seq for message in read.messages if message.seq <= summary.last]
         for _ in range(TRIES):
@@ -227,7 +227,7 @@ class Folding:
                 expects = [Expect(Mark, (core.org, "index", item), mark.version if mark else 0)]
                 await core.apply(*expects, *changes, *guards)
             except Conflict:
-                # Mostly the indexer went on; but forgetting raises the epoch, and then something is missing.
+                # Usually the indexer moved its mark; or forgetting raised the epoch, and then a message is missing.
                 guards = await epochs(core, read.thread.id)
                 mark = await core.get(Mark, "index", item)
                 taken = await core.get(Summary, summary.thread, summary.last)
@@ -238,7 +238,7 @@ class Folding:
         return False
 
     async def _all_there(self, read: Read, summary: Summary, seqs: Sequence[int]) -> bool:
-        """Whether the thread, the summary before and every message of this one are still what was read."""
+        """Whether the thread, the previous summary and every message to be folded still exist as they were read."""
         core, previous = self._core, read.previous
         thread = await core.get(Thread, summary.thread)
         if thread is None or thread.created_at != read.thread.created_at:
@@ -251,16 +251,16 @@ class Folding:
 
 
 def old_units(units: Sequence[Unit], before: datetime) -> int:
-    """How many of the oldest units are older than a moment, all of each: no call is parted from its results."""
+    """How many of the oldest units are entirely older than a time; no tool call is separated from its results."""
     cut = 0
     while cut < len(units) and all(_is_old(message, before) for message in units[cut].messages):
         cut += 1
     if cut == len(units) and cut and _is_open(units[-1]):
         cut -= 1
     if cut < len(units):
-        # Rather a whole turn stays than an answer without its question.
+        # Move the cut back to the start of a turn, so that no answer is left without its question.
         cut = next((place for place in range(cut, max(cut - TURN, -1), -1) if units[place].role == "user"), cut)
-    # A result may stand further back than its call, and a message may hold a result and a turn of its own.
+    # A tool result may come much later than its call, and one message may hold a result and a new turn.
     reach = [0]
     for unit in units[:cut]:
         reach.append(max(reach[-1], unit.last, *(message.seq for message in unit.messages)))
@@ -274,7 +274,7 @@ def _is_old(message: Message, before: datetime) -> bool:
 
 
 def _is_open(unit: Unit) -> bool:
-    """Whether the last thing in a thread is a call whose result may still come."""
+    """Whether a unit is a tool call whose result is missing and may still come."""
     from ..context.units import SYNTHETIC
 
     return unit.exchange and any(SYNTHETIC in message.metadata for message in unit.messages[1:])

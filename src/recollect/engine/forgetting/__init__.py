@@ -1,1 +1,1 @@
-"""Forgetting and lineage: what goes with a thing, and where a thing came from."""
+"""Forgetting and lineage: deletes a thing with everything derived from it, and traces a thing to its sources."""

@@ -1,9 +1,9 @@
-"""What goes when something is forgotten: the rows of each kind of thing, and of everything derived from it.
+"""Deletes the rows of a forgotten thing, and of everything derived from it.
 
-A thing goes first, in one transaction that also raises its epoch (see `guard`), so that nothing more can be derived
-from it; then what was derived from it, found by links; then those links. A link to something that this handle may not
-touch stays, and with it the whole way to it, so that a handle with more rights finds it later. An erasure broken off
-anywhere finds the rest when it is run again.
+The thing is deleted first, in one transaction that also raises its epoch (see `guard`), so that nothing more can be
+derived from it; then what was derived from it, found by lineage links; then those links. A link to something that this
+handle may not write stays, with the whole path to it, for a handle with more rights. An erasure can be resumed
+anywhere.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ from .reach import in_reach
 
 PAGE = 200
 SWEEPS = ("embed", "dedup")
-"""Queues with a job per namespace."""
+"""Queues with one job per namespace."""
 LOCKED: dict[str, type[Record]] = {"fact": Fact, "learning": Learning}
-"""Kinds of links whose target may be written anew while the link is being deleted."""
+"""Kinds of links whose target may be written again while the link is being deleted."""
 MARKS = ("index", "derive")
-"""The marks of workers on a thread."""
+"""Names of the watermarks that workers keep of a thread."""
 
 
 class Eraser:
-    """Removes things from one org's rows, and counts what went; a preview counts and removes nothing."""
+    """Deletes things of one org and counts the deleted rows; a preview counts and deletes nothing."""
 
     def __init__(self, core: Core, *, preview: bool = False) -> None:
         self._core = core
@@ -78,10 +78,10 @@ class Eraser:
         self._visited: dict[tuple[str, str], bool] = {}
         self._counted: set[tuple[str, Key]] = set()
 
-    # -- the things one can name; each says whether nothing derived from it is left
+    # -- the things one can name; each method returns whether nothing derived from the thing is left
 
     async def user(self, user: str) -> bool:
-        """Everything under a user's namespace, and all that was derived from it elsewhere, whatever became of it."""
+        """Delete everything under a user's namespace, and what was derived from it elsewhere, even if it is gone."""
         ns = f"user:{user}"
         complete = True
         for thread in await self._scan(Thread, ns, index="by_ns"):
@@ -100,7 +100,8 @@ class Eraser:
             self.needles.remember([entity])
             await self._apply(Delete(CachedEntity, entity.row_key))
         await self._namespace(ns, user)
-        # What is gone already left links: from the namespace to its threads and documents, from its facts to others.
+        # Rows deleted earlier left links: from the namespace to its threads and documents, and from its facts to
+        # others.
         complete &= await self._follow(await self._held_by(ns))
         begin = [link for link in await self._scan(Link, starts=f"{ns}/") if link.kind not in OWNED]
         under = [link for link in begin if await self._under(link.source, ns)]
@@ -109,13 +110,13 @@ class Eraser:
         return complete
 
     async def thread(self, id: str, thread: Thread | None, ns: str | None = None) -> bool:
-        """A thread, its messages and all that was derived from them; also one that is gone, by its id."""
+        """Delete a thread, its messages and all that was derived from them; works by id for a deleted thread too."""
         seen = await self._once("thread", id)
         if seen is not None:
             return seen
         before = None
         if thread is not None and ns not in (None, thread.ns):
-            before = thread.created_at  # another one goes by that id now: what was derived from it stays
+            before = thread.created_at  # another thread has that id now: what was derived from that one stays
         else:
             ns = thread.ns if thread is not None else ns
             await self._core.retry(partial(self._thread_rows, id, ns))
@@ -130,7 +131,7 @@ class Eraser:
         return self._done("thread", id, complete)
 
     async def message(self, thread: str, seq: int, *, instead: Message | None = None) -> bool:
-        """One message, what was derived from it, and the summaries that cover it; its neighbours are indexed again."""
+        """Delete a message, what was derived from it and the summaries that cover it; its neighbours are reindexed."""
         id = f"{thread}#{seq}"
         seen = await self._once("message", id)
         if seen is not None:
@@ -145,8 +146,7 @@ class Eraser:
         return self._done("message", id, complete)
 
     async def _message_rows(self, thread: str, seq: int, instead: Message | None) -> list[Summary]:
-        """Remove the message and the summaries that cover it, which are given back; unless the thread goes meanwhile:
-        what is written for its neighbours would outlive it."""
+        """Delete a message and the summaries that cover it, which are returned; guarded by the thread's epoch."""
         id, guards = f"{thread}#{seq}", await epochs(self._core, thread)
         held, found = await self._get(Thread, thread), await self._get(Message, thread, seq)
         self.needles.remember([found] if found else [])
@@ -154,7 +154,7 @@ class Eraser:
         self.needles.remember(covering)
         changes = [*guards, *raised(self._core, id, thread), Put(self._tombstone("source", id))]
         if held is not None:
-            # A message is indexed together with its neighbours: their entries hold words of it too.
+            # A message is indexed together with its neighbours, so their entries hold terms of it too.
             near = [f"{thread}#{place}" for place in range(max(1, seq - 3), seq + 4)]
             changes += [*raised(self._core, held.ns), *await self._rewound(held, seq), self._unfolded(held.ns, thread)]
             changes += [Delete(Entry, (self._org, held.ns, "message", thread, place)) for place in near]
@@ -164,11 +164,11 @@ class Eraser:
         return covering
 
     async def fact(self, ns: str, key: str) -> bool:
-        """A fact, every version it had, and what was derived from it."""
+        """Delete a fact, its history, and what was derived from it."""
         return await self._row(_kind("fact"), ns, key)
 
     async def document(self, ns: str, id: str, document: Document | None) -> bool:
-        """A document, its chunks and what was derived from them; also one that is gone."""
+        """Delete a document, its chunks and what was derived from them; works for a deleted document too."""
         seen = await self._once("document", f"{ns}/{id}")
         if seen is not None:
             return seen
@@ -194,10 +194,10 @@ class Eraser:
         return self._done("document", f"{ns}/{id}", complete)
 
     async def source(self, source: str) -> bool:
-        """All that came from one source: what was derived from it, and documents and messages that name it."""
+        """Delete all that came from a source: what was derived from it, and documents and messages that name it."""
         may_write = self._core.scope.may_write
         mine = self._core.scope.user is None or await in_reach(self._core, source, known=True)
-        if mine:  # else it may be a source of other users too, who go on deriving from it
+        if mine:  # otherwise it may be a source of other users too, who keep deriving from it
             await self._apply(*raised(self._core, source), Put(self._tombstone("source", source)))
         complete = await self._follow(await self._derived(source))
         for document in await self._scan(Document, where=same("source", source)):
@@ -210,7 +210,7 @@ class Eraser:
         return complete
 
     async def settle(self, *, everywhere: bool = False) -> None:
-        """Make the statistics of the namespaces touched anew: they name speakers and standing items."""
+        """Recompute the recall statistics of the namespaces touched, which name speakers and standing items."""
         spaces = {str(mark.item) for mark in await self._scan(Mark, "scope")}
         for ns in sorted(spaces if everywhere else spaces & self._touched):
             await self._core.retry(partial(self._settled, ns))
@@ -227,21 +227,22 @@ class Eraser:
             await self._core.apply(*(Delete(Mark, mark.row_key) for mark in marks))
             return
         fresh = msgspec.structs.replace(scope, position=scope.position + 1, detail=detail, updated_at=self._core.at())
-        # Deleting what cannot be there marks this as part of a deletion, for which a store keeps room on a full disk.
+        # A Delete of a row that cannot exist makes this batch count as a deletion, which succeeds on a full disk.
         nothing = Delete(Mark, (self._org, "scope", ""))
         await self._core.apply(Expect(Mark, scope.row_key, scope.version), nothing, Put(fresh))
 
-    # -- what links lead to
+    # -- targets of links
 
     async def _derived(self, source: str) -> list[Link]:
-        # `user:a/a` may be a document of user `a` and the namespace of user `a/a`: what that owns is not derived.
+        # `user:a/a` may be a document of user `a` or the namespace of user `a/a`, whose OWNED links are not
+        # derivations.
         return [link for link in await self._scan(Link, source) if link.kind not in OWNED]
 
     async def _held_by(self, ns: str) -> list[Link]:
         return [link for link in await self._scan(Link, ns) if link.kind in OWNED or "/" not in ns]
 
     async def _follow(self, links: Sequence[Link]) -> bool:
-        """Remove what links lead to, each link last; whether all of it could be removed."""
+        """Delete the targets of links, and each link after its target; whether all could be deleted."""
         complete = True
         for link in links:
             gone = await self._target(link)
@@ -251,7 +252,7 @@ class Eraser:
         return complete
 
     async def _drop(self, link: Link) -> None:
-        """Delete a link whose target is gone; not where the target was written anew meanwhile: then it is its own."""
+        """Delete a link whose target is gone; not if the target was written again meanwhile, which made it valid."""
         locks: list[Change] = []
         for ns, key in namespaced(link.target) if link.kind in LOCKED else ():
             lock = await self._absent(LOCKED[link.kind], ns, key)
@@ -261,9 +262,9 @@ class Eraser:
         await self._apply(Delete(Link, link.row_key), locks=locks)
 
     async def _absent(self, kind: type[Record], ns: str, key: str) -> list[Change] | None:
-        """Changes that hold only while there is no such row; None where there is one.
+        """Changes that succeed only while a row does not exist; None if it exists.
 
-        The row is made and deleted in the same transaction: on Postgres that takes the lock which a writer of it needs.
+        The row is put and deleted in the same transaction: on Postgres that takes the lock that a writer of it needs.
         """
         if self._preview:
             return []
@@ -278,7 +279,7 @@ class Eraser:
         return [Expect(kind, row, 0), Put(blank), Delete(kind, row)]
 
     async def _target(self, link: Link) -> bool:
-        """Remove what one link leads to; False where it is out of reach, or something derived from it is."""
+        """Delete the target of a link; False if this handle may not write it or something derived from it."""
         ways: dict[str, Callable[[Link], Awaitable[bool]]] = {
             "fact": self._linked_facts, "summary": self._linked_summary, "context": self._linked_context,
             "message": self._linked_messages, "thread": self._linked_thread, "document": self._linked_document,
@@ -287,7 +288,7 @@ class Eraser:
         return await ways.get(link.kind, self._linked_row)(link)
 
     async def _linked_row(self, link: Link) -> bool:
-        """A row of any kind that lies under a namespace."""
+        """Delete a row of any kind that lies under a namespace."""
         kind = _kind(link.kind)
         ns, _, id = link.target.rpartition("/")
         if not self._core.scope.may_write(ns):
@@ -295,7 +296,7 @@ class Eraser:
         return await self._row(kind, ns, id)
 
     async def _linked_facts(self, link: Link) -> bool:
-        """The fact a link leads to; where slashes leave several readings, those that name the link's source."""
+        """Delete the fact that a link leads to; if slashes make its id ambiguous, those with the link's source."""
         readings = [(ns, key) for ns, key in namespaced(link.target) if key]
         if len(readings) > 1:
             readings = [(ns, key) for ns, key in readings if await self._came_from(ns, key, link.source)]
@@ -314,7 +315,7 @@ class Eraser:
         return removed and await self._follow(await self._derived(link.target))
 
     async def _summary(self, id: str) -> bool:
-        """Remove a summary, where it is there; False where it is out of reach."""
+        """Delete a summary if it exists; False if this handle may not write it."""
         thread, _, span = id.rpartition("#")
         guards, last = await epochs(self._core, thread), span.rpartition("-")[2]
         found = await self._get(Summary, thread, int(last)) if last.isdecimal() else None
@@ -334,7 +335,7 @@ class Eraser:
         return await self.thread(link.target, await self._get(Thread, link.target), link.source)
 
     async def _linked_import(self, link: Link) -> bool:
-        """A thread that was imported goes whole; where it went on here, what was said since stays."""
+        """Delete an imported thread; if it was continued here, only its imported messages are deleted."""
         thread = await self._get(Thread, link.target)
         if thread is None:
             return True
@@ -343,7 +344,7 @@ class Eraser:
         after: Key | None = None
         while page := await self._scan(Message, thread.id, after=after, limit=PAGE):
             if any(message.metadata.get("source") != link.source for message in page):
-                return True  # those that came from the source are found by its name
+                return True  # `source` deletes its imported messages one by one
             after = (page[-1].seq,)
         return await self.thread(thread.id, thread)
 
@@ -353,7 +354,7 @@ class Eraser:
         return await self.document(link.source, link.target, await self._get(Document, link.source, link.target))
 
     async def _linked_messages(self, link: Link) -> bool:
-        """The messages of a thread that were written from a source."""
+        """Delete the messages of a thread that a task wrote from a source."""
         thread = await self._get(Thread, link.target)
         if thread is None:
             return True
@@ -366,7 +367,7 @@ class Eraser:
         return complete
 
     async def _linked_context(self, link: Link) -> bool:
-        """Take the copy that was recalled out of messages it rode with; the messages themselves stay."""
+        """Remove recalled text from the messages that carry it; the messages themselves stay."""
         thread = await self._get(Thread, link.target)
         if thread is not None and not self._core.scope.may_write(thread.ns):
             return False
@@ -388,7 +389,7 @@ class Eraser:
     # -- rows
 
     async def _row(self, kind: Kind, ns: str, key: str) -> bool:
-        """A row that lies under a namespace, its history, its entry and its jobs; then what was derived from it."""
+        """Delete a row under a namespace with its history, entry and job; then what was derived from it."""
         id = f"{ns}/{key}"
         seen = await self._once(kind.name, id)
         if seen is not None:
@@ -415,7 +416,7 @@ class Eraser:
         return self._done(kind.name, id, complete)
 
     def _values(self, kind: Kind, ns: str, key: str, rows: Sequence[Any]) -> list[Put]:
-        """What keeps the same thing from being derived again from another source."""
+        """Tombstones that keep the same thing from being derived again from another source."""
         if kind.record is Fact:
             return [Put(self._made_tombstone("fact", value_fingerprint(row, None))) for row in rows]
         if kind.record is Learning:
@@ -428,18 +429,18 @@ class Eraser:
         self.needles.remember(await self._scan(Message, id, limit=PAGE))
         self.needles.remember(await self._scan(Summary, id, limit=PAGE))
         self._core.shared.threads.pop((self._org, id), None)
-        # The numbers of its messages are not given again; an append that comes between has this done anew.
+        # Remember its last number, so that numbers are not reused; an append meanwhile makes this transaction retry.
         locks = [] if thread is None or self._preview else kept(self._core, thread)
         changes = [*raised(self._core, id, *([ns] if ns else [])), Put(self._tombstone("source", id))]
         changes += [DeleteRange(kind, (self._org, id)) for kind in owned_by("thread")]
-        # Named as well as found: a worker may write one between our look and our commit.
+        # Delete the usual marks by name too: a worker may write one between our scan and our commit.
         marks: set[Key] = {
             (self._org, name, item) for name, item in (("pinned", id), *((n, f"thread:{id}") for n in MARKS))
         }
         marks |= {mark.row_key for mark in await self._marks(id, f"thread:{id}")}
         changes += [*(Delete(Mark, key) for key in sorted(marks)), DeleteRange(Mark, (self._org, imported_marks(id)))]
         if ns is not None:
-            # The link is for a run broken off here, which must find what was derived from the thread.
+            # If this run is interrupted, the next one finds what was derived from the thread by this link.
             changes += [owned(self._core, ns, "thread", id)]
             changes += [DeleteRange(Entry, (self._org, ns, kind, id)) for kind in ("message", "summary")]
             jobs: set[Key] = {
@@ -453,11 +454,11 @@ class Eraser:
         return [Delete(Summary, row.row_key), Delete(Entry, (self._org, row.ns, "summary", row.thread, row.id))]
 
     def _unfolded(self, ns: str, thread: str) -> Change:
-        """What a summary stood for is raw again: an archiver looks at the thread next, and one at work gives way."""
+        """An archive job for a thread that lost a summary; writing it also fails an archiver that is at work."""
         return Put(index_job(self._org, ns, f"thread:{thread}", to_datetime(0), "archive"))
 
     async def _rewound(self, thread: Thread, seq: int) -> list[Change]:
-        """Index the neighbours of a message again; the job, written anew, fails an indexer that has read it."""
+        """Move the index watermark back before a message; writing the job fails an indexer that is at work."""
         job = Put(index_job(self._org, thread.ns, f"thread:{thread.id}", self._core.at()))
         mark = await self._get(Mark, "index", f"thread:{thread.id}")
         if mark is None:
@@ -469,7 +470,7 @@ class Eraser:
         return [DeleteRange(CheckpointStep, (self._org, task.task_id)), Delete(Task, task.row_key)]
 
     async def _namespace(self, ns: str, user: str) -> None:
-        """What is left under the namespace itself, of kinds that nothing points to."""
+        """Delete what is left under a namespace: state, records, working memory, jobs and audit events."""
         jobs = [job for job in await self._scan(Job, where=same("ns", ns)) if job.queue != "forget"]
         self.needles.remember(await self._scan(StateEntry, ns, limit=PAGE))
         for kind in (StoredRecord, RecordPiece):
@@ -489,25 +490,25 @@ class Eraser:
     # -- links and traces
 
     async def _unlink(self, id: str) -> None:
-        """Links that lead to something that is gone, with all that was derived from it."""
+        """Delete the links that lead to a thing that is gone."""
         held = [link for link in await self._scan(Link, id, index="by_target") if link.kind not in OWNED]
         await self._apply(*(Delete(Link, link.row_key) for link in held))
 
     async def _unlink_row(self, kind: Kind, ns: str, key: str) -> None:
-        """Links that other sources have to a row that is gone; not where the row was written anew, with new links."""
+        """Delete links from other sources to a deleted row; not if the row was written again, with new links."""
         held = [link for link in await self._scan(Link, f"{ns}/{key}", index="by_target") if link.kind not in OWNED]
         lock = await self._absent(kind.record, ns, key) if held and kind.name in LOCKED else None
         if lock is not None:
             await self._apply(*(Delete(Link, link.row_key) for link in held), locks=lock)
 
     async def _unlinked(self, ns: str) -> None:
-        """The same for all that was in a namespace, but for what has something left that is derived from it."""
+        """Delete the links to all that was in a namespace, except to things that have derivations left."""
         for link in await self._scan(Link, index="by_target", starts=f"{ns}/"):
             if await self._under(link.target, ns) and not await self._scan(Link, link.target, limit=1):
                 await self._apply(Delete(Link, link.row_key))
 
     async def _under(self, id: str, thing: str) -> bool:
-        """Whether an id that begins like a thing's is really of that thing: names may hold `/` and `#` themselves."""
+        """Whether an id that starts with a thing's id belongs to it: names may contain `/` and `#` themselves."""
         if id.rpartition("#")[0] == thing:
             return True
         for ns, key in namespaced(id):
@@ -517,11 +518,11 @@ class Eraser:
         return id.startswith(f"{thing}/")
 
     async def _trail(self, subject: str, starts: str | None) -> None:
-        """Audit events name what they are about: those of a forgotten thing go with it."""
+        """Delete the audit events of a forgotten thing, because they name it."""
         events = await self._scan(AuditEvent, subject, index="by_subject")
         if starts is not None:
             under = await self._scan(AuditEvent, index="by_subject", starts=starts)
-            # A thread may be named like another one's message.
+            # A thread's id may look like the id of another thread's message.
             named = [event for event in under if event.kind != "thread"]
             events += [event for event in named if await self._under(event.subject, subject)]
         for start in range(0, len(events), PAGE):
@@ -545,7 +546,8 @@ class Eraser:
     # -- the store
 
     async def _once(self, kind: str, id: str) -> bool | None:
-        """What is known of a thing; while it is being looked at, its circle of links is no obstacle."""
+        """The outcome for a thing already visited, or None. While in progress it counts as complete, for cyclic
+        links."""
         seen = self._visited.get((kind, id))
         if seen is None:
             self._visited[kind, id] = True
@@ -554,19 +556,19 @@ class Eraser:
     def _done(self, kind: str, id: str, complete: bool) -> bool:
         self._visited[kind, id] = complete
         if complete and not self._preview:
-            # It may be written anew from a source that is not gone yet: then it is looked at again.
+            # It may be derived again from a source that is not deleted yet, so a later visit must look again.
             del self._visited[kind, id]
         return complete
 
     async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
-        """Rows of this org, those too that have expired and that no collector has removed yet."""
+        """Rows of this org, including expired ones that no collector has removed yet."""
         return await self._core.store.scan(Scan(kind, (self._org, *prefix), **bounds), now=0)
 
     async def _get(self, kind: type[R], *key: str | int) -> R | None:
         return await self._core.store.get(kind, (self._org, *key), now=0)
 
     async def _apply(self, *changes: Change, locks: Sequence[Change] = ()) -> None:
-        """Commit changes, and count what they removed."""
+        """Commit changes, and count the rows they deleted."""
         if self._preview:
             for change in changes:
                 await self._count(change)
@@ -579,7 +581,7 @@ class Eraser:
                 self.counts[change.kind.table.name] += int(result)
 
     async def _count(self, change: Change) -> None:
-        """What a change would remove, each row once."""
+        """Count the rows that a change would delete, each row once."""
         rows: list[Any] = []
         if isinstance(change, Delete):
             rows = [await self._core.store.get(change.kind, change.key, now=0)]
@@ -595,5 +597,5 @@ def _kind(name: str) -> Kind:
 
 
 def _of(thing: str, links: Sequence[Link]) -> list[Link]:
-    """Links from parts of a thing (`thing#part`), not from parts of one whose name only begins so."""
+    """Links from parts of a thing (`thing#part`), not from parts of another whose id only starts the same."""
     return [link for link in links if link.source.rpartition("#")[0] == thing]

@@ -1,7 +1,7 @@
-"""Forgetting: a thing goes, with everything derived from it, in every table; on request from the files too.
+"""Forgetting: deletes a thing with everything derived from it from every table, and on request from the files too.
 
-What is to be forgotten is written down first, as a job. A process that dies half-way leaves the job, and `resume`
-(which every forgetting begins with) finishes it.
+A write-ahead job records what is to be forgotten. If the process dies half-way, the job stays, and `resume` (which
+every forgetting calls first) finishes it.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ FactRef = str | tuple[str, str] | Fact
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """What a forgetting removed: rows by table, and what the files were found to hold afterwards."""
+    """The report of a forgetting: rows deleted by table, and what a search of the files found afterwards."""
 
     kind: str
     counts: dict[str, int]
     tombstones: int
     physical: bool = False
     verified: bool | None = None
-    """Whether no piece of it was found in the store's rows and files; None where not all of them were looked at."""
+    """True if no piece of it was found in the store's rows and files; None if not all of them were searched."""
     found: list[str] = []
     """Files and tables in which a piece was still found."""
     checked: list[str] = []
-    """What was searched for pieces of it."""
+    """Files and tables that were searched."""
     unchecked: list[str] = []
     """What may still hold it and was not searched, each with the reason."""
     preview: bool = False
-    """Whether this only says what would go."""
+    """Whether nothing was deleted and the counts say what would be."""
     complete: bool = True
-    """False where something derived from it is left, in a namespace that this handle may not touch."""
+    """False if something derived from it is left in a namespace that this handle may not write."""
 
     @property
     def total(self) -> int:
-        """How many rows went."""
+        """How many rows were deleted."""
         return sum(self.counts.values())
 
 
@@ -78,9 +78,9 @@ class Forgetting:
     ) -> Erasure:
         """Remove one thing and everything derived from it; `physical` also rewrites a SQLite file without its bytes.
 
-        The files of a server are shared with others: there `physical` is refused, and an operator runs `scrub`. A
-        fact is named by itself, by `(namespace, key)` or by `"namespace/key"`. A `preview` counts what would go and
-        removes nothing. `complete` says whether something derived is left that this handle may not touch.
+        The files of a server are shared with others: there `physical` is refused, and an operator runs `scrub`. A fact
+        is given as itself, as `(namespace, key)` or as `"namespace/key"`. A `preview` counts what would be deleted.
+        `complete` is False if something derived is left that this handle may not write.
         """
         if self._core.batch is not None:
             raise UsageError("forgetting cannot wait for a batch; call it on the memory itself")
@@ -96,12 +96,12 @@ class Forgetting:
         await self.resume()
         id = await self._checked(kind, value)
         job = self._job(kind, id, physical)
-        # Written as a replacement: on a full disk a store keeps room for what takes away.
+        # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
         return await self._erase(job.row_key, kind, id, physical)
 
     async def resume(self) -> list[Erasure]:
-        """Finish what an earlier process began to forget, each with the rights of the handle that asked for it."""
+        """Finish forgettings that earlier processes began, each with the rights of the handle that asked for it."""
         done = []
         scope = self._core.scope
         for job in await self._core.scan(Job, QUEUE):
@@ -111,12 +111,13 @@ class Forgetting:
             elif scope.user is None or job.ns == scope.own():
                 user = job.ns.removeprefix("user:") if job.ns.startswith("user:") else None
                 asked = Forgetting(self._core.narrowed(scope.narrow(user=user)) if user else self._core)
-                # Which namespaces the first attempt touched is not known any more.
+                # The last argument: all namespaces are settled, because those of the first attempt are not known.
                 done.append(await asked._erase(job.row_key, payload["kind"], payload["id"], payload["physical"], True))
         return done
 
     async def forgotten(self, *sources: str) -> bool:
-        """Whether one of these sources (messages, threads, documents) was forgotten: nothing may be derived from it."""
+        """Whether one of these sources (messages, threads, documents) was forgotten, so nothing may be derived from
+        it."""
         return await forgotten(self._core, sources)
 
     async def _preview(self, kind: str, id: str) -> Erasure:
@@ -125,7 +126,7 @@ class Forgetting:
         return Erasure(kind, dict(sorted(eraser.counts.items())), 0, preview=True, complete=complete)
 
     async def _checked(self, kind: str, value: Any) -> str:
-        """The id of what is to go, as text; it must be in this scope."""
+        """The id of the thing to forget, as text; raises if it is not in this scope."""
         if kind == "user":
             return self._core.scope.subject(value)
         if kind == "fact":
@@ -169,16 +170,16 @@ class Forgetting:
         complete = await self._remove(eraser, kind, id)
         await eraser.settle(everywhere=resumed)
         counts = dict(sorted(eraser.counts.items()))
-        # A fingerprint: that something was forgotten stays known, what it was does not.
+        # The event names only a fingerprint: it records that something was forgotten, not what.
         event = audit(self._core, "forget", kind, fingerprint(id), detail={"counts": counts, "physical": physical})
         if kind == "user":
             event = Put(msgspec.structs.replace(event.record, user=None))
-        # The job names what was forgotten, so it goes before the files are scrubbed; one that names nothing takes its
-        # place, so that a scrub that fails is done by the next.
+        # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
+        # nothing, replaces it, so that a failed scrub is done by the next forgetting.
         scrub = msgspec.structs.replace(self._job(SCRUB, SCRUB, False), ns="global")
         named = await forget_notices(self._core, f"user:{id}") if kind == "user" else []
         await self._core.apply(Delete(Job, job), event, *named, *([Put(scrub)] if physical else []))
-        # Vectors and counts that this process keeps in RAM go as well.
+        # Drop the vectors and counts that this process caches in RAM.
         self._core.shared.scopes.drop(self._core.org)
         if physical:
             await self._scrub(scrub.row_key)
@@ -196,7 +197,7 @@ class Forgetting:
         )
 
     async def _remove(self, eraser: Eraser, kind: str, id: str) -> bool:
-        """Remove a thing; whether nothing derived from it is left."""
+        """Delete a thing; whether nothing derived from it is left."""
         if kind == "user":
             return await eraser.user(id)
         if kind == "source":
@@ -209,7 +210,7 @@ class Forgetting:
         return await eraser.thread(id, await thread_row(self._core, id))
 
     def _own_files(self) -> Scrubs:
-        """The store, where its files are this memory's alone."""
+        """The store, if its files belong to this memory alone; raises Unsupported otherwise."""
         store = self._core.store
         if isinstance(store, Scrubs) and store.owns_files:
             return store
@@ -223,14 +224,14 @@ class Forgetting:
         await self._core.apply(Delete(Job, job))
 
     async def _scrub_late(self, job: Key) -> None:
-        """Do a scrub that failed before; where it fails again it waits on, and holds up no other forgetting."""
+        """Repeat a scrub that failed before; if it fails again, its job stays, and other forgettings continue."""
         try:
             await self._scrub(job)
         except (StoreError, Unsupported) as error:
             warn("deleted bytes are still in the files of the store: %s", error)
 
     async def _search(self, eraser: Eraser) -> Absence:
-        """Look for pieces of what went, wherever the store keeps any."""
+        """Search the store for pieces of what was deleted."""
         store = self._core.store
         if not isinstance(store, Verifies):
             return Absence(unchecked=[f"the {store.name} store (it cannot be searched)"])
@@ -240,7 +241,8 @@ class Forgetting:
 
 
 class Scrubbing:
-    """Rewrites the store's files without deleted bytes: an operator's command, since on a server it is felt by all."""
+    """Rewrites the store's files without deleted bytes: an operator's command, because on a server it affects all
+    tenants."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -261,7 +263,7 @@ class Scrubbing:
 
 
 def _unsearched(store: Store) -> list[str]:
-    """What plain forgetting leaves for a rewriting of files, in words; nothing where the store has no files."""
+    """A sentence on bytes that stay in the store's files until they are rewritten; none for a store without files."""
     if store.name == "memory":
         return []
     own = isinstance(store, Scrubs) and store.owns_files
