@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..engine.assembling import Assembling
 from ..engine.core import Core
-from ..engine.entities import Entities, entity_office
+from ..engine.entities import Entities, cache_state
 from ..engine.forgetting.forget import Forgetting, Scrubbing
 from ..engine.forgetting.provenance import Provenance
 from ..engine.health import Health
@@ -59,7 +59,7 @@ class RemoteShared:
         self.client = Client(url, runtime, api_key)
         self.events = RemoteEvents(self)
         self.entity_locks = KeyedLocks(runtime)
-        self.parts: dict[str, Any] = {"entities": entity_office()}
+        self.parts: dict[str, Any] = {"entities": cache_state()}
         self.closed = False
         self.twin: RemoteShared | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from ..engine.entities import Entities, EntityStats, _Office, _Source
+from ..engine.entities import Entities, EntityStats, _CacheState, _Source
 from ..errors import Conflict
 from ..values import check_name, encode_json
 
@@ -15,7 +15,7 @@ class RemoteEntities(Entities):
 
     def __init__(self, core: Any) -> None:
         self._core = core
-        self._office: _Office = core.shared.parts["entities"]
+        self._state: _CacheState = core.shared.parts["entities"]
 
     async def get(self, type: str, id: str, load: Any = None, *, ttl: Any = None, stale: Any = None) -> Any:
         """The entity, from the cache or loaded."""
@@ -23,7 +23,7 @@ class RemoteEntities(Entities):
         key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
         source = self._source(type, load, ttl, stale)
         view = await self._remote.call("entity_cache.look", type=type, id=key[2])
-        stats: EntityStats = self._office.stats
+        stats: EntityStats = self._state.stats
         if view is not None and view.fresh:
             stats.hits += 1
             return view.value
@@ -58,7 +58,7 @@ class RemoteEntities(Entities):
             pause = min(0.25, pause * 1.5)
 
     async def _load_under(self, key: tuple[str, str, str], owner: str, source: _Source) -> Any:
-        office, place = self._office, {"type": key[1], "id": key[2], "owner": owner}
+        office, place = self._state, {"type": key[1], "id": key[2], "owner": owner}
         office.stats.loads += 1
         try:
             value = await self._call(source.load, key[2])
