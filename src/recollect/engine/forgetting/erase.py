@@ -2,8 +2,7 @@
 
 The thing is deleted first, in one transaction that also raises its epoch (see `guard`), so that nothing more can be
 derived from it; then what was derived from it, found by lineage links; then those links. A link to something that this
-handle may not write stays, with the whole path to it, for a handle with more rights. An erasure can be resumed
-anywhere.
+handle may not write stays, with the path to it, for a handle with more rights. An interrupted erasure can be repeated.
 """
 
 from __future__ import annotations
