@@ -19,6 +19,8 @@ from typing import Annotated, Any, TypedDict
 from recollect import Memory
 
 ROUNDS = 300
+AT_ONCE = 16
+"""Sessions of one file that add items at the same time, as in a server of agents."""
 
 
 class State(TypedDict):
@@ -100,8 +102,23 @@ async def sessions() -> None:
     last = await in_turns({name: partial(session.get_items, limit=20) for name, session in held.items()})
     for name in held:
         print(f"openai-agents, {name}: add 2 {added[name]:.0f} µs, last 20 {last[name]:.0f} µs")
+    many: dict[str, Any] = {
+        **{f"RecollectSession, {name}": partial(RecollectSession, memory=memory) for name, memory in memories.items()},
+        "SQLiteSession": lambda id: SQLiteSession(id, folder / "theirs.db"),
+    }
+    together = await in_turns({name: partial(_all_add, _opened(make), items) for name, make in many.items()}, 30)
+    for name, taken in together.items():
+        print(f"openai-agents, {name}, {AT_ONCE} sessions add 2 at once: {taken / AT_ONCE:.0f} µs each")
     for memory in memories.values():
         memory.close()
+
+
+def _opened(make: Callable[[str], Any]) -> list[Any]:
+    return [make(f"s{number}") for number in range(AT_ONCE)]
+
+
+async def _all_add(held: list[Any], items: Any) -> None:
+    await asyncio.gather(*(session.add_items(items) for session in held))
 
 
 class Steps:
