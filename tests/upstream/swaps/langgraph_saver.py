@@ -16,7 +16,8 @@ from recollect.adapters.langgraph import RecollectSaver
 @contextmanager
 def _ours() -> Iterator[RecollectSaver]:
     # Strict, as it is by default; the types that those graphs put into their state are allowed.
-    yield RecollectSaver(open_memory(), allow=[AgentAction, AgentFinish])
+    named = import_module("tests.agents")
+    yield RecollectSaver(open_memory(), allow=[AgentAction, AgentFinish, named.AgentAction, named.AgentFinish])
 
 
 sys.path.insert(0, "")
