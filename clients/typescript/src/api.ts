@@ -62,7 +62,7 @@ export type Message = {
   expires_at?: string | null;
 };
 
-/** What became of an appended message: stored, findable, and what is derived from it. */
+/** The state of an appended message: durable, indexed, and how far derivation has come. */
 export type MessageReceipt = {
   message: Message;
   durable: boolean;
@@ -232,7 +232,7 @@ export type Task = {
   version: number;
 };
 
-/** Where a task stands: its step, its state and the subtasks that are complete. */
+/** A task's progress: its step, its state and the completed subtasks. */
 export type Checkpoint = {
   task_id: string;
   ns: string | null;
@@ -287,7 +287,7 @@ export type AuditEvent = {
   expires_at: string | null;
 };
 
-/** How one queue stands: what waits, for how long, what fails for now, and what was given up. */
+/** The state of one queue: how many jobs wait and for how long, fail for now, or are dead. */
 export type Backlog = {
   queue: string;
   waiting: number;
@@ -452,7 +452,7 @@ export type Why = {
   sources: WhyStep[];
 };
 
-/** One thing on the way back; `depth` 1 is a direct source. `present` is false for one that is no longer there. */
+/** One source on the way back; `depth` 1 is a direct source. `present` is false if it no longer exists. */
 export type WhyStep = {
   kind: string;
   id: string;
@@ -464,7 +464,7 @@ export type WhyStep = {
   message: Message | null;
 };
 
-/** What a processor did: how many things it looked at and changed, and what it has to say. */
+/** The report of a processor: how many things it looked at and changed, with counts and notes. */
 export type Report = {
   processor: string;
   seen: number;
@@ -504,7 +504,7 @@ export type Turns = {
   passing: number;
 };
 
-/** What reading messages by a model has cost, as far as their threads are still there. */
+/** The cost of extracting from messages with a model, over the threads that still exist. */
 export type ReadingCost = {
   calls: number;
   messages: number;
@@ -514,7 +514,7 @@ export type ReadingCost = {
   output_tokens_per_1000: number;
 };
 
-/** What stands under a memory, and what is wrong with it. */
+/** The report of `doctor`: the store, the embedder, the queues, and every problem. */
 export type Diagnosis = {
   store: string;
   details: Record<string, unknown>;
@@ -613,7 +613,7 @@ export type SessionContext = {
   proof: string;
 };
 
-/** What is left of a session. */
+/** The result of a session. */
 export type Ended = {
   thread: string;
   turns: number;
@@ -642,7 +642,7 @@ export type Erasure = {
   complete: boolean;
 };
 
-/** What an export wrote or an import loaded: rows by table. */
+/** The report of an export or import: rows by table. */
 export type Transfer = {
   rows: number;
   counts: Record<string, number>;
@@ -686,7 +686,7 @@ export type Watched = {
   seen: Record<string, number>;
 };
 
-/** Something of a kind changed in a namespace. */
+/** A notice that something of a kind changed in a namespace. */
 export type Notice = {
   kind: string;
   namespace: string;
@@ -834,7 +834,7 @@ export class FactsNoun {
   }
 }
 
-/** Conversations. */
+/** Reads and writes conversations. */
 export class ThreadsNoun {
   readonly #http: Http;
 
@@ -843,10 +843,10 @@ export class ThreadsNoun {
   }
 
   /**
-   * Threads of a namespace in the order of their ids, which for ids given by us is the order of making.
+   * List threads of a namespace by id; generated ids sort by creation.
    *
-   * `where` filters by title, metadata and the other fields; `after` is the last thread of the page before. `by` a
-   * time all threads of the namespace are read and sorted: an index of it would be written with every append.
+   * `where` filters by title, metadata and the other fields; `after` is the last thread of the previous page. `by` a
+   * time, all threads of the namespace are read and sorted: an index would have to be written with every append.
    *
    * Role: `reader`.
    */
@@ -855,9 +855,9 @@ export class ThreadsNoun {
   }
 
   /**
-   * A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`.
+   * Create a thread; an existing one of this id and namespace is returned unchanged, or refused with `new`.
    *
-   * Raises `Conflict` with `new` where the id is taken.
+   * Raises `Conflict` with `new` if the id is taken.
    *
    * Role: `writer`.
    */
@@ -866,7 +866,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Several threads in one read, in the order of their ids given; None where there is none.
+   * Read several threads at once, in the order of the given ids; None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -875,7 +875,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * The thread, without its messages; None where there is none.
+   * Read a thread, without its messages; None if there is none.
    *
    * Role: `reader`.
    */
@@ -884,9 +884,9 @@ export class ThreadsNoun {
   }
 
   /**
-   * Give a thread another title or other metadata than it has; with `expect`, only over that version.
+   * Change a thread's title or metadata; with `expect`, only over that version.
    *
-   * Raises `NotFound` where there is no such thread, `Conflict` where `expect` is not its version.
+   * Raises `NotFound` if there is no such thread, `Conflict` if `expect` is not its version.
    *
    * Role: `writer`.
    */
@@ -895,7 +895,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Remove a thread with its messages, summaries and index entries; whether there was one.
+   * Delete a thread with its messages, summaries and index entries; returns whether there was one.
    *
    * Role: `writer`.
    */
@@ -904,7 +904,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Take the newest message out of the log and give it back, or None; what was derived from it stays.
+   * Delete and return the newest message, or None if there is none; what was derived from it stays.
    *
    * Role: `writer`.
    */
@@ -913,9 +913,9 @@ export class ThreadsNoun {
   }
 
   /**
-   * A new thread in the same namespace with the messages up to and with `at`, under the same numbers.
+   * Copy the messages up to and including `at` into a new thread of the same namespace, with the same numbers.
    *
-   * Its metadata is that of the old one unless given, and says where it comes from under `forked_from`.
+   * Its metadata is copied unless given, and names its origin under `forked_from`.
    *
    * Role: `writer`.
    */
@@ -924,12 +924,12 @@ export class ThreadsNoun {
   }
 
   /**
-   * Put other messages in the place of all there are, in one step; the new ones have new numbers.
+   * Replace all messages by others in one transaction; the new ones get new numbers.
    *
    * With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
-   * Summaries go; what else was derived stays.
+   * Summaries are deleted; other derivations stay.
    *
-   * Raises `Conflict` where `expect` is not the thread's version.
+   * Raises `Conflict` if `expect` is not the thread's version.
    *
    * Role: `writer`.
    */
@@ -938,7 +938,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start.
+   * List messages in order. With `before` alone, the `limit` nearest to it; otherwise the first `limit`.
    *
    * Role: `reader`.
    */
@@ -947,12 +947,12 @@ export class ThreadsNoun {
   }
 
   /**
-   * Add messages at the end, all or none.
+   * Append messages in one transaction.
    *
-   * A `key` makes doing it again harmless: one for the whole call, or a list with one for each message (a dict may
-   * also carry its own, as `key`); what the thread has seen is not added again, and its receipt says `replayed`.
-   * With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
-   * thread's `length`, the number of the last message that was appended.
+   * An idempotency `key` makes it safe to repeat: one for the whole call, or a list with one per message (a dict may
+   * carry its own as `key`); a message whose key the thread has seen is not added again, and its receipt says
+   * `replayed`. With `create`, a missing thread is created in that namespace. With `expect`, only if the thread's
+   * `length` (the number of the last appended message) is that.
    *
    * Role: `writer`.
    */
@@ -961,9 +961,9 @@ export class ThreadsNoun {
   }
 
   /**
-   * Take messages out of the log for good, by id or all before a place; how many went.
+   * Delete messages, by id or all before a place; returns how many.
    *
-   * What was derived from them stays; `forget` removes that too.
+   * What was derived from them stays; `forget` deletes that too.
    *
    * Role: `writer`.
    */
@@ -972,7 +972,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * The newest n messages, the newest last.
+   * Read the newest n messages, the newest last.
    *
    * Role: `reader`.
    */
@@ -981,7 +981,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * The summaries of a thread, oldest first, each with the range it stands for.
+   * List the summaries of a thread, oldest first, each with the range of messages it covers.
    *
    * Role: `reader`.
    */
@@ -990,7 +990,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * One message by its id.
+   * Read one message by its id; None if there is none.
    *
    * Role: `reader`.
    */
@@ -999,9 +999,9 @@ export class ThreadsNoun {
   }
 
   /**
-   * Take all that was said out of one message, by its id, and leave its place and its tool call ids.
+   * Remove the content of one message, by its id, but keep its place and its tool call ids.
    *
-   * What was derived from it goes as well, as with `forget`.
+   * What was derived from it is deleted, as with `forget`.
    *
    * Role: `writer`.
    */
@@ -1010,7 +1010,7 @@ export class ThreadsNoun {
   }
 }
 
-/** What was learned of the user this handle is for, or of the one named. */
+/** Reads and writes learnings about the handle's user, or about the one named. */
 export class LearningsNoun {
   readonly #http: Http;
 
@@ -1019,9 +1019,10 @@ export class LearningsNoun {
   }
 
   /**
-   * The learnings over the floor, most used first, then the surest, then the newest, or `reverse`.
+   * List learnings with at least `min_confidence`: most used, then most confident, then newest first, or
+   * `reverse`.
    *
-   * The next page is `after` the id of the last one; where that one is gone meanwhile, there is no next page.
+   * The next page is `after` the id of the last one; if that one was deleted meanwhile, there is no next page.
    *
    * Role: `reader`.
    */
@@ -1030,10 +1031,10 @@ export class LearningsNoun {
   }
 
   /**
-   * Keep a learning; the same content again (whatever its case, width or spacing) reinforces the one there is.
+   * Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
    *
-   * One that was deleted does not come back from a derivation, and one whose source was forgotten from nobody: it
-   * is given back with status `rejected`.
+   * A deleted learning is not derived again, and one whose source was forgotten is not stored at all: both are
+   * returned with status `rejected`.
    *
    * Role: `writer`.
    */
@@ -1042,7 +1043,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Several learnings in one read, in the order of their ids given; None where there is none.
+   * Read several learnings at once, in the order of the given ids; None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1051,7 +1052,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Count a use of each: it was put into a context. How many there were.
+   * Count a use of each learning, as when it was put into a context; returns how many exist.
    *
    * Role: `writer`.
    */
@@ -1060,7 +1061,7 @@ export class LearningsNoun {
   }
 
   /**
-   * One learning, by its id.
+   * Read a learning by its id; None if there is none.
    *
    * Role: `reader`.
    */
@@ -1069,7 +1070,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Remove a learning, and keep a fingerprint so that it is not derived again; whether there was one.
+   * Delete a learning, and keep a tombstone so that it is not derived again; returns whether there was one.
    *
    * Role: `writer`.
    */
@@ -1078,9 +1079,9 @@ export class LearningsNoun {
   }
 
   /**
-   * It held again: more confidence.
+   * Raise the confidence of a learning that proved right.
    *
-   * Raises `NotFound` where there is no such learning.
+   * Raises `NotFound` if there is no such learning.
    *
    * Role: `writer`.
    */
@@ -1089,9 +1090,9 @@ export class LearningsNoun {
   }
 
   /**
-   * It did not hold: less confidence.
+   * Lower the confidence of a learning that proved wrong.
    *
-   * Raises `NotFound` where there is no such learning.
+   * Raises `NotFound` if there is no such learning.
    *
    * Role: `writer`.
    */
@@ -1109,7 +1110,7 @@ export class ProfileNoun {
   }
 
   /**
-   * All that is known of a user: two range reads, whatever there is.
+   * Read all facts, preferences and learnings of a user, in two range scans.
    *
    * Role: `reader`.
    */
@@ -1118,7 +1119,7 @@ export class ProfileNoun {
   }
 
   /**
-   * The profiles of several users, in their order.
+   * Read the profiles of several users, in the order given.
    *
    * Role: `reader`.
    */
@@ -1127,10 +1128,10 @@ export class ProfileNoun {
   }
 
   /**
-   * The lines that a context always holds of a user, in their order, each with its source.
+   * The profile lines that every context of a user includes, in order, each with its source.
    *
-   * Who they are, what must not be missed, standing wishes, corrections, what most questions lean on, and the
-   * current page and plan. It changes only when one of these does.
+   * Identity, safety-relevant facts, standing wishes, corrections, other important facts, and the current page and
+   * plan. The block changes only when one of these does, so that prompt caches keep it.
    *
    * Role: `reader`.
    */
@@ -1233,7 +1234,7 @@ export class WorkingNoun {
   }
 }
 
-/** Keys and values beside the conversation. */
+/** Reads and writes small values and counters. */
 export class StateNoun {
   readonly #http: Http;
 
@@ -1242,7 +1243,7 @@ export class StateNoun {
   }
 
   /**
-   * The entries in the order of their keys, or `reverse`; the next page is `after` the last key.
+   * List entries by key (or `reverse`); the next page is `after` the last key.
    *
    * Role: `reader`.
    */
@@ -1251,7 +1252,7 @@ export class StateNoun {
   }
 
   /**
-   * The values under several keys in one read, in their order; `default` where there is none.
+   * Read several values at once, in the order of the keys; `default` for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1260,7 +1261,7 @@ export class StateNoun {
   }
 
   /**
-   * The value with its version and times; the version is what `set(expect=)` takes.
+   * Read a value with its version and times; `set(expect=)` takes the version.
    *
    * Role: `reader`.
    */
@@ -1271,7 +1272,7 @@ export class StateNoun {
   /**
    * Write a value; with `expect`, only over that version (0: only if there is none).
    *
-   * Raises `Conflict` where `expect` is not the present version.
+   * Raises `Conflict` if `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -1280,7 +1281,7 @@ export class StateNoun {
   }
 
   /**
-   * Remove a key; whether it was there.
+   * Delete a key; returns whether it existed.
    *
    * Role: `writer`.
    */
@@ -1289,9 +1290,9 @@ export class StateNoun {
   }
 
   /**
-   * Add to a counter in one step and give its new value; `ttl` counts from when the counter is made.
+   * Add to a counter atomically and return its new value; `ttl` applies when the counter is created.
    *
-   * Raises `InvalidValue` where the value is not a whole number.
+   * Raises `InvalidValue` if the value is not a whole number.
    *
    * Role: `writer`.
    */
@@ -1372,7 +1373,7 @@ export class TasksNoun {
   }
 
   /**
-   * Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states.
+   * List tasks of a namespace (or of all that this handle may read) by id, without their states.
    *
    * Role: `reader`.
    */
@@ -1381,7 +1382,7 @@ export class TasksNoun {
   }
 
   /**
-   * Where several tasks stand, in the order of their ids given; None where there is none.
+   * Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1399,11 +1400,11 @@ export class TasksNoun {
   }
 
   /**
-   * Write where a task stands; `expect` refuses when it is no longer at that version.
+   * Save a checkpoint; with `expect`, only over that version.
    *
    * `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
    *
-   * Raises `Conflict` where `expect` is not the present version.
+   * Raises `Conflict` if `expect` is not the present version.
    *
    * Role: `writer`.
    */
@@ -1412,7 +1413,7 @@ export class TasksNoun {
   }
 
   /**
-   * Remove a task and its saved steps; whether there was one.
+   * Delete a task and its saved steps; returns whether there was one.
    *
    * Role: `writer`.
    */
@@ -1421,7 +1422,7 @@ export class TasksNoun {
   }
 
   /**
-   * The last `n` saved steps that are kept, newest last.
+   * List the last `n` saved steps that are kept, newest last.
    *
    * Role: `reader`.
    */
@@ -1430,7 +1431,7 @@ export class TasksNoun {
   }
 }
 
-/** Bytes and JSON values under tuples of texts and numbers. */
+/** Reads and writes bytes and JSON values under tuples of texts and numbers. */
 export class RecordsNoun {
   readonly #http: Http;
 
@@ -1439,9 +1440,9 @@ export class RecordsNoun {
   }
 
   /**
-   * Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
+   * List records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
    *
-   * `where` filters by what is in `meta`. With `keys_only` no data is read.
+   * `where` filters by `meta`. With `keys_only` no data is read.
    *
    * Role: `reader`.
    */
@@ -1450,7 +1451,7 @@ export class RecordsNoun {
   }
 
   /**
-   * Remove all records whose key starts with `prefix` and lies between the bounds; how many went.
+   * Delete all records whose key starts with `prefix` and lies between the bounds; returns how many.
    *
    * Role: `writer`.
    */
@@ -1459,9 +1460,9 @@ export class RecordsNoun {
   }
 
   /**
-   * Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`.
+   * Write several records in one transaction; `ttl` and `absent` apply to items that are not a `RecordPut`.
    *
-   * `expect` names other records that must have these versions at the commit (0: there must be none).
+   * `expect` names other records that must have these versions at the commit (0: must not exist).
    *
    * Role: `writer`.
    */
@@ -1470,7 +1471,7 @@ export class RecordsNoun {
   }
 
   /**
-   * The records under several keys, in their order.
+   * Read the records under several keys, in order; None for those that do not exist.
    *
    * Role: `reader`.
    */
@@ -1479,7 +1480,7 @@ export class RecordsNoun {
   }
 
   /**
-   * The record under a key; None where there is none.
+   * Read the record under a key; None if there is none.
    *
    * Role: `reader`.
    */
@@ -1490,9 +1491,9 @@ export class RecordsNoun {
   /**
    * Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
    *
-   * With `absent` a record that is there stays, and comes back with `existed` set.
+   * With `absent` an existing record is left unchanged and returned with `existed` set.
    *
-   * Raises `Conflict` where `expect` is not the present version, `TooLarge` over the org's quota.
+   * Raises `Conflict` if `expect` is not the present version, `TooLarge` over the org's quota.
    *
    * Role: `writer`.
    */
@@ -1501,7 +1502,7 @@ export class RecordsNoun {
   }
 
   /**
-   * Remove a record; whether it was there. With `expect`, only that version.
+   * Delete a record; returns whether it existed. With `expect`, only that version.
    *
    * Role: `writer`.
    */
@@ -1540,7 +1541,7 @@ export class AuditNoun {
   }
 }
 
-/** What users see of the outbox: how it stands, waiting for a message, and reviving dead letters. */
+/** The outbox as users see it: its backlog, waiting for messages, and retrying dead letters. */
 export class JobsNoun {
   readonly #http: Http;
 
@@ -1549,7 +1550,7 @@ export class JobsNoun {
   }
 
   /**
-   * How each queue of this org stands, as far as this handle may see.
+   * The state of each queue of this org, as far as this handle may see.
    *
    * Role: `operator`.
    */
@@ -1558,7 +1559,7 @@ export class JobsNoun {
   }
 
   /**
-   * The dead letters that this handle may see, with their reasons.
+   * List the dead letters that this handle may see, with their reasons.
    *
    * Role: `operator`.
    */
@@ -1567,7 +1568,7 @@ export class JobsNoun {
   }
 
   /**
-   * Give every dead letter another chance, or those of one item (`thread:<id>`, `fact:<key>`); how many.
+   * Retry every dead letter, or those of one item (`thread:<id>`, `fact:<key>`); returns how many.
    *
    * Role: `operator`.
    */
@@ -1576,7 +1577,7 @@ export class JobsNoun {
   }
 
   /**
-   * Do what is waiting, for so long at most; how many jobs were claimed.
+   * Do waiting jobs, for at most `seconds`; returns how many jobs were claimed.
    *
    * A handle over all orgs works for all of them, as a worker does, any other for its own.
    *

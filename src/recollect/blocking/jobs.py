@@ -15,13 +15,13 @@ from ..runtime import run_blocking
 
 
 class Jobs:
-    """What users see of the outbox: how it stands, waiting for a message, and reviving dead letters."""
+    """The outbox as users see it: its backlog, waiting for messages, and retrying dead letters."""
 
     def __init__(self, engine: EngineJobs) -> None:
         self._engine = engine
 
     def backlog(self) -> list[Backlog]:
-        """How each queue of this org stands, as far as this handle may see.
+        """The state of each queue of this org, as far as this handle may see.
 
         Examples:
             >>> jobs = memory.jobs.drain()
@@ -31,7 +31,7 @@ class Jobs:
         return run_blocking(self._engine.backlog())
 
     def dead(self) -> list[Job]:
-        """The dead letters that this handle may see, with their reasons.
+        """List the dead letters that this handle may see, with their reasons.
 
         Examples:
             >>> memory.jobs.dead()
@@ -40,7 +40,7 @@ class Jobs:
         return run_blocking(self._engine.dead())
 
     def retry_dead(self, *, item: str | None = None) -> int:
-        """Give every dead letter another chance, or those of one item (`thread:<id>`, `fact:<key>`); how many.
+        """Retry every dead letter, or those of one item (`thread:<id>`, `fact:<key>`); returns how many.
 
         Examples:
             >>> memory.jobs.retry_dead()
@@ -49,7 +49,7 @@ class Jobs:
         return run_blocking(self._engine.retry_dead(item=item))
 
     def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1000000.0) -> int:
-        """Do what is waiting, for so long at most; how many jobs were claimed.
+        """Do waiting jobs, for at most `seconds`; returns how many jobs were claimed.
 
         A handle over all orgs works for all of them, as a worker does, any other for its own.
 
@@ -64,7 +64,7 @@ class Jobs:
     def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Work until the messages are indexed and derived from (or given up), and say how they stand then.
+        """Work until messages are indexed and facts were derived from them (or that failed); returns updated receipts.
 
         Examples:
             >>> receipts = memory.threads.append("talk", "I moved to Porto.")

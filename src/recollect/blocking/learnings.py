@@ -14,7 +14,7 @@ from ..runtime import run_blocking
 
 
 class Learnings:
-    """What was learned of the user this handle is for, or of the one named."""
+    """Reads and writes learnings about the handle's user, or about the one named."""
 
     def __init__(self, engine: EngineLearnings) -> None:
         self._engine = engine
@@ -29,10 +29,10 @@ class Learnings:
         corrects: str | None = None,
         user: str | None = None,
     ) -> Learning:
-        """Keep a learning; the same content again (whatever its case, width or spacing) reinforces the one there is.
+        """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
 
-        One that was deleted does not come back from a derivation, and one whose source was forgotten from nobody: it
-        is given back with status `rejected`.
+        A deleted learning is not derived again, and one whose source was forgotten is not stored at all: both are
+        returned with status `rejected`.
 
         Examples:
             >>> ada = memory.scope(user="ada")
@@ -44,7 +44,7 @@ class Learnings:
         )
 
     def get(self, id: str, *, user: str | None = None) -> Learning | None:
-        """One learning, by its id.
+        """Read a learning by its id; None if there is none.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -54,7 +54,7 @@ class Learnings:
         return run_blocking(self._engine.get(id, user=user))
 
     def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
-        """Several learnings in one read, in the order of their ids given; None where there is none.
+        """Read several learnings at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -64,9 +64,9 @@ class Learnings:
         return run_blocking(self._engine.get_many(ids, user=user))
 
     def reinforce(self, id: str, *, user: str | None = None) -> Learning:
-        """It held again: more confidence.
+        """Raise the confidence of a learning that proved right.
 
-        Raises `NotFound` where there is no such learning.
+        Raises `NotFound` if there is no such learning.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", confidence=0.5, user="ada")
@@ -76,9 +76,9 @@ class Learnings:
         return run_blocking(self._engine.reinforce(id, user=user))
 
     def weaken(self, id: str, *, user: str | None = None) -> Learning:
-        """It did not hold: less confidence.
+        """Lower the confidence of a learning that proved wrong.
 
-        Raises `NotFound` where there is no such learning.
+        Raises `NotFound` if there is no such learning.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", confidence=0.5, user="ada")
@@ -88,7 +88,7 @@ class Learnings:
         return run_blocking(self._engine.weaken(id, user=user))
 
     def used(self, ids: Iterable[str], *, user: str | None = None) -> int:
-        """Count a use of each: it was put into a context. How many there were.
+        """Count a use of each learning, as when it was put into a context; returns how many exist.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -98,7 +98,7 @@ class Learnings:
         return run_blocking(self._engine.used(ids, user=user))
 
     def delete(self, id: str, *, user: str | None = None) -> bool:
-        """Remove a learning, and keep a fingerprint so that it is not derived again; whether there was one.
+        """Delete a learning, and keep a tombstone so that it is not derived again; returns whether there was one.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -117,9 +117,10 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """The learnings over the floor, most used first, then the surest, then the newest, or `reverse`.
+        """List learnings with at least `min_confidence`: most used, then most confident, then newest first, or
+        `reverse`.
 
-        The next page is `after` the id of the last one; where that one is gone meanwhile, there is no next page.
+        The next page is `after` the id of the last one; if that one was deleted meanwhile, there is no next page.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")

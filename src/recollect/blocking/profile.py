@@ -25,7 +25,7 @@ class Profile:
         self._engine = engine
 
     def get(self, user: str | None = None, *, min_confidence: float = 0.0) -> UserProfile:
-        """All that is known of a user: two range reads, whatever there is.
+        """Read all facts, preferences and learnings of a user, in two range scans.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -35,7 +35,7 @@ class Profile:
         return run_blocking(self._engine.get(user, min_confidence=min_confidence))
 
     def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
-        """The profiles of several users, in their order.
+        """Read the profiles of several users, in the order given.
 
         Examples:
             >>> len(memory.profile.get_many(["ada", "bob"]))
@@ -53,10 +53,10 @@ class Profile:
         return run_blocking(self._engine.set_preference(user, key, value))
 
     def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
-        """The lines that a context always holds of a user, in their order, each with its source.
+        """The profile lines that every context of a user includes, in order, each with its source.
 
-        Who they are, what must not be missed, standing wishes, corrections, what most questions lean on, and the
-        current page and plan. It changes only when one of these does.
+        Identity, safety-relevant facts, standing wishes, corrections, other important facts, and the current page and
+        plan. The block changes only when one of these does, so that prompt caches keep it.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")

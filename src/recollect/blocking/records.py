@@ -19,7 +19,7 @@ from ..values import Json
 
 
 class Records:
-    """Bytes and JSON values under tuples of texts and numbers."""
+    """Reads and writes bytes and JSON values under tuples of texts and numbers."""
 
     def __init__(self, engine: EngineRecords) -> None:
         self._engine = engine
@@ -37,9 +37,9 @@ class Records:
     ) -> OpaqueRecord:
         """Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
 
-        With `absent` a record that is there stays, and comes back with `existed` set.
+        With `absent` an existing record is left unchanged and returned with `existed` set.
 
-        Raises `Conflict` where `expect` is not the present version, `TooLarge` over the org's quota.
+        Raises `Conflict` if `expect` is not the present version, `TooLarge` over the org's quota.
 
         Examples:
             >>> memory.records.put("workflow:graph", ("run-1", 7), b"packed", meta={"step": 7}).version
@@ -56,9 +56,9 @@ class Records:
         absent: bool = False,
         expect: Iterable[tuple[RecordKey, int]] = (),
     ) -> builtins.list[OpaqueRecord]:
-        """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`.
+        """Write several records in one transaction; `ttl` and `absent` apply to items that are not a `RecordPut`.
 
-        `expect` names other records that must have these versions at the commit (0: there must be none).
+        `expect` names other records that must have these versions at the commit (0: must not exist).
 
         Examples:
             >>> records = memory.records.put_many("workflow:graph", {("run-1", 1): b"a", ("run-1", 2): b"b"})
@@ -68,7 +68,7 @@ class Records:
         return run_blocking(self._engine.put_many(ns, items, ttl=ttl, absent=absent, expect=expect))
 
     def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
-        """The record under a key; None where there is none.
+        """Read the record under a key; None if there is none.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), {"step": 7})
@@ -78,7 +78,7 @@ class Records:
         return run_blocking(self._engine.get(ns, key))
 
     def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
-        """The records under several keys, in their order.
+        """Read the records under several keys, in order; None for those that do not exist.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -99,9 +99,9 @@ class Records:
         where: Where | None = None,
         keys_only: bool = False,
     ) -> builtins.list[OpaqueRecord]:
-        """Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
+        """List records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
 
-        `where` filters by what is in `meta`. With `keys_only` no data is read.
+        `where` filters by `meta`. With `keys_only` no data is read.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
@@ -115,7 +115,7 @@ class Records:
         )
 
     def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
-        """Remove a record; whether it was there. With `expect`, only that version.
+        """Delete a record; returns whether it existed. With `expect`, only that version.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -132,7 +132,7 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Remove all records whose key starts with `prefix` and lies between the bounds; how many went.
+        """Delete all records whose key starts with `prefix` and lies between the bounds; returns how many.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]

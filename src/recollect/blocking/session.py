@@ -40,7 +40,7 @@ class Session:
         return self._engine.thread
 
     def start(self) -> Self:
-        """Find or make the thread.
+        """Check that the thread exists, or create it.
 
         Examples:
             >>> talk = memory.session(user="ada").start()
@@ -51,11 +51,11 @@ class Session:
         return self
 
     def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
-        """A turn: the user's message, the assistant's, and any tool calls and results between them.
+        """Add a turn: the user's message, the assistant's, and any tool calls and results between them.
 
-        Text alternates between user and assistant. The turn is committed whole; `key` makes adding it again harmless.
+        Plain texts alternate between user and assistant. The turn is committed as a whole; `key` makes it idempotent.
 
-        Raises `InvalidValue` for a turn that no provider would take, such as a tool result without its call.
+        Raises `InvalidValue` for a turn that no provider would accept, such as a tool result without its call.
 
         Examples:
             >>> with memory.session(user="ada") as talk:
@@ -77,11 +77,11 @@ class Session:
         scratchpad: Json = None,
         layout: Layout | None = None,
     ) -> Context:
-        """The request for the next input, folding the thread first where it has outgrown its room.
+        """Assemble the request for the next input; the thread is folded first if it exceeds its token limit.
 
-        What is not given (system, budget, policy, layout) is the session's own.
+        System prompt, budget, policy and layout default to the session's own.
 
-        Raises `BudgetError` where what must be kept exceeds the budget.
+        Raises `BudgetError` if what must be kept exceeds the budget.
 
         Examples:
             >>> with memory.session(user="ada", budget=2000) as talk:
@@ -103,7 +103,7 @@ class Session:
         )
 
     def state(self) -> SessionState:
-        """The session as it stands.
+        """A snapshot of the session.
 
         Examples:
             >>> with memory.session("talk") as talk:
@@ -113,7 +113,7 @@ class Session:
         return run_blocking(self._engine.state())
 
     def end(self) -> Ended:
-        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless.
+        """End the session: fold it into a summary and derive facts and learnings; ending twice is harmless.
 
         Examples:
             >>> talk = memory.session(user="ada")

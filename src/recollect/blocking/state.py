@@ -16,13 +16,13 @@ from ..values import Json
 
 
 class State:
-    """Keys and values beside the conversation."""
+    """Reads and writes small values and counters."""
 
     def __init__(self, engine: EngineState) -> None:
         self._engine = engine
 
     def get(self, key: str, default: Json = None) -> Json:
-        """The value, or `default` where there is none.
+        """Read a value; `default` if there is none.
 
         Examples:
             >>> memory.state.get("theme", "light")
@@ -31,7 +31,7 @@ class State:
         return run_blocking(self._engine.get(key, default))
 
     def get_many(self, keys: Iterable[str], default: Json = None) -> builtins.list[Json]:
-        """The values under several keys in one read, in their order; `default` where there is none.
+        """Read several values at once, in the order of the keys; `default` for those that do not exist.
 
         Examples:
             >>> entry = memory.state.set("theme", "dark")
@@ -41,7 +41,7 @@ class State:
         return run_blocking(self._engine.get_many(keys, default))
 
     def entry(self, key: str) -> StateEntry | None:
-        """The value with its version and times; the version is what `set(expect=)` takes.
+        """Read a value with its version and times; `set(expect=)` takes the version.
 
         Examples:
             >>> entry = memory.state.set("theme", "dark")
@@ -53,7 +53,7 @@ class State:
     def set(self, key: str, value: Json, *, ttl: Ttl | None = None, expect: int | None = None) -> StateEntry:
         """Write a value; with `expect`, only over that version (0: only if there is none).
 
-        Raises `Conflict` where `expect` is not the present version.
+        Raises `Conflict` if `expect` is not the present version.
 
         Examples:
             >>> memory.state.set("token", "abc", ttl=3600).value
@@ -62,7 +62,7 @@ class State:
         return run_blocking(self._engine.set(key, value, ttl=ttl, expect=expect))
 
     def delete(self, key: str) -> bool:
-        """Remove a key; whether it was there.
+        """Delete a key; returns whether it existed.
 
         Examples:
             >>> memory.state.delete("token")
@@ -71,9 +71,9 @@ class State:
         return run_blocking(self._engine.delete(key))
 
     def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
-        """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made.
+        """Add to a counter atomically and return its new value; `ttl` applies when the counter is created.
 
-        Raises `InvalidValue` where the value is not a whole number.
+        Raises `InvalidValue` if the value is not a whole number.
 
         Examples:
             >>> memory.state.increment("logins"), memory.state.increment("logins", by=2)
@@ -84,7 +84,7 @@ class State:
     def list(
         self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[StateEntry]:
-        """The entries in the order of their keys, or `reverse`; the next page is `after` the last key.
+        """List entries by key (or `reverse`); the next page is `after` the last key.
 
         Examples:
             >>> entries = [memory.state.set(f"theme.{user}", "dark") for user in ("ada", "bob")]

@@ -33,11 +33,11 @@ class Tasks:
     def save(
         self, checkpoint: Checkpoint | Mapping[str, Json], *, expect: int | None = None, keep: Keep | None = None
     ) -> Checkpoint:
-        """Write where a task stands; `expect` refuses when it is no longer at that version.
+        """Save a checkpoint; with `expect`, only over that version.
 
         `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
 
-        Raises `Conflict` where `expect` is not the present version.
+        Raises `Conflict` if `expect` is not the present version.
 
         Examples:
             >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
@@ -46,7 +46,7 @@ class Tasks:
         return run_blocking(self._engine.save(checkpoint, expect=expect, keep=keep))
 
     def resume(self, task_id: str) -> Checkpoint | None:
-        """Where the task stands, or None where there is no such task.
+        """Read a task's last checkpoint; None if there is no such task.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}})
@@ -65,7 +65,7 @@ class Tasks:
         return run_blocking(self._engine.get(task_id))
 
     def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
-        """Where several tasks stand, in the order of their ids given; None where there is none.
+        """Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
 
         Examples:
             >>> memory.tasks.get_many(["report", "import"])
@@ -74,7 +74,7 @@ class Tasks:
         return run_blocking(self._engine.get_many(task_ids))
 
     def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
-        """The last `n` saved steps that are kept, newest last.
+        """List the last `n` saved steps that are kept, newest last.
 
         Examples:
             >>> points = [memory.tasks.save({"task_id": "report", "step": step, "state": {}}) for step in (1, 2)]
@@ -84,7 +84,7 @@ class Tasks:
         return run_blocking(self._engine.history(task_id, n))
 
     def delete(self, task_id: str) -> bool:
-        """Remove a task and its saved steps; whether there was one.
+        """Delete a task and its saved steps; returns whether there was one.
 
         Examples:
             >>> memory.tasks.delete("report")
@@ -104,9 +104,9 @@ class Tasks:
     ) -> TaskRun:
         """A context manager that holds the task's lease and resumes its state; `state` is that of a new task.
 
-        A new task belongs to `ns`: without one to the handle's user, or to `global` where it is for none.
+        A new task belongs to `ns`, by default to the handle's user, or to `global` for a handle without one.
 
-        While another worker holds the lease this raises LeaseLost, after trying for up to `wait` seconds.
+        Raises `LeaseLost` if another worker holds the lease, after trying for up to `wait` seconds.
 
         Examples:
             >>> with memory.tasks.run("import", state={"seen": 0}) as task:
@@ -120,7 +120,7 @@ class Tasks:
     def list(
         self, ns: Ns | None = None, *, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[Task]:
-        """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states.
+        """List tasks of a namespace (or of all that this handle may read) by id, without their states.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})
@@ -134,7 +134,7 @@ class TaskRun:
     """A task while this worker runs it; made by `tasks.run`, used in `with`.
 
     `state` may be changed in place or replaced; it is saved by `complete` and `checkpoint`, and when the block ends
-    well. Every save also renews the lease.
+    without an error. Every save also renews the lease.
     """
 
     def __init__(self, engine: AsyncTaskRun) -> None:
@@ -147,7 +147,7 @@ class TaskRun:
 
     @property
     def state(self) -> Json:
-        """What the task has kept so far; changed in place or replaced, and saved with the next step."""
+        """The task's state; it may be changed in place or replaced, and is saved with the next step."""
         return self._engine.state
 
     @state.setter
@@ -161,16 +161,18 @@ class TaskRun:
 
     @property
     def fence(self) -> int:
-        """Grows with every run: pass it to outside systems, so that they can refuse an older worker."""
+        """The fencing token, which grows with every run: pass it to other systems, so that they can refuse an older
+        worker.
+        """
         return self._engine.fence
 
     @property
     def completed(self) -> tuple[str, ...]:
-        """The subtasks that are complete, in their order."""
+        """The completed subtasks, in order."""
         return self._engine.completed
 
     def is_complete(self, item: object) -> bool:
-        """Whether a subtask was completed, in this run or one before.
+        """Whether a subtask was completed, in this run or an earlier one.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -181,7 +183,7 @@ class TaskRun:
         return self._engine.is_complete(item)
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
-        """The items that are not complete yet, in their order; `key` names an item that is not text.
+        """Iterate over the items that are not complete yet, in order; `key` gives the name of an item.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -192,7 +194,7 @@ class TaskRun:
         return self._engine.remaining(items, key=key)
 
     def key(self, item: object) -> str:
-        """An idempotency key for what this subtask does outside the store: the same in every run.
+        """An idempotency key for a subtask's effects on other systems; the same in every run.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -210,12 +212,12 @@ class TaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Mark a subtask complete and save, together with everything in the task's batch, all or nothing.
+        """Mark a subtask complete and save, in one transaction with everything in the task's batch.
 
-        `update` sets top-level keys of the state and `extend` appends to top-level lists of it: the cost is that of the
-        change, where saving a whole state must look at all of it.
+        `update` sets top-level keys of the state and `extend` appends to top-level lists of it: their cost grows with
+        the change, that of saving a whole state with the state.
 
-        Raises `LeaseLost`, with nothing written, where another worker took over.
+        Raises `LeaseLost`, with nothing written, if another worker took over.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -234,9 +236,9 @@ class TaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Save where the task stands, together with everything in the task's batch.
+        """Save the task's state, in one transaction with everything in the task's batch.
 
-        Raises `LeaseLost`, with nothing written, where another worker took over.
+        Raises `LeaseLost`, with nothing written, if another worker took over.
 
         Examples:
             >>> with memory.tasks.run("crawl", state={"pages": []}) as task:
@@ -249,7 +251,7 @@ class TaskRun:
     def heartbeat(self) -> None:
         """Renew the lease without saving the state.
 
-        Raises `LeaseLost` where another worker took over.
+        Raises `LeaseLost` if another worker took over.
 
         Examples:
             >>> with memory.tasks.run("import", lease=60) as task:
@@ -258,9 +260,9 @@ class TaskRun:
         run_blocking(self._engine.heartbeat())
 
     def batch(self) -> Memory:
-        """The memory's nouns, collecting: what is written through them is committed by the next save of this task.
+        """A memory that collects changes; the next save of this task commits them.
 
-        Asking again starts anew: what was collected and not saved is dropped.
+        Calling it again starts a new batch: what was collected and not saved is dropped.
 
         Examples:
             >>> with memory.tasks.run("import") as task:

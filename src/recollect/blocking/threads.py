@@ -24,7 +24,7 @@ from ..values import Json
 
 
 class Threads:
-    """Conversations."""
+    """Reads and writes conversations."""
 
     def __init__(self, engine: EngineThreads) -> None:
         self._engine = engine
@@ -39,9 +39,9 @@ class Threads:
         ttl: Ttl | None = None,
         new: bool = False,
     ) -> Thread:
-        """A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`.
+        """Create a thread; an existing one of this id and namespace is returned unchanged, or refused with `new`.
 
-        Raises `Conflict` with `new` where the id is taken.
+        Raises `Conflict` with `new` if the id is taken.
 
         Examples:
             >>> thread = memory.threads.create("user:ada", "Planning", id="plan")
@@ -51,7 +51,7 @@ class Threads:
         return run_blocking(self._engine.create(ns, title, id=id, metadata=metadata, ttl=ttl, new=new))
 
     def get(self, id: str) -> Thread | None:
-        """The thread, without its messages; None where there is none.
+        """Read a thread, without its messages; None if there is none.
 
         Examples:
             >>> memory.threads.get("talk").length
@@ -60,7 +60,7 @@ class Threads:
         return run_blocking(self._engine.get(id))
 
     def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
-        """Several threads in one read, in the order of their ids given; None where there is none.
+        """Read several threads at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
             >>> [thread and thread.id for thread in memory.threads.get_many(["talk", "nowhere"])]
@@ -76,12 +76,12 @@ class Threads:
         create: Ns | None = None,
         expect: int | None = None,
     ) -> builtins.list[MessageReceipt]:
-        """Add messages at the end, all or none.
+        """Append messages in one transaction.
 
-        A `key` makes doing it again harmless: one for the whole call, or a list with one for each message (a dict may
-        also carry its own, as `key`); what the thread has seen is not added again, and its receipt says `replayed`.
-        With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
-        thread's `length`, the number of the last message that was appended.
+        An idempotency `key` makes it safe to repeat: one for the whole call, or a list with one per message (a dict may
+        carry its own as `key`); a message whose key the thread has seen is not added again, and its receipt says
+        `replayed`. With `create`, a missing thread is created in that namespace. With `expect`, only if the thread's
+        `length` (the number of the last appended message) is that.
 
         Examples:
             >>> receipts = memory.threads.append("talk", {"role": "user", "content": "We launch soon."}, key="turn-2")
@@ -102,7 +102,7 @@ class Threads:
         after: Place | None = None,
         roles: Sequence[str] | None = None,
     ) -> builtins.list[Message]:
-        """Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start.
+        """List messages in order. With `before` alone, the `limit` nearest to it; otherwise the first `limit`.
 
         Examples:
             >>> [message.text for message in memory.threads.messages("talk", roles=["user"])]
@@ -111,7 +111,7 @@ class Threads:
         return run_blocking(self._engine.messages(id, limit, before=before, after=after, roles=roles))
 
     def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
-        """The newest n messages, the newest last.
+        """Read the newest n messages, the newest last.
 
         Examples:
             >>> [message.role for message in memory.threads.recent("talk", 2)]
@@ -120,7 +120,7 @@ class Threads:
         return run_blocking(self._engine.recent(id, n))
 
     def message(self, id: str) -> Message | None:
-        """One message by its id.
+        """Read one message by its id; None if there is none.
 
         Examples:
             >>> memory.threads.message("talk#1").text
@@ -136,9 +136,9 @@ class Threads:
         metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
         expect: int | None = None,
     ) -> Thread:
-        """Give a thread another title or other metadata than it has; with `expect`, only over that version.
+        """Change a thread's title or metadata; with `expect`, only over that version.
 
-        Raises `NotFound` where there is no such thread, `Conflict` where `expect` is not its version.
+        Raises `NotFound` if there is no such thread, `Conflict` if `expect` is not its version.
 
         Examples:
             >>> memory.threads.update("talk", title="Moving", metadata={"open": True}).title
@@ -147,7 +147,7 @@ class Threads:
         return run_blocking(self._engine.update(id, title=title, metadata=metadata, expect=expect))
 
     def pop(self, id: str) -> Message | None:
-        """Take the newest message out of the log and give it back, or None; what was derived from it stays.
+        """Delete and return the newest message, or None if there is none; what was derived from it stays.
 
         Examples:
             >>> memory.threads.pop("talk").text
@@ -160,12 +160,12 @@ class Threads:
     def replace(
         self, id: str, messages: Sequence[Given], *, expect: int | None = None
     ) -> builtins.list[MessageReceipt]:
-        """Put other messages in the place of all there are, in one step; the new ones have new numbers.
+        """Replace all messages by others in one transaction; the new ones get new numbers.
 
         With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
-        Summaries go; what else was derived stays.
+        Summaries are deleted; other derivations stay.
 
-        Raises `Conflict` where `expect` is not the thread's version.
+        Raises `Conflict` if `expect` is not the thread's version.
 
         Examples:
             >>> thread = memory.threads.get("talk")
@@ -176,9 +176,9 @@ class Threads:
         return run_blocking(self._engine.replace(id, messages, expect=expect))
 
     def redact(self, message: str | Message) -> Message:
-        """Take all that was said out of one message, by its id, and leave its place and its tool call ids.
+        """Remove the content of one message, by its id, but keep its place and its tool call ids.
 
-        What was derived from it goes as well, as with `forget`.
+        What was derived from it is deleted, as with `forget`.
 
         Examples:
             >>> memory.threads.redact("talk#1").text
@@ -196,9 +196,9 @@ class Threads:
         metadata: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
     ) -> Thread:
-        """A new thread in the same namespace with the messages up to and with `at`, under the same numbers.
+        """Copy the messages up to and including `at` into a new thread of the same namespace, with the same numbers.
 
-        Its metadata is that of the old one unless given, and says where it comes from under `forked_from`.
+        Its metadata is copied unless given, and names its origin under `forked_from`.
 
         Examples:
             >>> branch = memory.threads.fork("talk", at="talk#1")
@@ -208,9 +208,9 @@ class Threads:
         return run_blocking(self._engine.fork(id, at, new_id=new_id, title=title, metadata=metadata, ttl=ttl))
 
     def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
-        """Take messages out of the log for good, by id or all before a place; how many went.
+        """Delete messages, by id or all before a place; returns how many.
 
-        What was derived from them stays; `forget` removes that too.
+        What was derived from them stays; `forget` deletes that too.
 
         Examples:
             >>> memory.threads.delete_messages("talk", ids=["talk#2"])
@@ -219,7 +219,7 @@ class Threads:
         return run_blocking(self._engine.delete_messages(id, ids=ids, before=before))
 
     def delete(self, id: str) -> bool:
-        """Remove a thread with its messages, summaries and index entries; whether there was one.
+        """Delete a thread with its messages, summaries and index entries; returns whether there was one.
 
         Examples:
             >>> memory.threads.delete("talk")
@@ -228,7 +228,7 @@ class Threads:
         return run_blocking(self._engine.delete(id))
 
     def summaries(self, id: str) -> builtins.list[Summary]:
-        """The summaries of a thread, oldest first, each with the range it stands for.
+        """List the summaries of a thread, oldest first, each with the range of messages it covers.
 
         Examples:
             >>> memory.threads.summaries("talk")
@@ -246,10 +246,10 @@ class Threads:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Thread]:
-        """Threads of a namespace in the order of their ids, which for ids given by us is the order of making.
+        """List threads of a namespace by id; generated ids sort by creation.
 
-        `where` filters by title, metadata and the other fields; `after` is the last thread of the page before. `by` a
-        time all threads of the namespace are read and sorted: an index of it would be written with every append.
+        `where` filters by title, metadata and the other fields; `after` is the last thread of the previous page. `by` a
+        time, all threads of the namespace are read and sorted: an index would have to be written with every append.
 
         Examples:
             >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]

@@ -19,16 +19,16 @@ class Watch:
         self._engine = engine
 
     def start(self) -> Self:
-        """Begin: from when this returns no change is missed. The first notice asked for does it too."""
+        """Start watching; no change after this returns is missed. `next` and iteration call it too."""
         run_blocking(self._engine.start())
         return self
 
     def next(self, timeout: float | None = None) -> list[Notice]:
-        """The changes since the last call, each kind and namespace once; empty where `timeout` seconds passed."""
+        """Wait for changes since the last call, each kind and namespace once; empty after `timeout` seconds."""
         return run_blocking(self._engine.next(timeout))
 
     def close(self) -> None:
-        """Stop; a loop over the notices ends."""
+        """Stop watching; a loop over the notices ends."""
         run_blocking(self._engine.close())
 
     def __iter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""How a memory stands: counts for `stats`, and for `doctor` the store, the queues, the parts, and what is wrong."""
+"""Counts for `stats`, and the report of `doctor`: the store, the queues, failed parts, and all problems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class ReadingCost(msgspec.Struct, frozen=True):
-    """What reading messages by a model has cost, as far as their threads are still there."""
+    """The cost of extracting from messages with a model, over the threads that still exist."""
 
     calls: int
     messages: int
@@ -65,19 +65,19 @@ class Stats(msgspec.Struct, frozen=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """What stands under a memory, and what is wrong with it."""
+    """The report of `doctor`: the store, the embedder, the queues, and every problem."""
 
     store: str
     details: dict[str, Json]
-    """Versions, settings and sizes, as the store tells them."""
+    """Versions, settings and sizes, as the store reports them."""
     embedder: str | None
     queues: list[Backlog]
     problems: list[str]
-    """Each thing that is wrong, with what to do about it; empty where all is well."""
+    """Each problem with what to do about it; empty if there is none."""
 
 
 class Health:
-    """Looks a memory over."""
+    """Counts rows and checks the health of a memory."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -162,7 +162,7 @@ class Health:
         return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, problems)
 
     async def _embedder(self, problems: list[str]) -> str | None:
-        """The embedder in use; a problem where stored vectors are of another one."""
+        """The name of the embedder; adds a problem if stored vectors were made by another one."""
         core = self._core
         try:
             embedder = core.shared.embedder

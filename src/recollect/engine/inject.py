@@ -1,4 +1,4 @@
-"""Memory for any agent: what is known goes in with the input, fenced as data, and the turn is recorded after."""
+"""Runs any agent or function with memory: recalled text is passed in, fenced as data, and the turn is recorded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
 TRUSTED = {"web": 0, "tool": 1, "document": 2, "processor": 3, "assistant": 3, "import": 4, "system": 4, "user": 4}
-"""How far what comes from each is trusted: what is made of several is trusted as the least of them."""
+"""Ranks of trust; text made from several sources has the trust of the lowest."""
 TASK_HITS = 8
 
 
@@ -48,7 +48,7 @@ class Remember(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What an agent gave, and the thread its turn was recorded in."""
+    """An agent's output, and the thread in which its turn was recorded."""
 
     output: Any
     thread: str
@@ -94,20 +94,20 @@ class AsyncTask(Protocol):
 
 
 class BlockingTask(Protocol):
-    """A decorator whose functions are as they were: plain ones plain, async ones async."""
+    """A decorator that keeps plain functions plain and async functions async."""
 
     def __call__(self, function: Callable[P, T], /) -> Callable[P, T]: ...
 
 
 class Made(msgspec.Struct, frozen=True):
-    """What the output of a task was made of: the hits of its recall, and when it began."""
+    """The sources of a task's output: the hits of its recall, and the time it began."""
 
     since: datetime
     hits: tuple[Any, ...]
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The hits by the ids that lineage knows."""
+        """The lineage ids of the hits."""
         return tuple(dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in self.hits))
 
     def trust(self, own: str) -> str:
@@ -145,7 +145,7 @@ class Injection:
         scratchpad: Json = None,
         layout: Layout = "standard",
     ) -> Answer:
-        """Call an agent with what is known of the user, then record the turn; a failing agent records nothing."""
+        """Call an agent with the user's context, then record the turn; if the agent raises, nothing is recorded."""
         core = self._core.narrowed(self._core.scope.narrow(user=user)) if user else self._core
         threads = core.part(Threads)
         call = _callable(agent, core.runtime.blocking)
@@ -163,7 +163,7 @@ class Injection:
 
     @staticmethod
     async def _own_thread(core: Core) -> str:
-        """The thread that agents of this scope go on with; made once."""
+        """The thread that agents of this scope continue; created on first use."""
         state, threads = core.part(State), core.part(Threads)
         known = await state.get("recollect.thread")
         if isinstance(known, str) and await threads.get(known) is not None:
@@ -217,7 +217,7 @@ class Injection:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        """The output as a fact and the talk as messages, in one commit, both with what they were made of."""
+        """Store the output as a fact and the exchange as messages, in one commit, both with their sources."""
         if remember is None and thread is None:
             return
         if thread is not None and await Threads(self._core).get(thread) is None:
@@ -254,7 +254,7 @@ def _callable(agent: Any, blocking: bool) -> Callable[..., Any]:
 
 
 async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, context: Any) -> Any:
-    """With the context, the message list or the system prompt where the agent takes one, else with all as one text."""
+    """Call an agent with the context, the messages or the system prompt, whichever it takes, else with one text."""
     try:
         names = set(inspect.signature(call).parameters)
     except (TypeError, ValueError):  # a builtin without a signature
@@ -269,7 +269,7 @@ async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, 
     if isinstance(own, str) and call is not agent:
         import copy
 
-        # A copy: another call of the same agent may be under way with other things known.
+        # Change a copy, because another call of the same agent may run at the same time with another context.
         twin = copy.copy(agent)
         twin.system = _system(own, context)
         return await _run(core, getattr(twin, call.__name__), (input,), {})
@@ -277,7 +277,7 @@ async def _called(core: Core, agent: Any, call: Callable[..., Any], input: str, 
 
 
 def _system(own: Any, context: Any) -> str:
-    """An agent's own system prompt, and behind it what is known of the user, what was recalled and what was said."""
+    """An agent's own system prompt, followed by the user's profile, recalled items and recent history."""
     from ..context.fence import HISTORY_NOTE, clean, fence
     from ..context.render import transcript
 
@@ -290,7 +290,7 @@ def _system(own: Any, context: Any) -> str:
 
 
 async def _run(core: Core, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A user's function, sync or async; a sync one never stalls a loop."""
+    """Run a user's function, sync or async; a sync one runs in another thread if there is an event loop."""
     if inspect.iscoroutinefunction(function):
         return await function(*args, **kwargs)
     output = await core.runtime.offload(lambda: function(*args, **kwargs))
@@ -312,7 +312,7 @@ def _is_json(value: Any) -> bool:
 
 
 def stepped(wrap: AsyncTask) -> BlockingTask:
-    """The decorator of a blocking memory: plain functions stay plain, async ones stay async."""
+    """The decorator for a blocking memory: plain functions stay plain, async ones stay async."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         wrapped = wrap(function)

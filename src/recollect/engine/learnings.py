@@ -1,11 +1,11 @@
-"""Learnings: what was learned of a user, kept once, strengthened by repetition and weakened by correction.
+"""Learnings: things learned about a user, without duplicates, strengthened by repetition and weakened by correction.
 
-Confidence moves by these rules:
+Confidence changes by these rules:
 
-- said again, or `reinforce`: a fifth of the way to 1 (`c + 0.2 · (1 - c)`), from the higher of the two confidences;
+- added again, or `reinforce`: a fifth of the way to 1 (`c + 0.2 · (1 - c)`), from the higher of the two confidences;
 - `weaken`: down by three tenths (`0.7 · c`);
-- a correction halves every learning it contradicts: one it names (`corrects=`), and those about the same thing, which
-  is when they share at least half of the content words of the shorter one.
+- a correction halves every learning it contradicts: the one it names (`corrects=`), and those about the same thing,
+  which means that they share at least half of the content words of the shorter one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SAME_THING = 0.5
 
 
 class Learnings:
-    """What was learned of the user this handle is for, or of the one named."""
+    """Reads and writes learnings about the handle's user, or about the one named."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -53,10 +53,10 @@ class Learnings:
         corrects: str | None = None,
         user: str | None = None,
     ) -> Learning:
-        """Keep a learning; the same content again (whatever its case, width or spacing) reinforces the one there is.
+        """Add a learning; the same content again (whatever its case, width or spacing) reinforces the existing one.
 
-        One that was deleted does not come back from a derivation, and one whose source was forgotten from nobody: it
-        is given back with status `rejected`.
+        A deleted learning is not derived again, and one whose source was forgotten is not stored at all: both are
+        returned with status `rejected`.
 
         Examples:
             >>> ada = memory.scope(user="ada")
@@ -84,7 +84,7 @@ class Learnings:
         return done
 
     async def get(self, id: str, *, user: str | None = None) -> Learning | None:
-        """One learning, by its id.
+        """Read a learning by its id; None if there is none.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -94,7 +94,7 @@ class Learnings:
         return (await self._read(self._ns(user), check_name(id, "learning id")))[1]
 
     async def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
-        """Several learnings in one read, in the order of their ids given; None where there is none.
+        """Read several learnings at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -105,9 +105,9 @@ class Learnings:
         return await self._core.get_many(Learning, [(ns, check_name(id, "learning id")) for id in ids])
 
     async def reinforce(self, id: str, *, user: str | None = None) -> Learning:
-        """It held again: more confidence.
+        """Raise the confidence of a learning that proved right.
 
-        Raises `NotFound` where there is no such learning.
+        Raises `NotFound` if there is no such learning.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", confidence=0.5, user="ada")
@@ -117,9 +117,9 @@ class Learnings:
         return await self._move(id, user, "reinforce", lambda c: c + REINFORCE * (1 - c))
 
     async def weaken(self, id: str, *, user: str | None = None) -> Learning:
-        """It did not hold: less confidence.
+        """Lower the confidence of a learning that proved wrong.
 
-        Raises `NotFound` where there is no such learning.
+        Raises `NotFound` if there is no such learning.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", confidence=0.5, user="ada")
@@ -129,7 +129,7 @@ class Learnings:
         return await self._move(id, user, "weaken", lambda c: WEAKEN * c)
 
     async def used(self, ids: Iterable[str], *, user: str | None = None) -> int:
-        """Count a use of each: it was put into a context. How many there were.
+        """Count a use of each learning, as when it was put into a context; returns how many exist.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -154,7 +154,7 @@ class Learnings:
         return counted
 
     async def delete(self, id: str, *, user: str | None = None) -> bool:
-        """Remove a learning, and keep a fingerprint so that it is not derived again; whether there was one.
+        """Delete a learning, and keep a tombstone so that it is not derived again; returns whether there was one.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -187,7 +187,7 @@ class Learnings:
     # -- parts
 
     def _ns(self, user: str | None) -> str:
-        """A user's namespace; a handle of no user keeps what was learned of everyone, in `global`."""
+        """A user's namespace; a handle without a user keeps learnings about everyone in `global`."""
         if user is None and self._core.scope.user is None:
             return "global"
         return f"user:{self._core.scope.subject(user)}"
@@ -216,7 +216,7 @@ class Learnings:
         )
 
     async def _read(self, ns: str, id: str) -> tuple[bool, Learning | None]:
-        """Whether this batch wrote it already, and the learning."""
+        """Whether the open batch wrote the learning, and the learning itself."""
         known, row = self._core.pending(Learning, (self._core.org, ns, id))
         return (True, row) if known else (False, await self._core.get(Learning, ns, id))
 
@@ -224,7 +224,7 @@ class Learnings:
         return await self._core.get(Tombstone, "learning", fingerprint(new.ns, new.id)) is not None
 
     def _changes(self, learning: Learning, old: Learning | None, known: bool, action: str) -> list[Change]:
-        """The learning, its lineage, its trace and the job that makes it findable: committed together."""
+        """The learning, its lineage links, its audit event and its index job, to be committed together."""
         at = learning.updated_at
         changes: list[Change] = [
             Put(learning),
@@ -286,9 +286,10 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """The learnings over the floor, most used first, then the surest, then the newest, or `reverse`.
+        """List learnings with at least `min_confidence`: most used, then most confident, then newest first, or
+        `reverse`.
 
-        The next page is `after` the id of the last one; where that one is gone meanwhile, there is no next page.
+        The next page is `after` the id of the last one; if that one was deleted meanwhile, there is no next page.
 
         Examples:
             >>> learning = memory.learnings.add("Prefers tea", user="ada")
@@ -308,7 +309,7 @@ class Learnings:
 
 
 def fold(content: str) -> str:
-    """Content without differences of case, width, composition and spacing, in any script."""
+    """Content normalised in case, width, composition and spacing (NFKC, casefold), in any script."""
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", content).casefold()).split())
 
 
@@ -318,7 +319,7 @@ def learning_id(content: str) -> str:
 
 
 def content_terms(content: str) -> frozenset[str]:
-    """What a learning is about: its stemmed words, without those said of almost anything."""
+    """The stemmed content words of a learning, without those that are too common."""
     from ..recall.analyze import tokens
 
     return frozenset(term for term in tokens(content) if term not in _generic())

@@ -1,4 +1,4 @@
-"""Locks by name, each of which exists only while someone holds it or waits for it."""
+"""Locks by key, each of which exists only while someone holds it or waits for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..runtime import Runtime
 
 
 class KeyedLocks:
-    """One lock per key in use: nothing grows with the keys ever seen, and a new event loop meets new locks."""
+    """One lock per key in use; locks that nobody uses are dropped, so memory does not grow with the keys seen."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -20,7 +20,7 @@ class KeyedLocks:
 
     @asynccontextmanager
     async def hold(self, key: Any) -> AsyncIterator[None]:
-        """Only one holder of a key at a time in this process."""
+        """Hold the lock of a key: one holder at a time in this process."""
         with self._guard:
             lock, users = self._held.get(key) or (self._runtime.lock(), 0)
             self._held[key] = (lock, users + 1)

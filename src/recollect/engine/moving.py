@@ -1,8 +1,8 @@
-"""Moving an org to another store while it is used: copy, freeze, copy what changed, compare, switch.
+"""Moves an org to another store while it is in use: copy, freeze, copy what changed, compare, switch.
 
-Rows are copied as they are, whatever their kind, with their versions, times and numbers. Most of them go over while the
-org is written to; then the org is frozen, which waits for writers that have begun, and what changed meanwhile follows.
-Reads go on all the time. In the end the old place refuses writes and says where the org is.
+Rows are copied unchanged, with their versions, times and numbers. Most are copied while the org is still written to;
+then the org is frozen, which waits for running writers, and the rows that changed meanwhile are copied. Reads continue
+all the time. At the end the old store refuses writes and names the new one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..stores.codec import kinds
 
 PAGE = 500
 PASSES = 5
-"""How often a frozen org is compared before it is given up: what still changes it is no writer of this version."""
+"""How often a frozen org is compared before the move fails: if it still changes, an older version writes to it."""
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """What was moved."""
+    """The report of a move."""
 
     org: str
     to: str
@@ -39,7 +39,7 @@ class Moved(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Freezes(Protocol):
-    """Closes an org to writers."""
+    """Can freeze an org: refuse all writes to it."""
 
     async def freeze(self, org: str, *, now: int, to: str | None = None) -> None: ...
 
@@ -58,7 +58,7 @@ async def move_org(
     delete: bool = False,
     progress: Callable[[int], Any] | None = None,
 ) -> Moved:
-    """Move all rows of an org; `place` is what the old store tells those who come to write."""
+    """Move all rows of an org; `place` names the new store in the errors of later writers."""
     if not isinstance(source, Freezes):
         raise Unsupported(f"an org of a {source.name} store cannot be frozen; move it with export and import")
     copied, _ = await _copy(source, target, org, progress)
@@ -87,7 +87,7 @@ async def move_org(
 
 
 async def _copy(source: Store, target: Store, org: str, progress: Callable[[int], Any] | None) -> tuple[int, int]:
-    """Make the target's rows those of the source; how many changes that took, and how many rows there are."""
+    """Make the target's rows equal to the source's; returns how many changes that took, and how many rows there are."""
     changed = rows = 0
     for kind in kinds():
         batch: list[Change] = []
@@ -127,7 +127,7 @@ async def _rows(store: Store, org: str, kind: type[Record]) -> AsyncIterator[Rec
     after: tuple[Any, ...] | None = None
     while page := await store.scan(Scan(kind, (org,), after=after, limit=PAGE), now=0):
         for record in page:
-            # That the org is being moved is said here alone.
+            # The mark of the move itself is not copied.
             if not (isinstance(record, Mark) and record.name == "move"):
                 yield record
         if len(page) < PAGE:

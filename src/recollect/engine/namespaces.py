@@ -1,4 +1,4 @@
-"""Which namespaces have something in them, found by skipping from one to the next in each table's key."""
+"""Lists namespaces that are not empty, by skipping from one to the next in each table's index (a skip scan)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES: tuple[tuple[type[Record], str | None], ...] = (
     (StoredRecord, None),
     (Task, "by_ns"),
 )
-"""The kinds that live in a namespace, each with the index that begins with it, where its key does not."""
+"""The kinds that live in a namespace, each with an index that begins with it (None: the key does)."""
 
 
 class Namespaces:
@@ -43,7 +43,7 @@ async def _namespaces(
     most = checked_limit(limit)
     if core.scope.user is None:
         return await _taken(_in_order(core, begins, after, reverse), most)
-    # A user's handle reads a few: they are looked for one by one, past all other users.
+    # A user's handle may read only a few, so these are looked up one by one instead of scanning all users'.
     found: set[str] = set()
     for space in core.scope.spaces():
         if space.startswith(begins) and await _holds(core, space):
@@ -77,7 +77,7 @@ async def _taken(found: AsyncIterator[str], most: int | None) -> list[str]:
 
 
 async def _in_order(core: Core, begins: str, after: str | None, reverse: bool) -> AsyncIterator[str]:
-    """The next namespace of each table, the nearest of them first."""
+    """Merge the namespaces of all tables in order, each once."""
     heads = {table: await _next(core, *table, begins, after, reverse) for table in TABLES}
     while waiting := [ns for ns in heads.values() if ns is not None]:
         nearest = max(waiting) if reverse else min(waiting)

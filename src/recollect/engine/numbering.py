@@ -1,8 +1,8 @@
-"""Numbers of messages are given once, also by a thread that is made again under an id that was used before.
+"""Ensures that message numbers are never reused, even when a thread is created again under a former id.
 
-A thread that is deleted or forgotten leaves a mark with the last number it gave, under the fingerprint of its id; the
-next thread of that id goes on after it. A thread that expires cannot leave one, as its rows go without our doing: it
-reserves its numbers when it is made, more than it can ever use.
+A thread that is deleted or forgotten leaves a mark with its last number, under the fingerprint of its id; the next
+thread of that id continues after it. A thread that expires cannot leave one, because its rows vanish by themselves: it
+reserves more numbers than it can ever use when it is created.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .forgetting.guard import imported_marks
 
 NUMBERS = "numbers"
 RESERVED = 1_000_000_000
-"""Numbers set aside for a thread whose end we may not see."""
+"""How many numbers are reserved for a thread that expires, or that is deleted in a batch."""
 
 
 async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
-    """A new thread with the number it goes on after, and what is to be committed after its row."""
+    """A new thread with the number it continues after, and the changes to commit after its row."""
     known = await core.get(Mark, NUMBERS, fingerprint(thread.id))
-    gone = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that is still there
+    gone = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that was not purged yet
     last = gone.length if gone is not None else known.position if known is not None else 0
     changes: list[Change] = [Expect(Mark, _mark(core, thread.id, 0).row_key, 0 if known is None else known.version)]
     if thread.expires_at is not None:
@@ -33,7 +33,7 @@ async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
 
 
 async def fresh(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
-    """A new thread and the changes that make it, clear of all that an expired one of its id may have left."""
+    """A new thread and the changes that create it, which also delete the remains of an expired thread of that id."""
     org, id = core.org, thread.id
     core.shared.threads.pop((org, id), None)
     made, numbers = await numbered(core, thread)
@@ -49,14 +49,14 @@ async def fresh(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
 
 
 async def used_before(core: Core, id: str) -> bool:
-    """Whether an earlier thread of this id gave numbers."""
+    """Whether an earlier thread of this id gave numbers to messages."""
     known = await core.get(Mark, NUMBERS, fingerprint(id))
     return (known is not None and known.position > 0) or await core.store.get(Thread, (core.org, id), now=0) is not None
 
 
 def kept(core: Core, thread: Thread) -> list[Change]:
-    """What a thread leaves when its row goes; for the start of a change list, as it fails where someone appends."""
-    if core.batch is not None:  # whose own appends are not counted yet
+    """Changes that record a thread's last number before its row is deleted; they fail if someone appends meanwhile."""
+    if core.batch is not None:  # appends of the batch itself are not counted yet
         return [Put(_mark(core, thread.id, thread.length + RESERVED))]
     ended = thread.expires_at is not None and thread.expires_at <= core.at()
     live = 0 if ended else thread.version

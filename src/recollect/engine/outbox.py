@@ -1,9 +1,10 @@
-"""The outbox: jobs committed with their evidence, done at least once, each result written once.
+"""The transactional outbox: jobs are committed with the rows they are about, and done at least once by workers.
 
-A job is leased to one worker. A failure sends it back with a growing delay; after `ATTEMPTS` a derivation becomes a
-dead letter with its reason, which `recollect doctor` shows, and which `retry_dead` or the next append to its thread
-revives. A message that a model answered badly for, or that its readers died of, waits in `reread`, dead, while the rest
-of its thread goes on. Indexing is never given up for a failure, since all else waits for it; only where workers die.
+A job is leased to one worker. A failed job is retried with exponential back-off; after `ATTEMPTS` a derivation becomes
+a dead letter with its reason, which `recollect doctor` shows, and which `retry_dead` or the next append to its thread
+revives. A message for which the model's answer was unusable, or on which workers died, becomes a dead letter of the
+`reread` queue while the rest of its thread continues. An index job is retried forever, because all else waits for it,
+unless workers die on it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .receipts import MessageReceipt, receipt_states
 
 QUEUES = ("index", "derive", REREAD)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
-"""The queues as people see them."""
+"""The queues as `backlog` groups them."""
 ATTEMPTS = 5
 POISON = "poison: its workers stopped before they could finish or fail"
 LEASE = 60_000_000
@@ -42,20 +43,20 @@ MOST = 8
 FIRST_DELAY = 1_000_000
 LONGEST_DELAY = 3600 * 1_000_000
 _NEEDED = ("recall.vectors", "recall.lexical", "recall.entry", "context.tokens", "context.measure", "extract.extractor")
-"""Modules that indexing and deriving import when they first need them."""
+"""Modules that indexing and deriving import lazily."""
 QUIET_SECONDS = 0.25
-"""The in-process worker waits for a pause this long, so that it does not slow a burst of appends."""
+"""The in-process worker waits for a pause this long in the writes, so that it does not slow a burst of appends."""
 JOIN_SECONDS = 30.0
-"""How long closing waits for what the worker is in the middle of: a batch, or one answer of a model."""
+"""How long closing waits for the worker to finish its present batch or call of a model."""
 CLOSE_STEPS = 4
-"""How many turns closing goes on for: enough for the last few messages, never for a backlog."""
+"""How many more steps closing makes: enough for the last few messages, not for a backlog."""
 POLL_SECONDS = 15.0
-"""How often it looks without being woken: for jobs that another process left behind."""
+"""How often the worker polls without being woken, for jobs that another process left behind."""
 AGAIN_SECONDS = 1.0
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """How one queue stands: what waits, for how long, what fails for now, and what was given up."""
+    """The state of one queue: how many jobs wait and for how long, fail for now, or are dead."""
 
     queue: str
     waiting: int
@@ -70,7 +71,7 @@ class Backlog(msgspec.Struct, frozen=True):
 
 
 class Outbox:
-    """Works through jobs of one store, of all orgs or of one."""
+    """Claims and does jobs of a store, of all orgs or of one."""
 
     def __init__(self, shared: Shared, org: str | None = None, *, lease: int = LEASE, model: Any = None) -> None:
         self._shared = shared
@@ -79,12 +80,13 @@ class Outbox:
         self._model = model
         self._owner = f"{os.getpid()}-{new_id()}"
         self._take = 1
-        """Few at first, and where workers have died: a job that was only waiting must not be taken for poison."""
+        """How many jobs to claim. One at first and after workers died, because a job that was claimed together with a
+        poisonous one would count an attempt too."""
         self.due: int | None = None
-        """When the first of the jobs that were sent back is ready again."""
+        """When the first of the jobs that were sent back is due again."""
 
     async def step(self, queues: Sequence[str] = QUEUES) -> int:
-        """Claim a few jobs and do them; how many were claimed."""
+        """Claim a few jobs and do them; returns how many were claimed."""
         shared, done = self._shared, 0
         await shared.open()
         store: Any = shared.store
@@ -103,7 +105,7 @@ class Outbox:
         return done
 
     async def drain(self, queues: Sequence[str] = QUEUES, *, seconds: float | None = None) -> int:
-        """Work until nothing is ready, or for so long; how many jobs were claimed."""
+        """Work until no job is due, or for at most `seconds`; returns how many jobs were claimed."""
         total, end = 0, None if seconds is None else monotonic() + seconds
         while (end is None or monotonic() < end) and (claimed := await self.step(queues)):
             total += claimed
@@ -119,7 +121,7 @@ class Outbox:
             with shared.events.span("job", org=job.org, queue=job.queue, attempt=job.attempts):
                 await self._work(core, job)
         except Conflict:
-            # An append or another worker came between: the job is still there and ready for the next turn.
+            # An append or another worker interfered: release the job to be done again at once.
             status = "conflict"
             await self._release(core, job, job.error, delay=int(spread(50_000)), attempts=job.attempts - 1)
         except Exception as problem:
@@ -136,7 +138,7 @@ class Outbox:
         await Indexer(core).run(job.ns, [job])
         held = await core.get(Job, *job.row_key[1:])
         if held is not None and held.owner == self._owner:
-            # The indexer gave way to a writer; without this the job would wait for its lease to end.
+            # The indexer lost against a concurrent write; without this the job would wait for its lease to end.
             raise Conflict("the thread moved on")
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
@@ -144,28 +146,28 @@ class Outbox:
         if job.queue != "index" and (permanent(problem) or job.attempts >= ATTEMPTS):
             if isinstance(problem, ModelError) and not permanent(problem):
                 await self._stand_in(core, job)
-            # What is no error of ours comes from the message, and would come again with each append.
+            # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
             await self._give_up(core, job, reason, skip=not isinstance(problem, RecollectError))
             return "dead"
-        # Two doublings with each attempt: a part that is away for long is not asked often.
+        # The delay quadruples with each attempt, so that a part that is away for long is not asked often.
         delay = pause(2 * job.attempts - 1, first=FIRST_DELAY, longest=LONGEST_DELAY)
         await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, ATTEMPTS - 1))
         return "failed"
 
     async def _stand_in(self, core: Core, job: Job) -> None:
-        """The patterns read what the model could not be asked for; an append in between reads it all again."""
+        """Let the local rules read what the model could not; on a conflict the job is tried again anyway."""
         try:
             await Deriver(core, self._model, self._lease).stand_in(job)
         except Conflict:
             return
 
     async def _give_up(self, core: Core, job: Job, reason: str, *, skip: bool) -> None:
-        """Give up the message that a derivation stands before, or else the whole job."""
+        """Make the next message of a derivation a dead letter (`skip`), or else the whole job."""
         try:
             if skip and await Deriver(core, self._model, self._lease).skip(job, reason):
                 return
         except Conflict:
-            return  # an append or another worker came between: it is claimed and judged again
+            return  # an append or another worker interfered: the job is claimed again
         await self._bury(core, job, reason)
 
     async def _release(self, core: Core, job: Job, error: str | None, *, delay: int, attempts: int) -> None:
@@ -177,14 +179,14 @@ class Outbox:
         )  # fmt: skip
 
     async def _bury(self, core: Core, job: Job, reason: str) -> None:
-        """Give a job up; receipts of the messages it did not reach say `failed` from now on."""
+        """Mark a job as dead; receipts of the messages it did not reach then say `failed`."""
         await self._update(core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at())
 
     async def _update(self, core: Core, job: Job, **fields: Any) -> None:
         while True:
             held = await core.get(Job, *job.row_key[1:])
             if held is None or held.owner != self._owner:
-                # Our lease ended and someone else has it, or the job is gone with its thread: theirs to say.
+                # Our lease ended and another worker has the job, or it was deleted with its thread.
                 return
             changes: list[Change] = [
                 Expect(Job, held.row_key, held.version),
@@ -200,7 +202,7 @@ class Outbox:
 
 
 async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
-    """What tells receipts that a derivation was given up, or that it is tried again."""
+    """Changes to the derive mark by which receipts know that a derivation was given up, or is tried again."""
     if job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:")):
         return []
     mark = await core.get(Mark, "derive", job.item)
@@ -217,13 +219,13 @@ async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
 
 
 class Jobs:
-    """What users see of the outbox: how it stands, waiting for a message, and reviving dead letters."""
+    """The outbox as users see it: its backlog, waiting for messages, and retrying dead letters."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def backlog(self) -> list[Backlog]:
-        """How each queue of this org stands, as far as this handle may see.
+        """The state of each queue of this org, as far as this handle may see.
 
         Examples:
             >>> jobs = memory.jobs.drain()
@@ -248,7 +250,7 @@ class Jobs:
         return out
 
     async def dead(self) -> list[Job]:
-        """The dead letters that this handle may see, with their reasons.
+        """List the dead letters that this handle may see, with their reasons.
 
         Examples:
             >>> memory.jobs.dead()
@@ -257,7 +259,7 @@ class Jobs:
         return [job for job in await self._jobs(QUEUES) if job.status == "dead"]
 
     async def retry_dead(self, *, item: str | None = None) -> int:
-        """Give every dead letter another chance, or those of one item (`thread:<id>`, `fact:<key>`); how many.
+        """Retry every dead letter, or those of one item (`thread:<id>`, `fact:<key>`); returns how many.
 
         Examples:
             >>> memory.jobs.retry_dead()
@@ -273,13 +275,13 @@ class Jobs:
             try:
                 await core.apply(Expect(Job, job.row_key, job.version), Put(fresh), *told)
             except Conflict:
-                continue  # it went with its thread, or someone else revived it
+                continue  # it was deleted with its thread, or another process revived it
             revived += _letters(job)
         core.shared.wrote()
         return revived
 
     async def drain(self, *, seconds: float | None = None, lease: float = LEASE / 1e6) -> int:
-        """Do what is waiting, for so long at most; how many jobs were claimed.
+        """Do waiting jobs, for at most `seconds`; returns how many jobs were claimed.
 
         A handle over all orgs works for all of them, as a worker does, any other for its own.
 
@@ -302,7 +304,7 @@ class Jobs:
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Work until the messages are indexed and derived from (or given up), and say how they stand then.
+        """Work until messages are indexed and facts were derived from them (or that failed); returns updated receipts.
 
         Examples:
             >>> receipts = memory.threads.append("talk", "I moved to Porto.")
@@ -321,7 +323,7 @@ class Jobs:
                 continue
             if not sum(one.waiting for one in await self.backlog()):
                 return await self._settled(many)
-            # Someone else has it in hand, or it waits for its next try.
+            # Another worker is doing it, or it waits for its next attempt.
             tries += 1
             await self._core.runtime.sleep(pause(tries, first=0.01, longest=0.2))
 
@@ -337,7 +339,7 @@ class Jobs:
 
 
 _imports = threading.Lock()
-"""Held while the worker's thread imports: a child forked meanwhile would find half a module and its lock taken."""
+"""Held while the worker's thread imports. A fork waits for it: a child would find a half-imported, locked module."""
 
 
 def _forked() -> None:
@@ -357,17 +359,18 @@ if hasattr(os, "register_at_fork"):
 
 
 def _preload() -> None:
-    """Import what the worker needs, at once."""
+    """Import the modules that the worker needs."""
     with _imports:
         for name in _NEEDED:
             import_module(f"recollect.{name}")
 
 
 class InProcess:
-    """The worker beside the caller: started by the first append, drained when the memory closes."""
+    """The in-process worker, a background thread or task: started by the first append, stopped when the memory
+    closes."""
 
     def __init__(self, shared: Shared, org: str | None = None) -> None:
-        # Weak, so that a memory dropped without `close()` goes, and its worker with it.
+        # A weak reference, so that a memory dropped without `close()` is collected and its worker ends.
         self._found = weakref.ref(shared)
         self._runtime = shared.runtime
         self._org = org
@@ -378,9 +381,9 @@ class InProcess:
         self._look_at = 0.0
 
     def wake(self) -> None:
-        """Something was written: work soon. Costs next to nothing when the worker is already up."""
+        """Start or wake the worker after a write; cheap if it is awake already."""
         if self._pid != os.getpid() or self._running is None or not self._running.alive():
-            # A thread does not survive a fork, nor a task its loop; neither does what they may have held.
+            # A thread does not survive a fork, nor a task its loop, so the event is made anew as well.
             self._pid, self._stop, self._woken = os.getpid(), False, threading.Event()
             self._running = self._runtime.start(self._loop, "recollect-worker")
         if not self._woken.is_set():
@@ -408,12 +411,12 @@ class InProcess:
             del shared  # or this loop would keep it
 
     def _is_time(self, due: int | None) -> bool:
-        """Whether a job that was sent back is ready again, or it is time to look for left ones."""
+        """Whether a job that was sent back is due, or it is time to poll."""
         shared = self._found()
         return monotonic() >= self._look_at or (due is not None and shared is not None and due <= shared.now())
 
     async def _catch_up(self, shared: Shared, woken: threading.Event) -> int | None:
-        """Work until nothing is ready; when the next job will be, where that is known."""
+        """Work until no job is due; returns when the next one will be, if known."""
         self._look_at = monotonic() + POLL_SECONDS
         outbox = Outbox(shared, self._org)
         try:
@@ -426,7 +429,7 @@ class InProcess:
         return outbox.due
 
     async def close(self) -> None:
-        """Stop the loop, then do a little of what is left; the rest stays in the outbox for the next worker."""
+        """Stop the loop, then do a few remaining jobs; the rest stays in the outbox for the next worker."""
         if self._running is None or self._pid != os.getpid():
             return
         shared = self._found()
@@ -454,7 +457,7 @@ def _errors(jobs: Iterable[Job]) -> tuple[str, ...]:
 
 
 def _reason(problem: Exception) -> str:
-    """Why a job failed: our own errors carry no content, of others only the kind is kept."""
+    """The reason of a failed job; of errors that are not ours only the type, because they may hold content."""
     kind = type(problem).__name__
     if not isinstance(problem, RecollectError):
         return f"{kind} (unexpected)"

@@ -1,4 +1,4 @@
-"""Pinning a message that is already stored: every later request of its thread sends it, however old it is."""
+"""Pins a stored message: every later request of its thread sends it, however old it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .threads import Threads
 
 
 async def pin(core: Core, message: str, *, pinned: bool = True) -> Message:
-    """Pin a message by its id, or let it go again; the message as it is then."""
+    """Pin or unpin a message by its id; returns the changed message."""
     thread, _, seq = message.rpartition("#")
     threads = Threads(core)
 

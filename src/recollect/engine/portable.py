@@ -1,8 +1,8 @@
 """Export and import: JSON lines that hold every row of an org, the same bytes from every store.
 
-The first line says what the file is; then comes a line per row, by table and key, each with a checksum; the last line
-says how many there were. An import reads the whole file once before it writes anything, so that a damaged file names
-its line and changes nothing; then it writes in batches and remembers how far it came, so that it can be broken off.
+The first line identifies the file; then comes a line per row, by table and key, each with a checksum; the last line
+holds the number of rows. An import checks the whole file before it writes anything, so that a damaged file changes
+nothing; then it writes in batches and records its progress in a mark, so that it can be resumed.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ MOST_NUMBER = 2**53
 TYPED = frozenset(
     {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
 )
-"""Kinds whose key users type."""
+"""Kinds whose keys are chosen by users and so are checked as names."""
 HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup")
-"""Queues whose jobs only ask for a look at what is stored; all others carry orders, which no file may give."""
+"""Queues whose jobs only process what is stored; jobs of other queues carry commands, which no file may give."""
 IMPORT_MARK = "import"
 Progress = Callable[[int, int | None], None]
-"""Called with the rows done and, where it is known, how many there are."""
+"""Called with the number of rows done and, if known, the total."""
 
 
 class Transfer(msgspec.Struct, frozen=True):
-    """What an export wrote or an import loaded: rows by table."""
+    """The report of an export or import: rows by table."""
 
     rows: int
     counts: dict[str, int]
     resumed_at: int = 0
-    """Rows an earlier, broken-off import of the same file had loaded."""
+    """Rows that an earlier, interrupted import of the same file had loaded."""
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Portable:
-    """Moves an org between stores."""
+    """Exports and imports the rows of an org."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -115,7 +115,7 @@ class Portable:
         return Transfer(counts.total(), dict(sorted(counts.items())))
 
     async def rows(self) -> AsyncIterator[bytes]:
-        """The lines of an export as they are read, a page at a time, for whoever sends them on; no file is written."""
+        """Yield the lines of an export, a page at a time; no file is written."""
         self._check_scope()
         async for lines in self._lines(Counter()):
             yield lines
@@ -131,8 +131,8 @@ class Portable:
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Load a file that `export` wrote, into this org; rows that are there already are overwritten.
 
-        The file is not trusted: names, namespaces and versions are checked as if they had been typed, and of its jobs
-        only those are taken that ask for indexing and the like; nothing in it is executed.
+        The file is not trusted: names, namespaces and versions are checked like user input, and of its jobs only
+        harmless ones (indexing and the like) are loaded; nothing in it is executed.
         """
         from pathlib import Path
 
@@ -169,8 +169,8 @@ class Portable:
             after = rows[-1].row_key[1:]
 
     async def _loads(self, batch: list[Record]) -> list[Change]:
-        """The rows as they are, but for jobs, which lose all that a worker would act on, and for marks that may only
-        grow: epochs by their version, since others expect it, and the numbers that threads gave."""
+        """The rows unchanged, except jobs, which are reset, and two kinds of marks that may only grow: epochs (by
+        version, which guards expect) and the last numbers of threads."""
         rows = [msgspec.structs.replace(record, org=self._core.org) for record in batch]
         growing = [row for row in rows if isinstance(row, Mark) and row.name in (EPOCH, NUMBERS)]
         held = await self._core.get_many(Mark, [row.row_key[1:] for row in growing]) if growing else []
@@ -210,18 +210,18 @@ def _further(row: Mark, held: Mark) -> bool:
 
 
 def create(path: Path) -> BinaryIO:
-    """A new file: what was remembered is private, so only the owner may read it, and no link planted there is taken."""
+    """Create a new file that only the owner may read (its content is private); a symbolic link there is refused."""
     no_link: int = getattr(os, "O_NOFOLLOW", 0)
     return open(path, "xb", opener=lambda name, flags: os.open(name, flags | no_link, 0o600))
 
 
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
-    """A file to write to under another name, which takes its own when it is complete, or is gone.
+    """Write a file atomically: under a temporary name, renamed to its own when complete, deleted on an error.
 
-    It is readable by its owner alone, and no link is followed to it; one that is there is replaced.
+    Only its owner may read it, and no symbolic link is followed; an existing file is replaced.
     """
-    # A name that nobody can know before: two exports to one path do not meet, and no link waits there.
+    # A random name, so that two exports to one path do not collide and nobody can plant a link there.
     part = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
     try:
         with create(part) as file:
@@ -236,14 +236,14 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
 
 def _line(record: Record) -> bytes:
     fields = msgspec.to_builtins(record)
-    # The org is the handle's on both sides: a file can be loaded into any.
+    # The org is left out, so that a file can be loaded into any org.
     del fields["org"]
     row = _encode(fields)
     return _encode(_Line(record.table.name, zlib.crc32(row), msgspec.Raw(row))) + b"\n"
 
 
 def _validate(path: Path) -> tuple[int, str, dict[str, int]]:
-    """Read all of a file and refuse it at the first line that is not as it was written."""
+    """Read a whole file, and raise at the first line that is damaged."""
     import hashlib
 
     digest = hashlib.blake2b(digest_size=16)
@@ -306,7 +306,7 @@ def _record(number: int, line: bytes) -> Record:
 
 
 def _check_names(record: Record) -> None:
-    """Names and namespaces are checked as if they had been typed, and numbers that the store gives must be possible."""
+    """Check names and namespaces like user input, and that numbers normally given by the store are in range."""
     spaced = {"item"} if isinstance(record, Mark) and record.name in ("scope", "embedded", "dedup") else set()
     for name in record.table.key[1:]:
         value = getattr(record, name)

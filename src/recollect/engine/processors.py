@@ -1,6 +1,6 @@
-"""Processors: maintenance over a store. Each is incremental, safe to run twice or on two machines, and reports.
+"""Processors: maintenance jobs over a store. Each is incremental, idempotent and safe to run on two machines at once.
 
-`process(memory)` works with either facade: a blocking Memory gives a Report, an AsyncMemory an awaitable of one.
+`process(memory)` works with either facade: it returns a Report for a blocking Memory, an awaitable for an AsyncMemory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Progress = Callable[[str, int], Any]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a processor did: how many things it looked at and changed, and what it has to say."""
+    """The report of a processor: how many things it looked at and changed, with counts and notes."""
 
     processor: str
     seen: int = 0
@@ -48,7 +48,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Processor:
-    """Base of maintenance jobs: subclasses say what to do with a core."""
+    """Base of maintenance jobs; subclasses implement `run`."""
 
     name = "processor"
 
@@ -59,7 +59,7 @@ class Processor:
     def process(self, memory: AsyncMemory) -> Coroutine[Any, Any, Report]: ...
 
     def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[Any, Any, Report]:
-        """Run over a memory; a Report, or an awaitable of one on an AsyncMemory."""
+        """Run over a memory; returns a Report, or an awaitable of one for an AsyncMemory."""
         memory._core.scope.whole_org("maintenance")
         work = self.run(memory._core)
         return run_blocking(work) if memory._core.runtime.blocking else work
@@ -70,7 +70,7 @@ class Processor:
 
 
 class Processes(Protocol):
-    """A user's own processor: anything with `process(memory)`, which may give a Report, text or nothing."""
+    """A user's own processor: anything with `process(memory)`, which may return a Report, text or nothing."""
 
     def process(self, memory: Any, /) -> Any: ...
 
@@ -80,7 +80,7 @@ ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
 
 
 class TtlGarbageCollector(Processor):
-    """Removes expired rows for good, and pieces of records whose writers died; reads never see them anyway."""
+    """Removes expired rows, pieces of records whose writers died, and old idempotency keys; no read ever sees them."""
 
     name = "gc"
 
@@ -103,7 +103,7 @@ class TtlGarbageCollector(Processor):
 
 
 class FactExtractor(Processor):
-    """Works through the `derive` queue: facts and learnings out of what users said."""
+    """Works through the `derive` queue: extracts facts and learnings from users' messages."""
 
     name = "facts"
 
@@ -124,13 +124,13 @@ class FactExtractor(Processor):
 
 
 class LearningExtractor(FactExtractor):
-    """The same reading as FactExtractor: one pass over a message yields both."""
+    """The same as FactExtractor, under another name: one pass over a message yields facts and learnings."""
 
     name = "learnings"
 
 
 class VectorIndexer(Processor):
-    """Indexes what waits, then gives entries of another (or no) embedder a vector of the present one; resumable."""
+    """Does waiting index jobs, then embeds entries that have no vector or one of another embedder; resumable."""
 
     name = "vectors"
 
@@ -148,7 +148,7 @@ class VectorIndexer(Processor):
         return Report(self.name, done, changed)
 
     async def _namespace(self, core: Core, ns: str, embedder: Any, progress: Progress | None) -> int:
-        """From the mark of the last run on, so that what has its vector is not looked at again."""
+        """Embed entries of a namespace, from the watermark of the last run on."""
         scope, seen = await core.get(Mark, "scope", ns), await core.get(Mark, "embedded", ns)
         detail = {"embedder": embedder.name}
         if scope is None:
@@ -169,13 +169,13 @@ class VectorIndexer(Processor):
             if progress is not None:
                 progress(self.name, len(page))
         fresh = await core.get(Mark, "scope", ns)
-        # Where only we wrote, the new stamps are ours and need no look; else the next run looks at them.
+        # If only we wrote, the newer stamps are our own and need no look; otherwise the next run looks at them.
         ours = fresh if fresh is not None and fresh.position == target + pages else None
         await _looked(core, "embed", _made_mark(core, "embedded", ns, ours.position if ours else target, detail), ours)
         return changed
 
     async def _page(self, core: Core, ns: str, page: Sequence[Entry], embedder: Any) -> int:
-        """Vectors for the entries of a page that have none of this embedder; how many got one."""
+        """Embed the entries of a page that have no vector of this embedder; returns how many."""
         from ..recall.vectors import encode_many
 
         keys = [entry.row_key[1:] for entry in page if entry.embedder != embedder.name]
@@ -195,9 +195,9 @@ class VectorIndexer(Processor):
     async def _written(
         self, core: Core, scope: Mark, entries: Sequence[Entry], vectors: Any, name: str, guards: Sequence[Change]
     ) -> bool:
-        """Whether they were written: not where something of the namespace was forgotten since they were read.
+        """Write vectors; False if something of the namespace was forgotten since the entries were read.
 
-        What was only deleted meanwhile is deleted again."""
+        Entries whose record was deleted meanwhile are deleted again."""
         stamp = scope.position + 1
         changes: list[Change] = [
             Expect(Mark, scope.row_key, scope.version),
@@ -220,7 +220,7 @@ class VectorIndexer(Processor):
 
 
 class Summarizer(Processor):
-    """Folds threads that have outgrown their room: the summary is written first, nothing is deleted."""
+    """Folds threads that exceed a number of tokens: writes a summary of their oldest part, deletes nothing."""
 
     name = "summarizer"
 
@@ -229,7 +229,7 @@ class Summarizer(Processor):
     ) -> None:
         self._model, self._room, self._at, self._to = model, max_tokens, compact_at, compact_to
         self.last = True
-        """Whether no other processor of this run looks at the same threads after this one."""
+        """Whether this is the last processor of the run that uses the `fold` jobs, and so deletes them."""
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         model = _opened(core, self._model) or core.shared.model
@@ -247,7 +247,7 @@ class Summarizer(Processor):
 
 
 class TokenLimiter(Summarizer):
-    """Keeps what a context shows of each thread under a number of tokens, by folding the oldest part."""
+    """Keeps the unfolded part of each thread under a number of tokens, by folding the oldest messages."""
 
     name = "limiter"
 
@@ -258,7 +258,7 @@ class TokenLimiter(Summarizer):
 
 
 class Archiver(Processor):
-    """Folds history older than a while into a summary, in threads still in use too: the messages stay readable."""
+    """Folds messages older than an age into a summary, also in threads still in use; the messages stay readable."""
 
     name = "archiver"
 
@@ -271,10 +271,10 @@ class Archiver(Processor):
         model = _opened(core, self._model) or core.shared.model
         store: Any = core.store
         limit, owner, seen, changed = core.now() - self._age, f"archiver-{new_id()}", 0, 0
-        # A job carries the time of the oldest message to look at, so that it is due when that one is old.
+        # A job's run_at is the time of the oldest unfolded message; claiming with now=limit finds those old enough.
         while jobs := await store.claim("archive", owner=owner, now=limit, lease=LEASE, limit=CLAIMED, org=core.org):
             for job in jobs:
-                # Once in a thirtieth of the age, so that a thread in use does not cost a summary per message.
+                # At most once per thirtieth of the age, so that a thread in use does not cost a summary per message.
                 changed += await Folding(core).archive(job, limit, pause=self._age // 30, model=model)
                 seen += 1
                 if progress is not None:
@@ -331,7 +331,7 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
     "archiver": Archiver,
     "dedup": Deduplicator,
 }
-"""By the names that `recollect process` takes."""
+"""Processors by the names that `recollect process` takes."""
 
 
 class Processing:
@@ -341,12 +341,12 @@ class Processing:
         self._core = core
 
     async def process(self, *processors: ProcessorSpec, progress: Progress | None = None) -> list[Report]:
-        """Processors in order."""
+        """Run processors in order."""
         return await run_all(self._core, processors, progress)
 
 
 async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
-    """Processors in order: names, classes or objects, our own or any with `process(memory)`."""
+    """Run processors in order: names, classes or objects, our own or any with `process(memory)`."""
     core.scope.whole_org("maintenance")
     made = [_made(one) for one in processors or ("gc", "facts", "vectors")]
     folding = [one for one in made if isinstance(one, Summarizer)]
@@ -376,7 +376,7 @@ def _made(given: Any) -> Any:
 
 
 def _opened(core: Core, model: ModelSpec) -> Any:
-    """A processor's own model, made for this memory's runtime; None where it has none."""
+    """A processor's own model, opened for this memory's runtime; None if it has none."""
     if model is None:
         return None
     from ..models import open_model
@@ -385,7 +385,7 @@ def _opened(core: Core, model: ModelSpec) -> Any:
 
 
 async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
-    """Threads that grew since the last run: the indexer leaves a `fold` job for each, which the last to look takes."""
+    """Threads that grew since the last run: the indexer leaves a `fold` job for each; the `last` user deletes it."""
     await Outbox(core.shared, core.org).drain(("index",))
     after: tuple[str, str] | None = None
     while jobs := await core.scan(Job, "fold", after=after, limit=PAGE):
@@ -399,7 +399,7 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
 
 
 async def _end(core: Core, job: Job, thread: Thread | None) -> None:
-    """End a job, unless its thread grew since it was looked at: then the next run looks again."""
+    """Delete a job, unless its thread grew since it was read; then the next run does it again."""
     changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
     if thread is not None:
         changes.insert(0, Expect(Thread, thread.row_key, thread.version))
@@ -410,7 +410,7 @@ async def _end(core: Core, job: Job, thread: Thread | None) -> None:
 
 
 async def _spaces(core: Core, queue: str, name: str, detail: Any) -> list[str]:
-    """Namespaces to look at: those the indexer left a job for; all of them until the first whole run has ended."""
+    """Namespaces to process: those for which the indexer left a job; all of them until a first full run has ended."""
     whole = await core.get(Mark, name, "")
     if whole is None or whole.detail != detail:
         return [mark.item for mark in await core.scan(Mark, "scope")]
@@ -418,14 +418,14 @@ async def _spaces(core: Core, queue: str, name: str, detail: Any) -> list[str]:
 
 
 async def _swept(core: Core, name: str, detail: Any) -> None:
-    """Note that every namespace was looked at once: from now on the jobs say where something is new."""
+    """Record that a full run over all namespaces has ended; later runs follow the jobs."""
     whole = await core.get(Mark, name, "")
     if whole is None or whole.detail != detail:
         await _mark(core, name, "", 0, detail)
 
 
 async def _looked(core: Core, queue: str, mark: Mark, scope: Mark | None) -> None:
-    """A namespace was looked at; its job ends unless something else was written there meanwhile."""
+    """Write the watermark of a namespace, and delete its job unless something was written there meanwhile."""
     if scope is not None:
         done = Delete(Job, (core.org, queue, mark.item, mark.item))
         try:

@@ -1,4 +1,4 @@
-"""A user's profile: facts, preferences and learnings, together, and the block of them that every context holds."""
+"""A user's profile: facts, preferences and learnings, and the block of profile lines that every context includes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 PREFERENCE = "preference."
 SURE = 0.7
-"""Learnings must be surer than this to be said unasked."""
+"""Learnings need more confidence than this to be in the block."""
 PREFERENCES = 5
 LIKELY = 0.5
-"""Facts must be at least this sure."""
+"""Facts need at least this confidence."""
 MANY_FACTS = 1_000
-"""Beyond so many, only those of known lanes are read."""
+"""A user with more facts than this has only those of important topics read."""
 MOST_FACTS = 24
 BELIEVED = ("user", "system", "processor", "assistant")
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
@@ -50,7 +50,7 @@ class Profile:
         self._learnings = Learnings(core)
 
     async def get(self, user: str | None = None, *, min_confidence: float = 0.0) -> UserProfile:
-        """All that is known of a user: two range reads, whatever there is.
+        """Read all facts, preferences and learnings of a user, in two range scans.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
@@ -68,7 +68,7 @@ class Profile:
         )
 
     async def get_many(self, users: Iterable[str], *, min_confidence: float = 0.0) -> list[UserProfile]:
-        """The profiles of several users, in their order.
+        """Read the profiles of several users, in the order given.
 
         Examples:
             >>> len(memory.profile.get_many(["ada", "bob"]))
@@ -86,10 +86,10 @@ class Profile:
         return await self._facts.set(f"user:{self._core.scope.subject(user)}", PREFERENCE + key, value)
 
     async def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
-        """The lines that a context always holds of a user, in their order, each with its source.
+        """The profile lines that every context of a user includes, in order, each with its source.
 
-        Who they are, what must not be missed, standing wishes, corrections, what most questions lean on, and the
-        current page and plan. It changes only when one of these does.
+        Identity, safety-relevant facts, standing wishes, corrections, other important facts, and the current page and
+        plan. The block changes only when one of these does, so that prompt caches keep it.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
@@ -102,7 +102,7 @@ class Profile:
         return list(fit_profile(lines, max_tokens, self._core.shared.counter)[1])
 
     async def _lines(self, user: str | None = None) -> list[ProfileLine]:
-        """Everything that may stand in the block, the most important of each lane first."""
+        """All candidate lines of the block, the most important of each lane first."""
         from ..context.profile import ProfileLine
 
         name = self._core.scope.subject(user)
@@ -114,7 +114,7 @@ class Profile:
         said = {fact.id: (fact.sources, fact.updated_at) for fact in known}
         said |= {f"{ns}/{one.id}": (one.sources, one.updated_at) for one in learned}
         sure = [one for one in learned if one.confidence > SURE]  # most used first
-        # What the user said is all offered; of what was put in by others only the most used.
+        # All learnings from the user's own words; of others only the most used.
         noted = [one for one in sure if one.sources or one.type == "correction"]
         others = [one for one in sure if one not in noted][:PREFERENCES]
         for one in sorted([*noted, *others], key=_order):
@@ -134,7 +134,7 @@ class Profile:
         return _shown([fact for stem in stems for fact in await self._facts.list(ns, prefix=stem, limit=32)])
 
     async def _now(self, user: str) -> list[ProfileLine]:
-        """The current page, plan and notes, of working memory; actions change too often to stand in what is cached."""
+        """Lines of working memory: page, plan and notes. Actions change too often for a block that is cached."""
         from ..context.profile import ProfileLine
 
         doc = await WorkingMemory(self._core, Working).get(user)
@@ -158,12 +158,12 @@ class Profile:
 
 
 def _shown(facts: list[Fact]) -> list[Fact]:
-    """Without what is kept for programs: a fact that recall may not find is not said in a request either."""
+    """Facts without those that are not indexed for recall: they are kept for programs, not for requests."""
     return [fact for fact in facts if fact.indexed != []]
 
 
 def _told(fact: Fact) -> tuple[float, str, str, str, str, str]:
-    """A fact as its line: by importance, lane and key, so that the order changes only with the facts."""
+    """A fact as a sortable line: importance, lane, key, text, id, trust; so that the order is stable."""
     from ..languages import topic_of
 
     topic = topic_of(fact.key)

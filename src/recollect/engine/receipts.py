@@ -1,4 +1,4 @@
-"""Receipts of appended messages: what became of each."""
+"""Receipts of appended messages: whether each is stored, indexed, and processed by derivation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .core import Core
 
 
 class MessageReceipt(msgspec.Struct, frozen=True):
-    """What became of an appended message: stored, findable, and what is derived from it."""
+    """The state of an appended message: durable, indexed, and how far derivation has come."""
 
     message: Message
     durable: bool
     indexed: bool
     derived: Literal["none", "pending", "done", "failed", "unread"]
-    """`unread`: it is in a language that no patterns are known for, so nothing was taken from it."""
+    """`unread`: it is in a language without extraction rules, so nothing was derived from it."""
     replayed: bool = False
 
     def __getitem__(self, name: str) -> Any:

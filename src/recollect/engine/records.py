@@ -1,9 +1,9 @@
 """Records: opaque bytes or JSON under ordered keys, for integrations that keep state of their own.
 
-A record is one row: no index entry, no job, no audit event, no history, and recall never sees it. Data longer than
-`PIECE_BYTES` is cut into pieces, which are written first under the name of an upload. The row that names the upload
-makes them the record's data in one commit, so that a reader sees the old data or the new, whole. Beside each unfinished
-upload stands a job that is due in an hour: its writer has died by then, and a collector removes the pieces.
+A record is one row without index entry, audit event or history; recall never sees it. Data longer than `PIECE_BYTES` is
+cut into pieces, which are written first under an upload id. The commit of the row that names the upload makes them the
+record's data at once, so that a reader sees either the old data or the new. Each unfinished upload has a job due in an
+hour, by which a collector removes the pieces of a writer that died.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from .facts import checked_limit, version_of
 
 PIECE_BYTES = 512 * 1024
 AT_ONCE = 8
-"""Pieces written or read in one go."""
+"""How many pieces are written or read at a time."""
 MAX_RECORD_BYTES = 1024 * 1024 * 1024
 UPLOADS = "uploads"
 """The queue of uploads that are not finished."""
 UPLOAD_MICROS = 3600 * 1_000_000
-"""How long a writer may take for one value; a later collection takes it for dead."""
+"""How long a writer may take to upload a value before a collector considers it dead."""
 UPLOAD_TRIES = 5
 RECOUNT_MICROS = 1_000_000
 PAGE = 500
@@ -47,14 +47,14 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
     ns: str
     key: RecordKey
     data: bytes | Json = None
-    """None where only keys were asked for."""
+    """None if only keys were requested."""
     meta: dict[str, Any] = {}
     size: int = 0
     """Bytes of the data, as they are stored."""
     version: int = 0
     """What `put(expect=)` and `delete(expect=)` take; starts again at 1 when the record was deleted."""
     existed: bool = False
-    """A put with `absent=True` found this record there, and left it as it is."""
+    """Whether a put with `absent=True` found this record and left it unchanged."""
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
@@ -72,7 +72,7 @@ class RecordPut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Records:
-    """Bytes and JSON values under tuples of texts and numbers."""
+    """Reads and writes bytes and JSON values under tuples of texts and numbers."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -90,9 +90,9 @@ class Records:
     ) -> OpaqueRecord:
         """Write bytes or a JSON value; with `expect`, only over that version (0: only if there is none).
 
-        With `absent` a record that is there stays, and comes back with `existed` set.
+        With `absent` an existing record is left unchanged and returned with `existed` set.
 
-        Raises `Conflict` where `expect` is not the present version, `TooLarge` over the org's quota.
+        Raises `Conflict` if `expect` is not the present version, `TooLarge` over the org's quota.
 
         Examples:
             >>> memory.records.put("workflow:graph", ("run-1", 7), b"packed", meta={"step": 7}).version
@@ -110,9 +110,9 @@ class Records:
         absent: bool = False,
         expect: Iterable[tuple[RecordKey, int]] = (),
     ) -> builtins.list[OpaqueRecord]:
-        """Write several records together, all or none; `ttl` and `absent` are for those that are not a `RecordPut`.
+        """Write several records in one transaction; `ttl` and `absent` apply to items that are not a `RecordPut`.
 
-        `expect` names other records that must have these versions at the commit (0: there must be none).
+        `expect` names other records that must have these versions at the commit (0: must not exist).
 
         Examples:
             >>> records = memory.records.put_many("workflow:graph", {("run-1", 1): b"a", ("run-1", 2): b"b"})
@@ -127,7 +127,7 @@ class Records:
         return await self._put_all(space, puts, expected) if puts else []
 
     async def get(self, ns: Ns, key: Sequence[str | int | float]) -> OpaqueRecord | None:
-        """The record under a key; None where there is none.
+        """Read the record under a key; None if there is none.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), {"step": 7})
@@ -138,7 +138,7 @@ class Records:
         return None if row is None else await self._opened(row)
 
     async def get_many(self, ns: Ns, keys: Iterable[Sequence[str | int | float]]) -> builtins.list[OpaqueRecord | None]:
-        """The records under several keys, in their order.
+        """Read the records under several keys, in order; None for those that do not exist.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -161,9 +161,9 @@ class Records:
         where: Where | None = None,
         keys_only: bool = False,
     ) -> builtins.list[OpaqueRecord]:
-        """Records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
+        """List records whose key starts with `prefix`, in key order, between the whole keys `after` and `before`.
 
-        `where` filters by what is in `meta`. With `keys_only` no data is read.
+        `where` filters by `meta`. With `keys_only` no data is read.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
@@ -186,7 +186,7 @@ class Records:
         return [record for record in found if record is not None]
 
     async def delete(self, ns: Ns, key: Sequence[str | int | float], *, expect: int | None = None) -> bool:
-        """Remove a record; whether it was there. With `expect`, only that version.
+        """Delete a record; returns whether it existed. With `expect`, only that version.
 
         Examples:
             >>> record = memory.records.put("workflow:graph", ("run-1", 7), b"packed")
@@ -207,7 +207,7 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Remove all records whose key starts with `prefix` and lies between the bounds; how many went.
+        """Delete all records whose key starts with `prefix` and lies between the bounds; returns how many.
 
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
@@ -235,14 +235,14 @@ class Records:
         return await self._put_long(puts, rows, expected)
 
     def _row(self, ns: str, put: RecordPut) -> tuple[StoredRecord, bytes | None]:
-        """The row of a record, and its data where that is too long for the row."""
+        """The row of a record, and its data if that is too long for the row."""
         core, now = self._core, self._core.now()
         at = to_datetime(now)
         form, data = _encoded(put.data)
         long = len(data) > PIECE_BYTES
         metadata = dict(put.meta or {})
         if metadata and (long or core.batch is not None):
-            encode_json(metadata, "meta")  # before anything is uploaded or collected; else the store's codec checks it
+            encode_json(metadata, "meta")  # check it before uploading; otherwise the store's codec does
         row = StoredRecord(
             org=core.org, ns=ns, key=_whole_key(put.key), data=None if long else data, form=form, size=len(data),
             metadata=metadata, created_at=at, updated_at=at, expires_at=core.expiry(put.ttl, now),
@@ -264,13 +264,13 @@ class Records:
                 return await self._commit(puts, heads, expected)
             except Conflict as conflict:
                 await self._abandon(heads)
-                # Where another writer of this key removed the pieces, they are written again, under another name.
+                # Another writer of this key deleted the pieces: upload them again under another id.
                 if not left or len(conflict.facts.get("key", ())) != len(RecordPiece.table.key):
                     raise
         raise AssertionError("unreachable")
 
     async def _upload(self, head: StoredRecord, data: bytes) -> None:
-        """Write the pieces, ahead of any batch this is part of: until a row names them they are nobody's."""
+        """Write the pieces at once, even in a batch: they are invisible until a row refers to them."""
         core = self._core
         await core.shared.open()
         changes: builtins.list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
@@ -289,7 +289,7 @@ class Records:
             if put.expect is not None:
                 changes.append(Expect(StoredRecord, row.row_key, version_of(put.expect)))
             if row.upload is not None:
-                # The first piece is there as long as no other writer of this key has removed them all.
+                # The first piece exists unless another writer of this key has deleted them all.
                 changes += [Expect(RecordPiece, _piece_key(row, 0), 1), Delete(Job, _job_key(row))]
             places.append(len(changes))
             changes.append(Put(row, absent=put.absent))
@@ -311,7 +311,7 @@ class Records:
             await self._core.apply(DeleteRange(RecordPiece, (*row.row_key, row.upload)))
         found = await self._core.get(StoredRecord, row.ns, row.key)
         there = None if found is None else await self._opened(found)
-        # Where it was deleted a moment later, it was there all the same.
+        # It existed at the time of the put, even if it was deleted since.
         return _replace(there if there is not None else _record(row, None), existed=True)
 
     async def _abandon(self, heads: Sequence[StoredRecord]) -> None:
@@ -323,7 +323,7 @@ class Records:
     # -- reading
 
     async def _opened(self, row: StoredRecord) -> OpaqueRecord | None:
-        """A record with its data; None where it was deleted while its pieces were read."""
+        """A record with its data; None if it was deleted while its pieces were read."""
         while row.upload is not None:
             data = await self._joined(row)
             if len(data) == row.size:
@@ -350,10 +350,10 @@ class Records:
     # -- how much an org may keep
 
     async def _check_quota(self, size: int) -> None:
-        """Refuse what would take the org's records over its limit.
+        """Raise TooLarge for a put that would take the org's records over its limit.
 
-        What is kept is counted once and then added up, replaced data too; only when the sum reaches the limit is it
-        counted again. Writers in other processes are seen at the next count.
+        The stored bytes are counted once, and each put adds to the count, even if it replaces data; they are counted
+        again only when the count reaches the limit. Writes of other processes are seen at the next count.
         """
         shared, org = self._core.shared, self._core.org
         limit = shared.parts.get("record_bytes")
@@ -378,7 +378,7 @@ class Records:
 
 
 async def collect_uploads(core: Core) -> int:
-    """Remove the pieces of uploads whose writers never finished; how many uploads there were."""
+    """Delete the pieces of uploads whose writers never finished; returns how many uploads."""
     await core.shared.open()
     store: Any = core.store
     total = 0
@@ -421,7 +421,7 @@ def _record(row: StoredRecord, data: Any) -> OpaqueRecord:
 
 
 def _as_kept(key: Sequence[str | int | float]) -> RecordKey:
-    """A key as it comes back: whole numbers are integers."""
+    """A key as it is returned: whole numbers are integers."""
     return tuple([int(part) if type(part) is float and part.is_integer() else part for part in key])
 
 
@@ -449,7 +449,7 @@ def _with_upload(row: StoredRecord, data: bytes) -> StoredRecord:
 
 
 def _without_older(row: StoredRecord) -> builtins.list[Change]:
-    """Removes the pieces of what a row replaces."""
+    """Changes that delete the pieces of the data that a row replaces."""
     if row.upload is None:
         return [DeleteRange(RecordPiece, row.row_key)]
     mine = (row.upload,)

@@ -1,7 +1,7 @@
-"""Rehearsals: the request that would be sent, or would have been sent at an earlier turn, without any trace of asking.
+"""Dry runs of contexts: the request that would be sent now, or at an earlier turn, without writing anything.
 
-The inspector builds contexts to look at them. Such a look must not count as a use of a learning, may stop at a turn of
-a stored thread, and may suppose that a fact had another value than the stored one.
+The inspector uses them to show contexts. A rehearsal does not count as a use of a learning, may stop at an earlier turn
+of a stored thread, and may assume that a fact has another value than the stored one.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from ..recall.hit import Hit
 
 MOST_KEYS = 2_000
-"""Facts of a namespace that are looked up at an earlier moment."""
+"""The most facts of a namespace that are looked up at an earlier time."""
 
 
 class Supposed(msgspec.Struct, frozen=True):
-    """How a rehearsal differs from what is stored now."""
+    """The assumptions of a rehearsal: how it differs from what is stored now."""
 
     facts: Mapping[Key, Fact | None] = {}
-    """Facts by `(org, ns, key)` as they are supposed to be; None for one that is not there."""
+    """Assumed facts by `(org, ns, key)`; None for one that is assumed not to exist."""
     thread: str = ""
     until: int | None = None
-    """Messages of the thread from this one on have not been said yet."""
+    """Messages of the thread from this number on are hidden."""
     at: datetime | None = None
-    """Summaries and learnings made after this moment are not there yet."""
+    """Summaries and learnings made after this time are hidden."""
 
 
 class Reads:
-    """The reads of a store as they would be under what is supposed. It has no writes: a rehearsal makes none."""
+    """A read-only view of a store under the assumptions of a rehearsal."""
 
     def __init__(self, store: Store, supposed: Supposed) -> None:
         self._store = store
@@ -80,7 +80,7 @@ class Reads:
         return await self._store.scan(asked, now=now)
 
     async def _facts(self, asked: Scan[Any], now: int) -> list[Any]:
-        """The facts under a prefix, with those that are supposed in the place of the stored ones."""
+        """The facts under a prefix, with assumed ones in place of stored ones."""
         found = await self._store.scan(asked, now=now)
         rows = {row.row_key: row for row in found if row.row_key not in self._supposed.facts}
         for key, fact in self._supposed.facts.items():
@@ -103,7 +103,7 @@ class Reads:
 
 
 class Rehearsal(Assembling):
-    """Puts requests together to look at them: nothing is written, no use is counted."""
+    """Assembles requests without writing anything or counting uses."""
 
     def __init__(self, core: Core, supposed: Supposed | None = None) -> None:
         self._supposed = supposed or Supposed()
@@ -131,7 +131,7 @@ class Rehearsal(Assembling):
         return self.hits
 
     async def _restated(self, hit: Hit) -> Hit:
-        """A hit as it would be marked if the supposed facts were the stored ones."""
+        """A hit as it would be if the assumed facts were stored."""
         for key, fact in self._supposed.facts.items():
             if fact is None or hit.namespace != key[1]:
                 continue
@@ -142,7 +142,7 @@ class Rehearsal(Assembling):
         return hit
 
     async def _marked(self, hit: Hit, fact: Fact) -> Hit:
-        """A message that said another value of the fact is superseded by it; one that said this value is not."""
+        """Mark a message hit as superseded if it stated another value of the assumed fact; unmark it otherwise."""
         stored = await Facts(self._whole).history(fact.ns, fact.key)
         said = [one for one in stored if hit.id in one.sources]
         if not said:
@@ -158,7 +158,7 @@ def _unsaid(hit: Hit, thread: str, until: int) -> bool:
 
 
 async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> dict[Key, Fact | None]:
-    """The facts of some namespaces that were other at a moment than they are now, as they were then."""
+    """The facts of some namespaces that differed at a time from now, as they were then."""
     facts, found = Facts(core), dict[Key, Fact | None]()
     for ns in namespaces:
         held = await core.scan(Fact, ns, limit=MOST_KEYS)
@@ -176,7 +176,7 @@ def _as_fact(version: Fact) -> Fact:
 
 
 async def supposing(core: Core, ns: str, key: str, value: Any, *, reason: str | None = None) -> dict[Key, Fact | None]:
-    """A fact as it would be after `facts.correct`, which was not called."""
+    """A fact as it would be after `facts.correct`, without calling it."""
     space = core.scope.readable(ns)
     old = await core.get(Fact, space, key)
     made = msgspec.structs.replace(
@@ -186,7 +186,7 @@ async def supposing(core: Core, ns: str, key: str, value: Any, *, reason: str | 
 
 
 async def turns_of(core: Core, thread: str, before: int | None = None, limit: int = 50) -> list[Message]:
-    """What the user said in a thread, newest first: the turns that a replay can stop at."""
+    """The user's messages in a thread, newest first: the turns at which a rehearsal can stop."""
     bounds: dict[str, Any] = {"reverse": True, "limit": 8 * limit}
     if before is not None:
         bounds["before"] = (before,)

@@ -1,7 +1,8 @@
-"""A session: one run of a conversation. Turns go from the prompt to the thread, and what lasts is kept at the end.
+"""Sessions: one run of a conversation over a thread.
 
-Working memory holds the last turns for the next prompt; the thread holds the whole conversation; what `should_persist`
-lets through feeds facts and learnings. At the end the conversation is folded into a summary that recall finds.
+Working memory holds the last turns for the next prompt; the thread holds the whole conversation; facts and learnings
+are derived from the turns that `should_persist` accepts. At the end the conversation is folded into a summary for
+recall.
 """
 
 from __future__ import annotations
@@ -37,27 +38,27 @@ if TYPE_CHECKING:
 
 SMALL_TALK = frozenset("hi hello hey thanks thank you ok okay yes no bye goodbye cool great nice sure".split())
 PERSISTED, PASSED = "recollect.turns.persisted", "recollect.turns.passing"
-"""Where the turns of ended sessions are counted, in the state of whom they were with."""
+"""State keys under which the turns of ended sessions are counted, per user."""
 
 
 END_SECONDS = 30.0
-"""How long ending a session works on what was said, and waits for a worker that has it in hand."""
+"""How long ending a session processes its messages, and waits for a worker that is processing them."""
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What was said in one exchange."""
+    """The messages of one exchange."""
 
     messages: tuple[Message, ...]
     number: int
 
     @property
     def text(self) -> str:
-        """What the user said."""
+        """The user's text."""
         return "\n".join(message.text for message in self.messages if message.role == "user")
 
 
 class SessionState(msgspec.Struct, frozen=True):
-    """The short-term schema: which session, its messages, how its window works, and how big it may be."""
+    """A snapshot of a session: its ids, counts, window policy and token limit."""
 
     session_id: str
     thread: str
@@ -66,17 +67,17 @@ class SessionState(msgspec.Struct, frozen=True):
     max_tokens: int
     turns: int
     persisted: int
-    """Turns that feed facts and learnings."""
+    """Turns from which facts and learnings are derived."""
     passing: int
-    """Turns that `should_persist` kept out of them."""
+    """Turns that `should_persist` excluded from derivation."""
     folded_to: int
-    """The last message that a summary stands for."""
+    """The last message covered by a summary."""
     reused: int
-    """How often a retrieval was served from the session."""
+    """How often a retrieval was served from the session's cache."""
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """What is left of a session."""
+    """The result of a session."""
 
     thread: str
     turns: int
@@ -86,7 +87,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 def worth_keeping(turn: Turn) -> bool:
-    """The default rule: a turn lasts unless it is small talk or has no words of the user's."""
+    """The default `should_persist`: every turn except small talk and turns without words of the user."""
     words = [word.strip(".,!?") for word in turn.text.lower().split()]
     return any(word not in SMALL_TALK for word in words if word)
 
@@ -140,7 +141,7 @@ class AsyncSession:
         return self._thread
 
     async def start(self) -> Self:
-        """Find or make the thread.
+        """Check that the thread exists, or create it.
 
         Examples:
             >>> talk = memory.session(user="ada").start()
@@ -158,11 +159,11 @@ class AsyncSession:
         return self
 
     async def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
-        """A turn: the user's message, the assistant's, and any tool calls and results between them.
+        """Add a turn: the user's message, the assistant's, and any tool calls and results between them.
 
-        Text alternates between user and assistant. The turn is committed whole; `key` makes adding it again harmless.
+        Plain texts alternate between user and assistant. The turn is committed as a whole; `key` makes it idempotent.
 
-        Raises `InvalidValue` for a turn that no provider would take, such as a tool result without its call.
+        Raises `InvalidValue` for a turn that no provider would accept, such as a tool result without its call.
 
         Examples:
             >>> with memory.session(user="ada") as talk:
@@ -199,11 +200,11 @@ class AsyncSession:
         scratchpad: Json = None,
         layout: Layout | None = None,
     ) -> Context:
-        """The request for the next input, folding the thread first where it has outgrown its room.
+        """Assemble the request for the next input; the thread is folded first if it exceeds its token limit.
 
-        What is not given (system, budget, policy, layout) is the session's own.
+        System prompt, budget, policy and layout default to the session's own.
 
-        Raises `BudgetError` where what must be kept exceeds the budget.
+        Raises `BudgetError` if what must be kept exceeds the budget.
 
         Examples:
             >>> with memory.session(user="ada", budget=2000) as talk:
@@ -224,7 +225,7 @@ class AsyncSession:
         return context
 
     async def state(self) -> SessionState:
-        """The session as it stands.
+        """A snapshot of the session.
 
         Examples:
             >>> with memory.session("talk") as talk:
@@ -240,7 +241,7 @@ class AsyncSession:
         )  # fmt: skip
 
     async def end(self) -> Ended:
-        """Archive the session as a summary, derive what was learned, and let go; ending twice is harmless.
+        """End the session: fold it into a summary and derive facts and learnings; ending twice is harmless.
 
         Examples:
             >>> talk = memory.session(user="ada")
@@ -274,7 +275,7 @@ class AsyncSession:
     # -- parts
 
     async def _derive(self) -> int:
-        """Do what is ready, and wait for what a worker holds of this thread; what waits for another try is left."""
+        """Do due jobs, and wait while a worker holds a job of this thread; jobs that wait for a retry are left."""
         outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
         done = await outbox.drain(seconds=END_SECONDS)
         while monotonic() < end and await self._in_hand():
@@ -293,7 +294,7 @@ class AsyncSession:
     async def _fold(self) -> None:
         room = self._budget.request_tokens
         thread = await Threads(self._core).get(self.thread)
-        # The whole thread is an upper bound of its unfolded part: short threads need no look.
+        # The whole thread's tokens are an upper bound of its unfolded part, so short threads need no reading.
         if thread is not None and thread.tokens > self._compact[0] * room:
             await Folding(self._core).fold(
                 self.thread,
@@ -304,7 +305,7 @@ class AsyncSession:
             )
 
     async def _archive(self) -> Summary | None:
-        """The older half of the talk into a summary, where there is enough to say; else the last one there is."""
+        """Fold the older half of the conversation if it is long enough; returns the newest summary, if any."""
         thread = await Threads(self._core).get(self.thread)
         if thread is None or thread.tokens < 200:
             return None
@@ -317,14 +318,14 @@ class AsyncSession:
         return past[0] if past else None
 
     async def _count(self) -> None:
-        """The session's turns, added to those counted before; `stats` shows them."""
+        """Add the session's turns to the counters that `stats` shows."""
         state = State(self._core)
         for key, turns in ((PERSISTED, self._persisted), (PASSED, self._turns - self._persisted)):
             if turns:
                 await state.increment(key, turns)
 
     def _attached(self, message: Message) -> Message:
-        """The user's message as it was sent, with what was recalled for it, so that later requests send the same."""
+        """The user's message with the items recalled for it attached, so that later requests send the same bytes."""
         if self._asked is None or message.role != "user":
             return message
         asked, context = self._asked
@@ -334,7 +335,7 @@ class AsyncSession:
         return message
 
     async def _remember_turn(self, turn: Turn) -> None:
-        """The last turns in working memory, where another process (or the next prompt) finds them at once."""
+        """Add the turn to working memory, where the next prompt or another process finds it at once."""
         if self._user is None:
             return
         from .working import WorkingMemory
@@ -348,7 +349,7 @@ class AsyncSession:
 
 
 def _spoken(given: Iterable[Any]) -> list[Message]:
-    """Messages; plain text alternates, the user first."""
+    """The messages of a turn; plain texts alternate between user and assistant, the user first."""
     out: list[Message] = []
     for item in given:
         if isinstance(item, str):
@@ -364,5 +365,5 @@ def _spoken(given: Iterable[Any]) -> list[Message]:
 
 
 def _passing(message: Message) -> Message:
-    """A turn that should not last stays in the thread and feeds nothing."""
+    """A message marked so that nothing is derived from it; it stays in the thread."""
     return msgspec.structs.replace(message, metadata={**message.metadata, PASSING: True})

@@ -18,13 +18,13 @@ from .facts import page, version_of
 
 
 class State:
-    """Keys and values beside the conversation."""
+    """Reads and writes small values and counters."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def get(self, key: str, default: Json = None) -> Json:
-        """The value, or `default` where there is none.
+        """Read a value; `default` if there is none.
 
         Examples:
             >>> memory.state.get("theme", "light")
@@ -34,7 +34,7 @@ class State:
         return default if entry is None else entry.value
 
     async def get_many(self, keys: Iterable[str], default: Json = None) -> builtins.list[Json]:
-        """The values under several keys in one read, in their order; `default` where there is none.
+        """Read several values at once, in the order of the keys; `default` for those that do not exist.
 
         Examples:
             >>> entry = memory.state.set("theme", "dark")
@@ -48,7 +48,7 @@ class State:
     async def list(
         self, *, prefix: str | None = None, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[StateEntry]:
-        """The entries in the order of their keys, or `reverse`; the next page is `after` the last key.
+        """List entries by key (or `reverse`); the next page is `after` the last key.
 
         Examples:
             >>> entries = [memory.state.set(f"theme.{user}", "dark") for user in ("ada", "bob")]
@@ -59,7 +59,7 @@ class State:
         return await self._core.listed(StateEntry, own, starts=prefix or None, **page(limit, after, reverse))
 
     async def entry(self, key: str) -> StateEntry | None:
-        """The value with its version and times; the version is what `set(expect=)` takes.
+        """Read a value with its version and times; `set(expect=)` takes the version.
 
         Examples:
             >>> entry = memory.state.set("theme", "dark")
@@ -71,7 +71,7 @@ class State:
     async def set(self, key: str, value: Json, *, ttl: Ttl | None = None, expect: int | None = None) -> StateEntry:
         """Write a value; with `expect`, only over that version (0: only if there is none).
 
-        Raises `Conflict` where `expect` is not the present version.
+        Raises `Conflict` if `expect` is not the present version.
 
         Examples:
             >>> memory.state.set("token", "abc", ttl=3600).value
@@ -85,7 +85,7 @@ class State:
         return msgspec.structs.replace(entry, version=stored.version, created_at=stored.created_at or entry.created_at)
 
     async def delete(self, key: str) -> bool:
-        """Remove a key; whether it was there.
+        """Delete a key; returns whether it existed.
 
         Examples:
             >>> memory.state.delete("token")
@@ -96,9 +96,9 @@ class State:
         return bool(done[0])
 
     async def increment(self, key: str, by: int = 1, *, ttl: Ttl | None = None) -> int:
-        """Add to a counter in one step and give its new value; `ttl` counts from when the counter is made.
+        """Add to a counter atomically and return its new value; `ttl` applies when the counter is created.
 
-        Raises `InvalidValue` where the value is not a whole number.
+        Raises `InvalidValue` if the value is not a whole number.
 
         Examples:
             >>> memory.state.increment("logins"), memory.state.increment("logins", by=2)

@@ -1,8 +1,8 @@
-"""Changes to a thread beyond appending: popping, replacing, redacting, forking.
+"""Changes to a thread other than appending: pop, replace, redact, fork.
 
-Each reads the thread, then commits under an `Expect` of the version it read. Every append raises that version, so that
-what was read is what is changed, whoever else writes; where someone came between, it is read again. Sequence numbers
-are never given twice: `length` is the last one given, and stays when messages go.
+Each reads the thread, then commits by compare-and-set on its version, which every append raises; after a conflict the
+caller reads and tries again. Sequence numbers are never reused: `length` is the last one given, and stays when messages
+are deleted.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from .facts import index_job
 from .forgetting.guard import raised
 
 COPIED = 500
-"""Messages that a fork copies in one commit."""
+"""How many messages a fork copies in one commit."""
 REDACTED = "[redacted]"
 _replace = msgspec.structs.replace
 
 
 class ThreadEdits:
-    """What `Threads` does to messages that are there already."""
+    """Edits existing messages, for `Threads`."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def pop(self, thread: Thread) -> Message | None:
-        """Take the newest message out of the log."""
+        """Delete and return the newest message."""
         core = self._core
         newest = await core.scan(Message, thread.id, reverse=True, limit=1)
         if not newest:
@@ -51,7 +51,7 @@ class ThreadEdits:
         return message
 
     async def replace(self, thread: Thread, appends: Sequence[Append], jobs: Sequence[Change]) -> Sequence[Appended]:
-        """Put other messages in the place of all there are; the new ones have new numbers."""
+        """Replace all messages by others, which get new numbers."""
         core, org, id = self._core, thread.org, thread.id
         found, count = await core.scan(Message, id), sum(len(change.messages) for change in appends)
         results = await core.apply(
@@ -64,7 +64,7 @@ class ThreadEdits:
             Put(self._shrunk(thread, found)),
             *raised(core, id),
             audit(core, "replace", "thread", id, detail={"messages": len(found), "by": count}),
-            # A key that was used before stands for the new message from now on.
+            # Drop earlier receipts of these idempotency keys, which now belong to the new messages.
             *(Delete(Receipt, (org, id, change.key)) for change in appends if change.key is not None),
             *appends,
             *jobs,
@@ -72,7 +72,7 @@ class ThreadEdits:
         return results[-len(appends) - len(jobs) :][: len(appends)]
 
     async def redact(self, thread: Thread, seq: int) -> Message:
-        """Take the content out of a message and leave its place; what was derived from it goes."""
+        """Remove a message's content but keep its place; what was derived from it is deleted."""
         from .forgetting.erase import Eraser
 
         message = await self._core.get(Message, thread.id, seq)
@@ -86,7 +86,8 @@ class ThreadEdits:
         return bare
 
     async def fork(self, source: Thread, last: int, made: Thread) -> Thread:
-        """Copy the messages up to a number into a new thread; its row comes last, so that nobody sees half of it."""
+        """Copy the messages up to a number into a new thread; its row is written last, so that no half copy is
+        visible."""
         core, after, tokens, length = self._core, 0, 0, 0
         if await core.get(Thread, made.id) is not None:
             raise taken(made.id)
@@ -104,7 +105,7 @@ class ThreadEdits:
         return _replace(made, version=1)
 
     async def _marks(self, source: Thread, made: Thread) -> builtins.list[Change]:
-        """The copies are indexed like new messages, and nothing is derived a second time from those that were read."""
+        """Marks and jobs of a fork: copies are indexed like new messages, and nothing is derived from them again."""
         core, item = self._core, f"thread:{made.id}"
         derived, pinned = await core.get_many(Mark, [("derive", f"thread:{source.id}"), ("pinned", source.id)])
         changes: builtins.list[Change] = [Put(index_job(made.org, made.ns, item, made.created_at))]
@@ -124,7 +125,7 @@ class ThreadEdits:
 def sorted_threads(
     threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
 ) -> builtins.list[Thread]:
-    """Threads in the order of a time, the next page after the thread with an id."""
+    """Threads sorted by a time; the page after the thread with an id."""
     if by not in ("updated_at", "created_at"):
         raise UsageError("threads are listed by id, updated_at or created_at")
     ranked = sorted(threads, key=lambda thread: (getattr(thread, by), thread.id), reverse=reverse)
@@ -137,7 +138,7 @@ def sorted_threads(
 
 
 def checked_roles(roles: Sequence[str]) -> builtins.list[str]:
-    """The roles that messages are filtered by."""
+    """Checked roles to filter messages by."""
     if isinstance(roles, str):
         roles = [roles]
     unknown = [role for role in roles if role not in ROLES]
@@ -152,7 +153,7 @@ def _removal(thread: Thread, message: Message) -> builtins.list[Change]:
 
 
 def _redacted(message: Message) -> Message:
-    """A message with its ids, so that an exchange stays whole, and without anything that was said."""
+    """A message without its content, but with its tool call ids, so that a tool exchange stays valid."""
     content, extra = message.content, message.extra
     kept: dict[str, Any] = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
     if isinstance(extra.get("tool_calls"), list):
@@ -173,7 +174,7 @@ def _bare_call(call: Any) -> dict[str, Any]:
 
 
 def _bare_item(item: Any) -> dict[str, Any]:
-    """An item of the Responses API with what pairs it with others."""
+    """An item of the Responses API without its content, but with the ids that pair it with others."""
     kept: dict[str, Any] = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
     kind = str(kept["type"])
     if kind.endswith("_output"):
@@ -199,7 +200,7 @@ def taken(id: str) -> Conflict:
 
 
 def another_length(id: str, expected: int, actual: int) -> Conflict:
-    """The error for a thread that grew, or did not."""
+    """The error for a thread whose length is not the expected one."""
     text = f"thread {id!r} has length {actual}, expected {expected}; read it again"
     return Conflict(text, expected=expected, actual=actual, final=True)
 

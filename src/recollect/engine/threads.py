@@ -1,4 +1,4 @@
-"""Threads and messages: an append-only log with a dense sequence, read by position and never by size."""
+"""Threads and messages: an append-only log with sequence numbers; the cost of a read does not grow with the thread."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .thread_edits import ThreadEdits, another_version, checked_roles, sorted_th
 Place = int | str | Message
 """A place in a thread: a message, its id, or its sequence number."""
 QUEUES = ("index", "derive", "reread", "fold", "archive")
-"""Where a thread may have a job."""
+"""The queues in which a thread may have a job."""
 BATCH = 1000
 _replace = msgspec.structs.replace
 
 
 class Threads:
-    """Conversations."""
+    """Reads and writes conversations."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -51,9 +51,9 @@ class Threads:
         ttl: Ttl | None = None,
         new: bool = False,
     ) -> Thread:
-        """A new thread; one that exists under this id and namespace is given back as it is, or refused with `new`.
+        """Create a thread; an existing one of this id and namespace is returned unchanged, or refused with `new`.
 
-        Raises `Conflict` with `new` where the id is taken.
+        Raises `Conflict` with `new` if the id is taken.
 
         Examples:
             >>> thread = memory.threads.create("user:ada", "Planning", id="plan")
@@ -90,7 +90,7 @@ class Threads:
         )
 
     async def get(self, id: str) -> Thread | None:
-        """The thread, without its messages; None where there is none.
+        """Read a thread, without its messages; None if there is none.
 
         Examples:
             >>> memory.threads.get("talk").length
@@ -100,7 +100,7 @@ class Threads:
         return thread if thread is not None and self._core.scope.may_read(thread.ns) else None
 
     async def get_many(self, ids: Iterable[str]) -> builtins.list[Thread | None]:
-        """Several threads in one read, in the order of their ids given; None where there is none.
+        """Read several threads at once, in the order of the given ids; None for those that do not exist.
 
         Examples:
             >>> [thread and thread.id for thread in memory.threads.get_many(["talk", "nowhere"])]
@@ -120,10 +120,10 @@ class Threads:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Thread]:
-        """Threads of a namespace in the order of their ids, which for ids given by us is the order of making.
+        """List threads of a namespace by id; generated ids sort by creation.
 
-        `where` filters by title, metadata and the other fields; `after` is the last thread of the page before. `by` a
-        time all threads of the namespace are read and sorted: an index of it would be written with every append.
+        `where` filters by title, metadata and the other fields; `after` is the last thread of the previous page. `by` a
+        time, all threads of the namespace are read and sorted: an index would have to be written with every append.
 
         Examples:
             >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]
@@ -143,12 +143,12 @@ class Threads:
         create: Ns | None = None,
         expect: int | None = None,
     ) -> builtins.list[MessageReceipt]:
-        """Add messages at the end, all or none.
+        """Append messages in one transaction.
 
-        A `key` makes doing it again harmless: one for the whole call, or a list with one for each message (a dict may
-        also carry its own, as `key`); what the thread has seen is not added again, and its receipt says `replayed`.
-        With `create`, a thread that does not exist is made in that namespace. With `expect`, only if that is the
-        thread's `length`, the number of the last message that was appended.
+        An idempotency `key` makes it safe to repeat: one for the whole call, or a list with one per message (a dict may
+        carry its own as `key`); a message whose key the thread has seen is not added again, and its receipt says
+        `replayed`. With `create`, a missing thread is created in that namespace. With `expect`, only if the thread's
+        `length` (the number of the last appended message) is that.
 
         Examples:
             >>> receipts = memory.threads.append("talk", {"role": "user", "content": "We launch soon."}, key="turn-2")
@@ -175,7 +175,7 @@ class Threads:
             core.shared.threads.pop(place, None)
             if known is None:
                 raise
-        # There is no such thread, or one that this process knew was made again in another namespace.
+        # There is no such thread, or its cached namespace is outdated because it was created again in another one.
         if create is not None:
             await self.create(create, id=id)
         return await self._appending.append(id, await self._namespace(id, write=True), given, expect)
@@ -189,7 +189,7 @@ class Threads:
         after: Place | None = None,
         roles: Sequence[str] | None = None,
     ) -> builtins.list[Message]:
-        """Messages in order. With `before` alone the `limit` nearest to it, else the first `limit` from the start.
+        """List messages in order. With `before` alone, the `limit` nearest to it; otherwise the first `limit`.
 
         Examples:
             >>> [message.text for message in memory.threads.messages("talk", roles=["user"])]
@@ -211,7 +211,7 @@ class Threads:
         return found[::-1] if backwards else found
 
     async def recent(self, id: str, n: int = 10) -> builtins.list[Message]:
-        """The newest n messages, the newest last.
+        """Read the newest n messages, the newest last.
 
         Examples:
             >>> [message.role for message in memory.threads.recent("talk", 2)]
@@ -225,7 +225,7 @@ class Threads:
         return found
 
     async def message(self, id: str) -> Message | None:
-        """One message by its id.
+        """Read one message by its id; None if there is none.
 
         Examples:
             >>> memory.threads.message("talk#1").text
@@ -243,9 +243,9 @@ class Threads:
         metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
         expect: int | None = None,
     ) -> Thread:
-        """Give a thread another title or other metadata than it has; with `expect`, only over that version.
+        """Change a thread's title or metadata; with `expect`, only over that version.
 
-        Raises `NotFound` where there is no such thread, `Conflict` where `expect` is not its version.
+        Raises `NotFound` if there is no such thread, `Conflict` if `expect` is not its version.
 
         Examples:
             >>> memory.threads.update("talk", title="Moving", metadata={"open": True}).title
@@ -273,7 +273,7 @@ class Threads:
         return done
 
     async def pop(self, id: str) -> Message | None:
-        """Take the newest message out of the log and give it back, or None; what was derived from it stays.
+        """Delete and return the newest message, or None if there is none; what was derived from it stays.
 
         Examples:
             >>> memory.threads.pop("talk").text
@@ -291,12 +291,12 @@ class Threads:
     async def replace(
         self, id: str, messages: Sequence[Given], *, expect: int | None = None
     ) -> builtins.list[MessageReceipt]:
-        """Put other messages in the place of all there are, in one step; the new ones have new numbers.
+        """Replace all messages by others in one transaction; the new ones get new numbers.
 
         With `expect`, only if that is the thread's `version`: read the thread, then its messages, then replace them.
-        Summaries go; what else was derived stays.
+        Summaries are deleted; other derivations stay.
 
-        Raises `Conflict` where `expect` is not the thread's version.
+        Raises `Conflict` if `expect` is not the thread's version.
 
         Examples:
             >>> thread = memory.threads.get("talk")
@@ -319,9 +319,9 @@ class Threads:
         return receipts
 
     async def redact(self, message: str | Message) -> Message:
-        """Take all that was said out of one message, by its id, and leave its place and its tool call ids.
+        """Remove the content of one message, by its id, but keep its place and its tool call ids.
 
-        What was derived from it goes as well, as with `forget`.
+        What was derived from it is deleted, as with `forget`.
 
         Examples:
             >>> memory.threads.redact("talk#1").text
@@ -340,9 +340,9 @@ class Threads:
         metadata: Mapping[str, Json] | None = None,
         ttl: Ttl | None = None,
     ) -> Thread:
-        """A new thread in the same namespace with the messages up to and with `at`, under the same numbers.
+        """Copy the messages up to and including `at` into a new thread of the same namespace, with the same numbers.
 
-        Its metadata is that of the old one unless given, and says where it comes from under `forked_from`.
+        Its metadata is copied unless given, and names its origin under `forked_from`.
 
         Examples:
             >>> branch = memory.threads.fork("talk", at="talk#1")
@@ -359,9 +359,9 @@ class Threads:
         return await ThreadEdits(self._core).fork(source, last, made)
 
     async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
-        """Take messages out of the log for good, by id or all before a place; how many went.
+        """Delete messages, by id or all before a place; returns how many.
 
-        What was derived from them stays; `forget` removes that too.
+        What was derived from them stays; `forget` deletes that too.
 
         Examples:
             >>> memory.threads.delete_messages("talk", ids=["talk#2"])
@@ -380,7 +380,7 @@ class Threads:
         seqs = list(dict.fromkeys(self._place(id, one) for one in ids or ()))
         changes: builtins.list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
-        if self._core.batch is not None:  # what is deleted is known at the commit; what is there now is what will go
+        if self._core.batch is not None:  # the commit comes later, so count the messages that exist now
             seqs = [seq for seq, row in zip(seqs, await self._held(id, seqs), strict=True) if row is not None]
         results = await self._core.apply(
             *changes,
@@ -396,7 +396,7 @@ class Threads:
         return await self._core.get_many(Message, [(id, seq) for seq in seqs])
 
     async def delete(self, id: str) -> bool:
-        """Remove a thread with its messages, summaries and index entries; whether there was one.
+        """Delete a thread with its messages, summaries and index entries; returns whether there was one.
 
         Examples:
             >>> memory.threads.delete("talk")
@@ -432,11 +432,12 @@ class Threads:
         return True
 
     async def _guards(self, id: str) -> builtins.list[Change]:
-        """What fails a deletion whose thread is forgotten meanwhile: its trace would name the thread for ever."""
+        """Guards that fail a deletion whose thread is forgotten meanwhile, or its audit event would outlive the
+        thread."""
         return await epochs(self._core, id) if self._core.batch is None else []
 
     async def summaries(self, id: str) -> builtins.list[Summary]:
-        """The summaries of a thread, oldest first, each with the range it stands for.
+        """List the summaries of a thread, oldest first, each with the range of messages it covers.
 
         Examples:
             >>> memory.threads.summaries("talk")
@@ -451,9 +452,9 @@ class Threads:
     # -- parts
 
     async def _namespace(self, id: str, *, write: bool = False) -> str:
-        """The namespace of a thread this scope may read (or write); remembered, for it changes only with the thread.
+        """The namespace of a thread that this scope may read (or write), cached because it never changes.
 
-        A handle of one user always looks: a thread deleted elsewhere may have come back as another user's.
+        A user's handle does not use the cache: a thread deleted elsewhere may exist again as another user's.
         """
         core = self._core
         known = None if core.scope.user is not None else core.shared.threads.get((core.org, id))
@@ -481,7 +482,7 @@ class Threads:
             await self._namespace(id)
 
     async def _to_change(self, id: str) -> Thread:
-        """A thread that this handle may write to; what is changed is committed under the version that was read here."""
+        """A thread that this handle may write; the caller commits by compare-and-set on the version read here."""
         thread = await self._existing_or_fail(id)
         self._core.scope.writable(thread.ns)
         if self._core.scope.user is not None:
@@ -489,7 +490,7 @@ class Threads:
         return thread
 
     def _still(self, thread: Thread) -> builtins.list[Change]:
-        """For a user's handle: what fails where the thread was made again since, perhaps as another user's."""
+        """For a user's handle: a guard that fails if the thread was created again since, perhaps by another user."""
         if self._core.scope.user is None or self._core.batch is not None:
             return []
         return [Expect(Thread, thread.row_key, thread.version)]
@@ -501,11 +502,11 @@ class Threads:
         return thread
 
     def _outliving(self, thread: Thread) -> builtins.list[Change]:
-        """What is left of a thread that will expire: whose it was, for when they are forgotten."""
+        """The ownership link of a thread that expires, by which forgetting its user finds what was derived from it."""
         return [owned(self._core, thread.ns, "thread", thread.id)] if thread.expires_at is not None else []
 
     async def _made(self, asked: Thread, new: bool = False) -> Thread:
-        """A thread under an id its maker chose, clear of all that an expired one of that id may have left."""
+        """Create a thread under a given id, and delete the remains of an expired thread of that id."""
         asked, changes = await fresh(self._core, asked)
         try:
             await self._core.apply(*changes, *self._outliving(asked))
@@ -515,7 +516,7 @@ class Threads:
 
     async def _existing(self, asked: Thread, new: bool, conflict: Conflict) -> Thread:
         thread = await self._core.get(Thread, asked.id)
-        if thread is None:  # it expired or was deleted a moment ago
+        if thread is None:  # it expired or was deleted meanwhile
             return await self._made(asked, new)
         if new:
             raise taken(asked.id) from conflict
@@ -525,7 +526,7 @@ class Threads:
 
     async def _delete_before(self, thread: Thread, place: int) -> int:
         core, total, last = self._core, 0, 0
-        # Page by page after the last one seen: in a batch nothing is gone until the commit.
+        # Page by page after the last number seen, because in a batch nothing is deleted until the commit.
         while True:
             guards = await self._guards(thread.id)
             if last:

@@ -1,7 +1,7 @@
-"""The versions of a fact in the order of the times they were said, whenever they became known.
+"""Inserts versions into a fact's history at the time they were said, whenever they became known.
 
-Imported history, and what is read from old messages after newer ones, is put where its time is: the newest word is the
-present value, and `history` and `as_of` tell the rest as if it had been heard in order.
+Imported history, and values derived from old messages after newer ones, are placed by their time: the newest is the
+present value, and `history` and `as_of` answer as if everything had been said in order.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ _replace = msgspec.structs.replace
 async def spliced(
     core: Core, current: Fact | None, new: Sequence[Fact], ns: str, key: str, *, before: bool = False
 ) -> list[Change]:
-    """The changes that put versions of a fact between those that are known, each at its `updated_at`.
+    """The changes that insert versions of a fact into its history, each at its `updated_at`.
 
-    With `before`, all of them before the last one that is known, though it may be of the same moment; those that are
-    known already, from the same source, are left out.
-    A version whose status is not `active` ends the fact at that time. What comes after a version that is put in gets
-    the next number, as with any write; the caller's commit fails where the fact moved on since `current` was read.
+    With `before`, all are placed before the last known version, even if it has the same time; versions that are known
+    already from the same source are left out. A version whose status is not `active` ends the fact at that time. Later
+    versions are renumbered; the commit fails if the fact was changed since `current` was read.
     """
     past: list[Fact] = list(await core.scan(FactVersion, ns, key))
     rows = [*past, *([current] if current is not None else [])]
@@ -49,7 +48,7 @@ async def spliced(
 
 
 def ended(fact: Fact, at: datetime, status: str = "deleted") -> Fact:
-    """The version that says that a fact holds no more from a time on."""
+    """The version that ends a fact at a time."""
     return _replace(fact, value=None, status=status, updated_at=at)
 
 
@@ -61,7 +60,7 @@ def _same(one: Fact, other: Fact) -> bool:
 
 
 def _place(rows: Sequence[Fact], at: datetime) -> int:
-    """Where a version of a time goes: behind the last one that is not later."""
+    """The index at which to insert a version of a time: after the last one that is not later."""
     place = len(rows)
     while place and rows[place - 1].updated_at > at:
         place -= 1

@@ -1,9 +1,9 @@
 """Change notices across processes: which kind of thing changed in which namespace, and nothing else.
 
-Whoever watches an org leaves a mark with a lease. Writers look for that mark once a second, and while there is one,
-each commit also counts up a row per kind and namespace it changes, in its own transaction: what was committed is
-noticed, what was rolled back is not, and nothing is written where nobody watches. A watch reads these rows and
-compares. It begins only when every writer must have seen its mark, so that no change after `start` is missed.
+A watcher of an org writes a mark with a lease. Writers look for that mark every quarter of a second, and while there is
+one, each commit also raises the version of one row per kind and namespace it changes, in the same transaction: so
+exactly the committed changes are noticed, and nothing is written while nobody watches. A watch polls these rows and
+compares versions. `start` returns only when every writer must have seen the mark, so that no later change is missed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ CHANGED = "changed"
 LEASE_SECONDS = 60
 POLL_SECONDS = 0.2
 SILENT = frozenset(("mark", "job", "entry", "link", "tombstone", "event", "receipt", "record piece", "chunk"))
-"""Kinds of bookkeeping: what they are about is told of itself."""
+"""Kinds of bookkeeping that give no notices; the rows they are about do."""
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """Something of a kind changed in a namespace."""
+    """A notice that something of a kind changed in a namespace."""
 
     kind: str
     """`message`, `thread`, `summary`, `fact`, `learning`, `document`, `record`, `state`, `working`, `task`, …"""
@@ -54,7 +54,7 @@ class AsyncWatch:
         self._closed = False
 
     async def start(self) -> Self:
-        """Begin: from when this returns no change is missed. The first notice asked for does it too."""
+        """Start watching; no change after this returns is missed. `next` and iteration call it too."""
         if self._seen is None:
             await self._renew()
             # Every process that writes looks for the mark at least this often.
@@ -63,7 +63,7 @@ class AsyncWatch:
         return self
 
     async def next(self, timeout: float | None = None) -> list[Notice]:
-        """The changes since the last call, each kind and namespace once; empty where `timeout` seconds passed."""
+        """Wait for changes since the last call, each kind and namespace once; empty after `timeout` seconds."""
         await self.start()
         ends = None if timeout is None else monotonic() + timeout
         while not self._closed:
@@ -77,16 +77,16 @@ class AsyncWatch:
         return []
 
     def _known(self) -> dict[str, int]:
-        """What this watch has seen, of what it may read: another one goes on from there."""
+        """The versions that this watch has seen and may read, for another watch to resume from."""
         known = self._seen or {}
         return {item: version for item, version in known.items() if self._core.scope.may_read(item.split(" ", 1)[1])}
 
     def _resume(self, seen: Mapping[str, int]) -> None:
-        """Go on after what another watch has seen."""
+        """Continue after the versions that another watch has seen."""
         self._seen = dict(seen)
 
     async def close(self) -> None:
-        """Stop; a loop over the notices ends."""
+        """Stop watching; a loop over the notices ends."""
         self._closed = True
 
     def __aiter__(self) -> Self:
@@ -113,7 +113,7 @@ class AsyncWatch:
         assert self._seen is not None
         rows = await self._core.scan(Mark, CHANGED)
         before, self._seen = self._seen, {row.item: row.version for row in rows}
-        # A row that went was taken away by forgetting its namespace, which is a change too.
+        # A missing row was deleted by forgetting its namespace, which is a change too.
         new = [item for item in {**before, **self._seen} if before.get(item) != self._seen.get(item)]
         notices = [Notice(*item.split(" ", 1)) for item in new]
         return [one for one in notices if self._wanted(one)]
@@ -133,14 +133,14 @@ class AsyncWatch:
 
 
 def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
-    """The rows that tell watchers what these changes are about."""
+    """The changes that notify watchers of what these changes are about."""
     found = dict.fromkeys(_about(core, changes))
     at = core.at()
     return [Put(Mark(org=core.org, name=CHANGED, item=f"{kind} {ns}", updated_at=at)) for kind, ns in sorted(found)]
 
 
 async def forget_notices(core: Core, ns: str) -> list[Change]:
-    """The end of what names a namespace here, for when it is forgotten."""
+    """Changes that delete the notices of a namespace, for forgetting it."""
     return [Delete(Mark, row.row_key) for row in await core.scan(Mark, CHANGED) if row.item.partition(" ")[2] == ns]
 
 
@@ -170,7 +170,7 @@ def _ns_of(record: Record) -> str | None:
 
 
 def _ns_at(core: Core, kind: type[Record], key: Any, beside: str | None) -> str:
-    """The namespace of a row that goes, from its key; that of a thread's rows from what goes beside it."""
+    """The namespace of a deleted row: from its key, or for rows of a thread from other changes of the batch."""
     if len(key) > 1 and kind.table.key[1] == "ns":
         return str(key[1])
     if len(key) > 1 and kind is WorkingDocument:
@@ -184,7 +184,7 @@ def _ns_at(core: Core, kind: type[Record], key: Any, beside: str | None) -> str:
 
 
 def _beside(change: Change) -> str | None:
-    """The namespace that a change of a thread names: the thread's own row, its index entries or its jobs."""
+    """The namespace that a change names if it is of a thread's own row, its index entries or its jobs."""
     if isinstance(change, Put | Load) and isinstance(change.record, Thread | Job):
         return change.record.ns
     if isinstance(change, Delete | DeleteRange) and change.kind in (Entry, Job):

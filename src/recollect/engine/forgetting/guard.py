@@ -1,13 +1,12 @@
-"""The guard between deriving and forgetting: nothing derived is written once its source was forgotten.
+"""The guard between deriving and forgetting: nothing derived is written after its source was forgotten.
 
-Each source (a thread, a document, a fact) has an epoch: a versioned mark under the fingerprint of its id. Whoever
-derives something reads the epochs of its sources *before* it reads the sources, and expects them unchanged in the
-transaction that writes the result. Forgetting removes a thing and raises its epoch in one transaction, and looks for
-what was derived from it only after that. So a derived write either committed before, and its link is found, or it is
-refused.
+Each source (a thread, a document, a fact) has an epoch: a versioned mark under the fingerprint of its id. A deriver
+reads the epochs of its sources *before* it reads the sources, and expects them unchanged in the transaction that writes
+the result. Forgetting deletes a thing and raises its epoch in one transaction, and looks for derivations only after
+that. So a derived write either committed before, and its link is found, or it fails.
 
-An epoch row is made by the first derived write, since a row that is not there cannot be locked on Postgres; from
-version 2 on something of that source was forgotten or deleted. `docs/decisions/0010-forgetting.md` has the reasons.
+The first derived write creates the epoch row, because Postgres cannot lock a row that does not exist; a version above 1
+means that something of that source was forgotten or deleted. `docs/decisions/0010-forgetting.md` has the reasons.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ EPOCH = "epoch"
 IMPORT = "import"
 """The kind of links from the name of an import to the threads that came from it."""
 OWNED = ("thread", "document")
-"""Kinds of links from a namespace to something in it whose own id does not tell the namespace."""
+"""Kinds of links from a namespace to things in it whose ids do not contain the namespace."""
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """What a derived write commits along with itself, and whether it must not be written at all."""
+    """Changes that a derived write must commit together with itself; if `forgotten`, it must not be written at all."""
 
     changes: tuple[Change, ...] = ()
     forgotten: bool = False
 
     def caused(self, conflict: Conflict) -> bool:
-        """Whether a conflict means that a source was forgotten meanwhile, rather than that the row moved on."""
+        """Whether a conflict came from an epoch (a source was forgotten meanwhile) and not from another row."""
         return any(isinstance(change, Expect) and change.key == conflict.facts.get("key") for change in self.changes)
 
 
@@ -53,8 +52,8 @@ def imported_marks(thread: str) -> str:
 
 
 async def epochs(core: Core, *things: str) -> list[Change]:
-    """Changes that hold only while none of these threads, documents, facts or namespaces is forgotten; to be read
-    before the things are."""
+    """Guards that fail if one of these threads, documents, facts or namespaces is forgotten; call this before reading
+    the things."""
     return (await _held(core, list(dict.fromkeys(map(fingerprint, things)))))[0]
 
 
@@ -72,7 +71,7 @@ async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = 
 
 
 async def _held(core: Core, owners: list[str]) -> tuple[list[Change], set[str]]:
-    """The epochs of owners as expectations, and which of them were ever raised."""
+    """Guards on the epochs of owners, and which of those epochs were ever raised."""
     rows = await core.get_many(Mark, [(EPOCH, owner) for owner in owners])
     changes: list[Change] = []
     for owner, row in zip(owners, rows, strict=True):
@@ -82,14 +81,14 @@ async def _held(core: Core, owners: list[str]) -> tuple[list[Change], set[str]]:
 
 
 def raised(core: Core, *ids: str) -> list[Change]:
-    """Changes that fail every derived write which has begun to read one of these things."""
+    """Changes that raise the epochs of these things, which fails every derived write that has begun to read them."""
     owners = dict.fromkeys(fingerprint(one) for id in ids for one in (id, owner_of(id)))
-    # The first makes the row, where there is none, so that the second gives it a version above the first one.
+    # The first Put creates a missing row at version 1, so that the second raises the version above 1.
     return [Put(_epoch(core, owner), absent) for owner in owners for absent in (True, False)]
 
 
 async def forgotten(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> bool:
-    """Whether one of these sources was forgotten, and is not there again."""
+    """Whether one of these sources was forgotten and does not exist again."""
     for source in dict.fromkeys(sources):
         names = dict.fromkeys((source, owner_of(source)))
         marks = await core.get_many(Tombstone, [("source", fingerprint(name)) for name in names])
@@ -100,13 +99,13 @@ async def forgotten(core: Core, sources: Sequence[str], *, since: datetime | Non
 
 
 def owned(core: Core, ns: str, kind: str, id: str) -> Put:
-    """The link from a namespace to a thread or document of it, which outlives the thing: what was derived from it is
-    found by it when the namespace is forgotten after the thing was deleted or expired."""
+    """The link from a namespace to one of its threads or documents. It outlives the thing, so that forgetting the
+    namespace finds what was derived from a thread that was deleted or expired before."""
     return Put(Link(org=core.org, source=ns, kind=kind, target=id, created_at=core.at()), absent=True)
 
 
 async def owners(core: Core, kind: str, id: str) -> list[Link]:
-    """The links of `owned` that lead to something."""
+    """The links made by `owned` that lead to a thing."""
     return [link for link in await core.scan(Link, id, index="by_target") if link.kind == kind]
 
 

@@ -1,4 +1,4 @@
-"""What an id names: the kinds of things that lineage connects, and how to read them."""
+"""Resolves lineage ids: finds the record that an id, a hit or a record stands for, and the sources it names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .guard import OWNED
 
 
 async def find(core: Core, item: Any) -> Record | None:
-    """The record an item, a hit or an id stands for; None where there is none in this scope."""
+    """The record that an item, a hit or an id stands for; None if there is none in this scope."""
     found = await _find(core, item)
     return found if found is not None and await _visible(core, found) else None
 
@@ -56,7 +56,7 @@ def reference(record: Record) -> tuple[str, str]:
 
 
 async def sources_of(core: Core, record: Record) -> list[str]:
-    """The ids a record was derived from, as it says itself and as links say."""
+    """The ids that a record was derived from, by its own `sources` and by lineage links."""
     own = list(getattr(record, "sources", ()))
     links = await core.scan(Link, reference(record)[1], index="by_target")
     return list(dict.fromkeys([*own, *(link.source for link in links if link.kind not in OWNED)]))

@@ -1,4 +1,4 @@
-"""Pieces of what is forgotten, kept in RAM while it goes, to look for in rows and files afterwards."""
+"""Samples of forgotten content, kept in RAM during the erasure, to search rows and files for afterwards."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ AT_ONCE = 16
 
 
 class Needles:
-    """A bounded set of telling pieces."""
+    """A bounded set of byte strings that are unlikely to occur anywhere else."""
 
     def __init__(self) -> None:
         self.bytes: set[bytes] = set()
 
     def remember(self, rows: Sequence[Record]) -> None:
-        """Keep a piece of some of these rows, spread evenly over them."""
+        """Keep a sample of some of these rows, spread evenly over them."""
         for row in rows[:: len(rows) // AT_ONCE + 1]:
             says = kind_of(row).says
             value = None if says is None else says(row)
@@ -34,13 +34,13 @@ class Needles:
 
 
 def _opaque(data: bytes) -> set[bytes]:
-    """Opaque data is kept as it is; its middle tells it from others that begin alike."""
+    """A sample from the middle of opaque data, because such data often begins alike."""
     start = max(0, (len(data) - LENGTH) // 2)
     return {data[start : start + LENGTH]} if len(data) >= LONG else set()
 
 
 def _written(piece: str | None) -> set[bytes]:
-    """Some columns keep a text as it is, some as JSON, where quotes and line ends are written otherwise."""
+    """A text as UTF-8 and as JSON, because some columns store it plain and some with JSON escapes."""
     return set() if piece is None else {piece.encode(), encode_json(piece)[1:-1].encode()}
 
 

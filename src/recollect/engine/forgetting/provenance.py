@@ -1,4 +1,4 @@
-"""Provenance: where something came from, walked back to the messages."""
+"""Provenance: follows lineage links from a thing back to the messages it was derived from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Traceable = Record | Hit | str
 
 
 class WhyStep(msgspec.Struct, frozen=True):
-    """One thing on the way back; `depth` 1 is a direct source. `present` is false for one that is no longer there."""
+    """One source on the way back; `depth` 1 is a direct source. `present` is false if it no longer exists."""
 
     kind: str
     id: str
@@ -42,12 +42,12 @@ class Why(msgspec.Struct, frozen=True):
 
     @property
     def messages(self) -> list[Message]:
-        """The messages it all began with."""
+        """The messages among the sources."""
         return [step.message for step in self.sources if step.message is not None]
 
 
 class Provenance:
-    """Answers why."""
+    """Traces things to their sources."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -1,4 +1,4 @@
-"""What a handle may forget: only what belongs to a namespace that it may write."""
+"""Decides what a handle may forget: only what belongs to a namespace that it may write."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from .guard import OWNED, owner_of, owners
 
 
 async def thread_row(core: Core, id: str) -> Thread | None:
-    """A thread that this scope may touch, even one that has expired."""
+    """A thread that this scope may write, even if it has expired."""
     found = await core.store.get(Thread, (core.org, id), now=0)
     return found if found is not None and core.scope.may_write(found.ns) else None
 
 
 async def thread_reach(core: Core, id: str) -> bool:
-    """Whether this scope may forget a thread: it is there, or was in a namespace that the scope may touch."""
+    """Whether this scope may forget a thread: it is, or was, in a namespace that the scope may write."""
     if await core.store.get(Thread, (core.org, id), now=0) is not None:
         return await thread_row(core, id) is not None
     return any(core.scope.may_write(link.source) for link in await owners(core, "thread", id))
 
 
 async def in_reach(core: Core, source: str, *, known: bool = False) -> bool:
-    """Whether this scope may forget a source: not one that belongs to a namespace out of its reach.
+    """Whether this scope may forget a source: it belongs to no namespace that the scope may not write.
 
-    With `known`, a source that belongs to nobody (the name of an import, say) does not count as its own.
+    With `known`, a source that belongs to no namespace (the name of an import, say) does not count.
     """
     if core.scope.user is None:
         return True

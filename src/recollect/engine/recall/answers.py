@@ -1,4 +1,4 @@
-"""From ranked candidates to hits: the best of one or several questions, reranked, with texts, marks and reasons."""
+"""Turns ranked candidates into hits: merges the pools of several questions, reranks, adds texts, marks and reasons."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .reranking import RERANKED, Verdict
 from .revisions import Revisions
 
 OTHER_SHARE = 0.9
-"""What a hit of another wording, or of a further question, counts beside one of the question itself."""
+"""The weight of a hit found by another wording or a further question, relative to one found by the question itself."""
 REPLACED_PENALTY = 2.0
-"""Standard deviations that a reranker's score loses where a text is superseded: it reads words, not what holds."""
+"""By how many standard deviations the reranker's score of a superseded text is lowered, as rerankers do not know it."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -30,24 +30,24 @@ class Wanted(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     min_score: float | None = None
     bare: bool = False
-    """For a context: chunks are not merged, since it joins them where both fit, and nothing is explained."""
+    """For a context: chunks are not merged, because the context joins those that fit, and no reasons are given."""
 
 
 class Answers:
-    """Makes hits of the pools of a question; the first pool is the question's own."""
+    """Makes hits from the pools of a question; the first pool is the question's own."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def of(self, pools: Sequence[Pool], wanted: Wanted) -> list[Hit]:
-        """The hits that are asked for, best first."""
+        """The hits, best first."""
         from ...recall.select import chosen, fill, merge_chunks
 
         rankings = [await self._core.runtime.call(pool.ranking) for pool in pools]
         last = wanted.offset + wanted.top_k
         most = 4 * last if wanted.max_tokens is not None else last + 4
         if not wanted.bare and any(entry.kind == "document" for pool in pools for entry in pool.entries):
-            most = max(most, 2 * last)  # chunks may melt into one
+            most = max(most, 2 * last)  # adjacent chunks may be merged into one
         reranker = self._core.shared.reranker
         if reranker is not None:
             most = max(most, RERANKED)
@@ -69,7 +69,7 @@ class Answers:
         return await self._hits(pools, why, picked, verdict)
 
     async def _reranked(self, reranker: Any, query: Any, picked: list[Any]) -> tuple[list[Any], Verdict]:
-        """The first of a ranking in the reranker's order; each place keeps its score, so scores stay comparable."""
+        """The best of a ranking in the reranker's order; each rank keeps its score, so that scores stay comparable."""
         first = picked[:RERANKED]
         try:
             verdict = await reranker.judge(query.text, [scored.entry.text for scored in first])
@@ -107,7 +107,7 @@ class Answers:
         return await Revisions(self._core, pools, demote=not pools[0].query.past).marked(hits, picked)
 
     async def _replaced(self, picked: Sequence[Any]) -> dict[str, str]:
-        """What replaced the superseded among some hits, in words, by the fact's id; one that is gone is not in it."""
+        """Text of the facts that replaced superseded hits, by the fact's id; deleted facts are left out."""
         ids = dict.fromkeys(s.entry.metadata["superseded"] for s in picked if s.entry.metadata["superseded"])
         keys = [id.partition("/")[::2] for id in ids]
         facts = await self._core.get_many(Fact, keys) if keys else []
@@ -118,7 +118,7 @@ class Answers:
         }
 
     async def _with_texts(self, ranked: Sequence[Any]) -> list[Any]:
-        """The same, each with its text; what is no longer there is left out."""
+        """The same candidates with their texts; those whose record was deleted are left out."""
         texts: dict[tuple[str, str, str], str] = {}
         for kind in {scored.entry.kind for scored in ranked}:
             mine = [scored.entry for scored in ranked if scored.entry.kind == kind]
@@ -130,7 +130,7 @@ class Answers:
         ]
 
     async def _texts(self, kind: str, entries: Sequence[Any]) -> dict[tuple[str, str, str], str]:
-        # Ranking calls the entries of documents what they are: chunks.
+        # Ranking calls the entries of documents `chunk`.
         found = FINDABLE["document" if kind == "chunk" else kind]
         assert found.found is not None
         place, text = found.found.key, found.found.text
@@ -145,7 +145,7 @@ class Answers:
 
 
 def _merged(pools: Sequence[Pool], rankings: Sequence[Any], min_score: float | None) -> Iterator[Any]:
-    """Candidates of all pools, best first, each once: those of the question itself count in full."""
+    """Candidates of all pools, best first, each once; scores of other pools than the first are reduced."""
     if len(pools) == 1:
         yield from in_order(pools[0], rankings[0], min_score)
         return
@@ -167,7 +167,7 @@ def _standard(scores: Sequence[float]) -> list[float]:
 
 
 def _notes(pools: Sequence[Pool], scored: Any, place: int, verdict: Verdict | None) -> Iterator[Reason]:
-    """Reasons that no feature gives: another wording found it, a reranker moved it or was not waited for."""
+    """Reasons besides the features: which wording found a hit, and what the reranker did."""
     if scored.pool:
         yield Reason("expansion", 0.0, place, f"found by {pools[scored.pool].query.text!r}")
     if verdict is not None:

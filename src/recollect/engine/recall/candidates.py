@@ -1,4 +1,4 @@
-"""Candidates of a recall: what the words find, what the vectors find, what stands beside them, what the dates name."""
+"""Finds the candidates of a recall: by text search, by vector search, by dates, and their neighbours and links."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..core import Core
 KINDS = tuple(FINDABLE)
 DERIVED = ("fact", "learning")
 SUPERSEDED = "recollect.superseded"
-"""Key in an entry's metadata: the fact that replaced what was said there."""
+"""The metadata key of an entry that names the fact which replaced what was said there."""
 READABLE = 5_000
-"""Up to so many entries a namespace is read from end to end for a date."""
+"""A namespace with at most so many entries is scanned whole for a date."""
 PAGE = 2_000
 SAMPLE = 512
 _COUNTED_AGAIN = 1.1
-"""How far a namespace may grow before a term is counted anew."""
+"""By what factor a namespace may grow before a cached document frequency is refreshed."""
 _MOST_COUNTS = 50_000
 
 
@@ -37,7 +37,7 @@ class Asked(msgspec.Struct, frozen=True):
     where: Filter | None = None
 
     def allows(self, entry: Entry) -> bool:
-        """Whether an entry passes them."""
+        """Whether an entry passes the filters."""
         if self.kinds is not None and entry.kind not in self.kinds:
             return False
         if self.after is not None or self.before is not None:
@@ -50,7 +50,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def searched(self) -> tuple[str, ...] | None:
-        """The kinds to look for: facts and learnings lead to messages, also where only those are wanted."""
+        """The kinds to search: facts and learnings too if messages are wanted, because they lead to their sources."""
         if self.kinds is None or "message" not in self.kinds:
             return self.kinds
         return tuple(dict.fromkeys((*self.kinds, *DERIVED)))
@@ -67,7 +67,7 @@ def _fields(entry: Entry) -> dict[str, Any]:
 
 
 class Scoped(msgspec.Struct):
-    """One namespace as this process knows it: vectors (and words, for stores without a text index) up to a stamp."""
+    """The in-process index of one namespace: vectors (and terms, for stores without a text index) up to a stamp."""
 
     org: str
     ns: str
@@ -75,13 +75,14 @@ class Scoped(msgspec.Struct):
     embedder: str | None = None
     vectors: Any = None
     earlier: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Vectors that other embedders made, by their names, until they are replaced; only names where a store searches."""
+    """By embedder name: an index of vectors that earlier embedders made and that are not replaced yet; only a sample of
+    them if the store searches vectors itself."""
     lexical: Any = None
     counts: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     sample: Any = None
 
     def drop(self, key: Key) -> None:
-        """Forget an entry that is no longer there; the key begins with the namespace."""
+        """Remove a deleted entry; the key begins with the namespace."""
         short = slim(*key[1:])
         for vectors in (self.vectors, *self.earlier.values()):
             if vectors is not None:
@@ -91,36 +92,36 @@ class Scoped(msgspec.Struct):
 
 
 class Found(msgspec.Struct):
-    """What the namespaces of one recall gave."""
+    """The candidates found in all namespaces of a recall, and statistics for ranking."""
 
     entries: dict[Key, Entry] = msgspec.field(default_factory=dict)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     spread: list[tuple[int, float, float]] = msgspec.field(default_factory=list)
-    """Of each namespace with vectors: how many, the mean and the deviation of their cosines."""
+    """For each namespace with vectors: their number, and the mean and standard deviation of their cosines."""
     earlier: dict[str, tuple[Any, list[tuple[int, float, float]]]] = msgspec.field(default_factory=dict)
-    """The same of embedders of before, each with the question's vector by it."""
+    """The same for earlier embedders, each with its vector of the question."""
     full: bool = False
-    """Whether an arm gave as many as it was asked for, so that there may be more."""
+    """Whether a search returned as many as its limit, so that there may be more."""
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Take entries in, each once."""
+        """Add entries, each once."""
         for entry in entries:
             self.entries[entry.ns, entry.kind, entry.parent, entry.id] = entry
 
 
 class Candidates:
-    """Looks for candidates of one question, namespace by namespace."""
+    """Searches the candidates of one question, namespace by namespace."""
 
     def __init__(self, core: Core, query: Any, vector: Any, asked: Asked, *, beside: bool = True) -> None:
         self._core = core
         self._beside = beside
-        """Whether vectors of embedders of before are searched too: not by a vector that the caller gave."""
+        """Whether vectors of earlier embedders are searched too; not possible with a vector given by the caller."""
         self._query = query
         self._vector = vector
         self._asked = asked
 
     async def take(self, scopes: Sequence[tuple[str, Mark]], count: int) -> Found:
-        """Up to `count` of each arm and namespace, and what goes with them."""
+        """Up to `count` candidates of each search and namespace, with their neighbours and linked entries."""
         found = Found()
         wanted: dict[Key, Scoped | None] = {}
         for ns, mark in scopes:
@@ -132,7 +133,7 @@ class Candidates:
             best = [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]]
             beside = _neighbours(ns, best)
             if mark.detail.get("assistant", 0):
-                # What a person asked an assistant for, once and for all, may matter whatever the words are.
+                # Standing wishes to an assistant may matter for any question, whatever its words.
                 beside += [(ns, *item[2:]) for item in mark.detail.get("standing", ())]
             beside += [(ns, "message", parent, id) for _, parent, id in mark.detail.get("revising", ())]
             for key in beside:
@@ -142,7 +143,7 @@ class Candidates:
         return found
 
     async def _add(self, wanted: Mapping[Key, Scoped | None], found: Found) -> None:
-        """Get what was found by its key alone, in one go; what an index in RAM has and the store has not leaves it."""
+        """Fetch entries known only by their keys, in one read; keys that the store lacks leave the index in RAM."""
         missing = [key for key in wanted if key not in found.entries]
         if not missing:
             return
@@ -155,7 +156,7 @@ class Candidates:
     # -- words
 
     async def _by_words(self, scoped: Scoped, mark: Mark, count: int, found: Found) -> list[Key]:
-        """Entries that share words with the question, best first; the key of each."""
+        """Add entries that share terms with the question; returns their keys, best first."""
         from ...recall.lexical import select_terms
 
         entries = mark.detail.get("entries", 0)
@@ -184,7 +185,7 @@ class Candidates:
             if len(known) > _MOST_COUNTS:
                 known.clear()
                 fresh = list(terms)
-            # No index in the process means that the store has one of its own.
+            # Without an index in the process the store has its own (SearchesText).
             searching: Any = self._core.store
             got = await searching.term_counts(scoped.org, scoped.ns, fresh)
             known.update((term, (entries, count)) for term, count in got.items())
@@ -213,7 +214,7 @@ class Candidates:
         return [(entry.kind, entry.parent, entry.id) for entry, _ in near] + before, []
 
     async def _by_earlier(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
-        """Keys of entries near the question by embedders of before, whose vectors are not replaced yet."""
+        """Keys of entries near the question by earlier embedders, whose vectors are not replaced yet."""
         keys: list[Key] = []
         for name, vectors in scoped.earlier.items():
             vector = await self._earlier(name, found)
@@ -237,7 +238,7 @@ class Candidates:
         return keys
 
     async def _earlier(self, name: str, found: Found) -> Any:
-        """The question's vector by an embedder of before; None where it cannot be had."""
+        """The question's vector by an earlier embedder; None if that cannot be opened or fails."""
         if not self._beside:
             return None
         if name not in found.earlier:
@@ -251,7 +252,7 @@ class Candidates:
         return found.earlier[name][0]
 
     async def _at_dates(self, ns: str, mark: Mark, found: Found) -> None:
-        """What was said at the times that the question names, where no vectors in RAM tell; small namespaces only."""
+        """Add entries from the times that the question names, without an index in RAM; for small namespaces only."""
         if mark.detail.get("entries", 0) > READABLE:
             return
         for start, end in self._query.dates:
@@ -292,7 +293,7 @@ class Candidates:
             if scoped.embedder is not None:
                 some = await core.scan(Entry, scoped.ns, index="by_stamp", limit=SAMPLE)
                 scoped.sample = [entry.vector for entry in some if entry.embedder == scoped.embedder]
-                # Re-embedding gives an entry a new stamp, so what is left of another embedder has the oldest.
+                # Re-embedding gives an entry a new stamp, so vectors left of another embedder have the oldest stamps.
                 scoped.earlier = _by_embedder(some, scoped.embedder)
             scoped.stamp = mark.position
             return
@@ -310,17 +311,17 @@ class Candidates:
 
 
 def slim(kind: Any, parent: Any, id: Any) -> Any:
-    """The key of an entry as it is kept in RAM: the id of a message says its thread already."""
+    """A compact key of an entry for the index in RAM: a message's id contains its thread already."""
     return id if kind == "message" else (kind, parent, id)
 
 
 def whole(key: Any) -> Key:
-    """The kind, parent and id that `slim` was given."""
+    """The kind, parent and id of a key made by `slim`."""
     return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
 
 
 def _linked(entries: Iterable[Entry]) -> list[Key]:
-    """From facts and learnings to the messages they came from, from what was superseded to what replaced it."""
+    """Keys of linked entries: the source messages of facts and learnings, and the facts that replaced messages."""
     found: list[Key] = []
     for entry in entries:
         if entry.kind in DERIVED and entry.source is not None and "#" in entry.source:
@@ -331,7 +332,7 @@ def _linked(entries: Iterable[Entry]) -> list[Key]:
 
 
 def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
-    """Where the turns around some messages would be."""
+    """Keys of the messages around some messages."""
     found: list[Key] = []
     for kind, parent, id in keys:
         if kind == "message":
@@ -341,7 +342,7 @@ def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
 
 
 def _nearest(vectors: Any, vector: Any, count: int, asked: Asked, query: Any) -> tuple[Any, list[Any]]:
-    """The nearest that the filters allow, and the nearest of the times that the question names."""
+    """The nearest vectors that the filters allow, and the nearest from the times that the question names."""
     after = None if asked.after is None else asked.after + 1
     groups = None if asked.searched is None else [KINDS.index(kind) for kind in asked.searched]
     mask = vectors.between(after, asked.before, groups)
@@ -372,7 +373,7 @@ def _take_in(scoped: Scoped, page: Sequence[Entry]) -> None:
 
 
 def _take_in_earlier(scoped: Scoped, page: Sequence[Entry]) -> None:
-    """Keep vectors of embedders of before in indexes of their own, until their entries come with another one."""
+    """Keep vectors of earlier embedders in separate indexes, until their entries are embedded again."""
     from ...recall.vectors import VectorIndex
 
     for vectors in scoped.earlier.values():
@@ -400,7 +401,7 @@ def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, lis
 
 
 def _sampled(sample: Any, vector: Any) -> tuple[int, float, float]:
-    """How cosines lie over a namespace, from some of its vectors."""
+    """The number, mean and standard deviation of cosines in a namespace, estimated from a sample of its vectors."""
     import numpy as np
 
     from ...recall.vectors import decode

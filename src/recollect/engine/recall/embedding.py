@@ -1,4 +1,4 @@
-"""The embedder behind one coroutine, whatever it is: local, remote, a function."""
+"""Wraps any embedder (local, remote, a function) behind one coroutine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...runtime import Runtime
 
 
 class Embedding:
-    """Turns texts into unit vectors; local work goes where it does not stall a loop."""
+    """Turns texts into unit vectors; local work runs off the event loop."""
 
     def __init__(self, spec: Any, runtime: Runtime) -> None:
         from ...embed import open_embedder
@@ -23,7 +23,7 @@ class Embedding:
 
     @property
     def name(self) -> str:
-        """Stored beside each vector it makes."""
+        """The embedder's name, stored beside each vector it makes."""
         return str(self._inner.name)
 
     @property
@@ -33,7 +33,7 @@ class Embedding:
 
     @property
     def static(self) -> bool:
-        """Whether it only averages word vectors, so that a question is better given without its stop words."""
+        """Whether it only averages word vectors; a question is then embedded without its stop words."""
         return bool(getattr(self._inner, "static", False))
 
     async def ask(self, query: Any) -> Any:
@@ -41,7 +41,7 @@ class Embedding:
         return (await self.embed([query.content_text if self.static else query.embed_text], query=True))[0]
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        """One unit vector per text (a question where `query` says so); any failure is a ModelError."""
+        """One unit vector per text (`query`: the texts are questions); any failure raises ModelError."""
         try:
             return await self._inner.embed(texts, query=query, offload=self._offload)
         except RecollectError:
@@ -51,10 +51,11 @@ class Embedding:
 
 
 class Earlier:
-    """The embedders that made what is stored, opened again by their names while their vectors are being replaced.
+    """Reopens, by name, the embedders that made stored vectors, until those vectors are replaced.
 
-    Until `VectorIndexer` is through, a namespace holds vectors of two embedders. A question is then embedded by both,
-    and each finds its own. One whose name does not say how to open it (a function) is None: words find its entries.
+    Until `VectorIndexer` has finished, a namespace holds vectors of two embedders. A question is then embedded by both,
+    and each searches its own vectors. An embedder that cannot be reopened by its name (a function) is None; its entries
+    are found by words only.
     """
 
     def __init__(self, runtime: Runtime) -> None:

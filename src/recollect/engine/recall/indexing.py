@@ -1,8 +1,8 @@
-"""Making things findable: jobs of the `index` queue become entries, in batches, by a worker or by the next recall.
+"""Indexes records for recall: turns jobs of the `index` queue into entries, by a worker or by the next recall.
 
-One apply per batch writes the entries, moves the marks and ends the jobs, so that a crash leaves nothing half indexed.
-The namespace's own mark counts batches (`stamp`) and holds the statistics that ranking needs; expecting its version
-makes two indexers of one namespace take turns.
+One transaction per batch writes the entries, moves the watermarks and deletes the jobs, so that a crash leaves nothing
+half indexed. The namespace's mark counts batches (`stamp`) and holds the statistics that ranking needs; a
+compare-and-set on its version makes two indexers of one namespace take turns.
 """
 
 from __future__ import annotations
@@ -26,32 +26,33 @@ from .candidates import SUPERSEDED
 
 BATCH = 500
 VERSIONS = 16
-"""How many earlier versions of a fact are looked at for the messages that said them."""
+"""How many earlier versions of a fact are searched for the messages that stated them."""
 SPEAKERS = 64
 STANDING = 32
-"""Wishes of a namespace that every question is compared with: orders before leanings, the newest of each."""
+"""How many standing wishes of a namespace are candidates of every question: instructions before preferences, newest
+first."""
 REVISING = 32
-"""The newest statements of a namespace with a sign of change: they may revise what any question finds."""
+"""How many of the newest statements with a sign of change ("no longer", "now") are candidates of every question."""
 HEAD = 400
-"""So many characters tell the language of a text."""
+"""How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """An entry to be, with the text it is made from."""
+    """A new entry, still without terms and vector, and the text to compute them from."""
 
     entry: Entry
     text: str
 
 
 class IndexWork(msgspec.Struct):
-    """What one job comes to: entries to write, changes that go with them, and whether more is left for another turn."""
+    """The work of a batch of jobs: entries to write, and changes that go with them."""
 
     drafts: list[Draft] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
     touched: list[Entry] = msgspec.field(default_factory=list)
-    """Entries that are there already and change in something that ranking reads."""
+    """Existing entries whose metadata changes."""
 
 
 class Indexer:
@@ -61,7 +62,7 @@ class Indexer:
         self._core = core
 
     async def catch_up(self, namespaces: Sequence[str]) -> int:
-        """Index what is waiting in these namespaces; how many entries were written."""
+        """Do the waiting index jobs of these namespaces; returns how many entries were written."""
         total = 0
         for ns in namespaces:
             while True:
@@ -88,11 +89,11 @@ class Indexer:
             total += await self._commit(ns, plan)
             left = left[len(taken) :]
             if self._core.shared.closing:
-                break  # the jobs that are left are the next worker's
+                break  # the remaining jobs stay in the outbox for the next worker
         return total
 
     async def _plan(self, job: Job, plan: IndexWork) -> bool:
-        """Add what a job asks for; whether it is left unfinished."""
+        """Add a job's work to the plan; returns whether some of the job is left for the next batch."""
         kind, _, item = job.item.partition(":")
         if kind == "thread":
             return await self._thread(job, item, plan)
@@ -113,12 +114,12 @@ class Indexer:
         if thread is None or thread.ns != job.ns:
             plan.changes += [Delete(Job, job.row_key)]
             if thread is not None:
-                # Made again in another namespace since the append looked: its job belongs there.
+                # The thread was created again in another namespace since the append: move its job there.
                 plan.changes.append(Put(index_job(thread.org, thread.ns, job.item, core.at()), absent=True))
             return False
         done = mark.position if mark else 0
         room = BATCH - len(plan.drafts)
-        # One message back: a turn is indexed together with the one before it.
+        # Start one message earlier, because a message is indexed together with the one before it.
         found = await core.scan(Message, id, after=(max(done - 1, 0),), limit=room + 1)
         before = found[0] if found and found[0].seq <= done else None
         fresh = [message for message in found if message.seq > done][:room]
@@ -135,17 +136,17 @@ class Indexer:
         ]
         if fresh:
             plan.changes.append(_aging(thread, job.item, fresh[0]))
-        # A thread forgotten meanwhile took its job along, and a message wrote it anew: neither may be indexed any more.
+        # Forgetting the thread deletes this job, and forgetting a message rewrites it: both must fail this batch.
         plan.changes.append(Expect(Job, job.row_key, job.version))
         if not more:
-            # An append since we looked keeps the job alive.
+            # The job is deleted only if nothing was appended since the thread was read.
             plan.changes += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
             plan.changes += await self._revived(job, derive)
             plan.changes += _later(thread, job.item, core.shared.derives)
         return more
 
     async def _revived(self, job: Job, derive: Mark | None) -> list[Change]:
-        """Another chance for a derivation that was given up: its thread goes on; why it failed stays to be seen."""
+        """Changes that revive the dead derive job of a thread that got new messages; its error stays visible."""
         if derive is None or not (derive.detail or {}).get("stuck"):
             return []
         core, at = self._core, self._core.at()
@@ -161,7 +162,7 @@ class Indexer:
         ]
 
     async def _row(self, job: Job, kind: Kind, id: str, plan: IndexWork) -> None:
-        """A record that is one entry by itself."""
+        """Plan the entry of a record that is indexed by itself, such as a fact."""
         found = kind.found
         assert found is not None
         assert found.made is not None
@@ -180,9 +181,9 @@ class Indexer:
         plan.drafts.append(Draft(made, text))
 
     async def _superseded(self, fact: Fact) -> list[Entry]:
-        """Entries of messages that said another value of a fact before: marked with the fact, found below it.
+        """Entries of messages that stated an earlier value of a fact, marked as superseded by it.
 
-        Those that said the value it has now are freed of the mark: what was corrected back is true again.
+        Messages that stated the present value lose the mark, in case the fact was changed back.
         """
         if fact.version < 2:
             return []
@@ -222,7 +223,7 @@ class Indexer:
 
     async def _summaries(self, job: Job, thread: str, plan: IndexWork) -> None:
         core = self._core
-        # The newest has taken in those before it: found by themselves, they would only say the same again.
+        # Only the newest summary is indexed, because it includes the ones before it.
         found = {summary.id: summary for summary in await core.scan(Summary, thread, reverse=True, limit=1)}
         known = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
         for id, summary in found.items():
@@ -251,12 +252,12 @@ class Indexer:
         try:
             await core.apply(*changes, *plan.changes)
         except Conflict:
-            # Someone else indexed, appended or deleted meanwhile: what is left is looked at again.
+            # Another process indexed, appended or deleted meanwhile: the jobs are read again.
             return 0
         return len(entries)
 
     async def _finished(self, drafts: Sequence[Draft], stamp: int, detail: Any) -> tuple[list[Entry], dict[str, int]]:
-        """Entries with their terms and, where the embedder answers, their vectors; and how often each language is."""
+        """Entries with their terms and, if the embedder answers, vectors; and the number of texts per language."""
         if not drafts:
             return [], {}
         vectors, name = await self._vectors([draft.text for draft in drafts])
@@ -271,13 +272,13 @@ class Indexer:
         try:
             return encode_many(await embedder.embed(texts)), embedder.name
         except ModelError as problem:
-            # Found by its words until `recollect process vectors` gives it a vector.
+            # Found by words only, until `recollect process vectors` adds a vector.
             self._core.shared.note("embedder", problem)
             return None, None
 
 
 def usual_language(details: Sequence[Any]) -> str | None:
-    """The language that most of some namespaces is in, by its Snowball name."""
+    """The most frequent language of some namespaces, by its Snowball name."""
     counts: dict[str, int] = {}
     for detail in details:
         for name, number in ((detail or {}).get("languages") or {}).items():
@@ -315,18 +316,18 @@ def _analysed(
 
 
 def _aging(thread: Thread, item: str, oldest: Message) -> Change:
-    """The look at a thread's age: the job carries the time of its oldest message that no archiver has looked at."""
+    """The archive job of a thread, due by the time of its oldest message that no archiver has seen."""
     at = oldest.created_at or thread.created_at
     return Put(index_job(thread.org, thread.ns, item, at, "archive"), absent=True)
 
 
 def _sweeps(entries: Sequence[Entry]) -> list[str]:
-    """The processors that look at a namespace once something in it is new."""
+    """The queues of processors that run over a namespace once something in it is new."""
     return ["embed", "dedup"] if any(entry.kind == "fact" for entry in entries) else ["embed"]
 
 
 def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
-    """What follows once the thread is indexed: deriving from it, and looking at its size."""
+    """The jobs that follow indexing a thread: deriving from it, and folding it if it is long."""
     at = thread.updated_at
     changes: list[Change] = []
     if derives:
@@ -337,7 +338,7 @@ def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
 
 
 def _own(metadata: dict[str, Any]) -> dict[str, Any]:
-    """A message's metadata without ours, which may hold copies of other things."""
+    """A message's metadata without reserved keys, which may hold copies of other things."""
     return {name: value for name, value in metadata.items() if not name.startswith("recollect.")}
 
 
@@ -350,7 +351,7 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
         trust=message.trust_level, metadata=_own(message.metadata), created_at=message.created_at or thread.created_at,
         ns=thread.ns, expires_at=message.expires_at,
     )  # fmt: skip
-    # Carried as plain text until the batch is analysed.
+    # context_terms holds plain text until the batch is analysed.
     return Draft(msgspec.structs.replace(made, context_terms=before.text if before else ""), text)
 
 
@@ -390,7 +391,7 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
-    """The texts that stored entries were made from, by their keys; without those whose thing is gone."""
+    """The texts that entries were made from, by the entries' keys; those of deleted records are left out."""
     out: dict[Key, str] = {}
     for kind in {entry.kind for entry in entries}:
         mine = [entry for entry in entries if entry.kind == kind]
@@ -418,7 +419,7 @@ async def _texts(core: Core, kind: str, entries: Sequence[Entry]) -> list[str | 
 
 
 def spoken(fact: Fact) -> tuple[str, str]:
-    """A fact as people tell it ("lives in Porto") and the words they ask for it with ("where do I live")."""
+    """A fact as a phrase ("lives in Porto"), and phrases that ask for it ("where do I live")."""
     from ...languages import topic_of
 
     topic = topic_of(fact.key)

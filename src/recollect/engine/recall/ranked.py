@@ -1,6 +1,6 @@
-"""From candidates to one ranking: stored entries as the columns that `recollect.recall` ranks.
+"""Prepares candidates for ranking: stored entries as the columns that `recollect.recall` ranks.
 
-Production and benchmark both come through `Pool`, so weights are learned on exactly what is ranked.
+Production and benchmark both use `Pool`, so that weights are trained on exactly what is ranked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "docume
 
 
 class Pool(msgspec.Struct):
-    """Candidates of one question with all that ranking needs; the first `allowed` may be answers, others only lead."""
+    """Candidates of one question with all that ranking needs; the first `allowed` may be hits, the rest lend
+    evidence."""
 
     query: Any
     entries: list[Entry]
@@ -29,7 +30,7 @@ class Pool(msgspec.Struct):
     counts: dict[str, int]
     similarity: Any = None
     embedder: str | None = None
-    """The embedder that the question's vector is of."""
+    """The name of the embedder that made the question's vector."""
 
     def features(self) -> Any:
         """Every feature by name."""
@@ -44,7 +45,7 @@ class Pool(msgspec.Struct):
         return ranking(self.query, self.columns, self.stats, self.counts, self.similarity)
 
     def cosine(self, place: int) -> float | None:
-        """The plain cosine of a candidate to the question; None where there are no vectors to compare."""
+        """The cosine of a candidate to the question; None if there are no vectors to compare."""
         entry, similarity = self.entries[place], self.similarity
         if similarity is None or entry.vector is None or entry.embedder != self.embedder:
             return None
@@ -86,7 +87,7 @@ def statistics_of(scopes: Sequence[tuple[str, Mark]]) -> Any:
 
 
 def _similarity(entries: Sequence[Entry], vector: tuple[str, Any] | None, found: Found, contextual: bool) -> Any:
-    """Cosines on one scale: those of an embedder of before are moved to the spread of the present one."""
+    """Cosines on one scale: those of an earlier embedder are rescaled to the mean and deviation of the present one."""
     from ...recall.features import Similarity
 
     if vector is None:
@@ -116,7 +117,7 @@ def _spread(parts: Sequence[tuple[int, float, float]]) -> tuple[float, float] | 
 
 
 def _columns(entries: Sequence[Entry]) -> Any:
-    """Stored entries as ranking sees them; making an object of each would cost as much as ranking them."""
+    """Entries as a table of columns; making an object of each would cost as much as ranking them."""
     from ...recall.features import table
 
     return table(
@@ -155,7 +156,7 @@ def _cosines(entries: Sequence[Entry], name: str, unit: Any, missing: float) -> 
 
 
 def in_order(pool: Pool, ranking: Any, min_score: float | None) -> Iterator[Any]:
-    """The candidates that may be answers, best first, made only as far as they are looked at."""
+    """The candidates that may be hits, best first, made lazily."""
     from ...recall.rank import Scored
 
     for place in ranking.order:

@@ -20,17 +20,17 @@ from .indexing import Indexer, usual_language
 from .ranked import Pool, make_pool
 
 Spaces = Sequence[Ns] | Ns | None
-"""Where to look: namespaces, one of them, or None for all that the handle reaches."""
+"""Where to search: namespaces, one of them, or None for all that the handle may read."""
 MOST_CANDIDATES = 5_000
 MOST_HOPS = 4
 SHOWN = 8
-"""Hits that the model reads before it says what to look up next."""
+"""How many hits the model reads before it says what to search next."""
 FEW = 60
-"""Up to so many hits, three candidates are taken for each; beyond, two."""
+"""For up to so many hits, three candidates are taken per hit; for more, two."""
 
 
 class Recalling:
-    """Finds what is remembered."""
+    """Finds what matters for a query."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -53,13 +53,12 @@ class Recalling:
         hops: int = 1,
         bare: bool = False,
     ) -> list[Hit]:
-        """The hits that matter most, best first; everything written before the call can be found.
+        """Find what matters most for a query, best first; everything written before the call is searched.
 
-        `offset` leaves out the first of them, `vector` takes the place of the question's own embedding, and a
-        namespace that ends in `*` stands for all that begin so. With `expand` the memory's model gives other wordings
-        of the question, which are looked up too; with `hops` over 1 it reads what was found and says what to look up
-        next, once less than that. `bare` hits are for a context: each chunk of a document for itself,
-        without reasons.
+        `offset` skips the first hits, `vector` replaces the query's embedding, and a namespace that ends in `*` is a
+        prefix. With `expand` the memory's model proposes other wordings, which are searched too; with `hops` over 1 it
+        reads the first hits and says what to search next, `hops - 1` times. `bare` hits are for a context: chunks of a
+        document are not merged, and there are no reasons.
         """
         _check_counts(top_k, offset, max_tokens, min_score)
         asked = _asked(kinds, after, before, where)
@@ -89,7 +88,7 @@ class Recalling:
     async def _of_shared(
         self, core: Core, query: str, namespaces: Spaces, asked: Asked, wanted: Wanted, vector: Any
     ) -> list[Hit]:
-        """What the shared org has on a question, in namespaces that may be read there; its own workers index it."""
+        """Hits from the shared org, in namespaces that may be read there; its own workers index it."""
         there = Recalling(core)
         many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
         given = None if many is None else [one for one in many if _is_prefix(one) or core.scope.may_read(str(one))]
@@ -98,7 +97,7 @@ class Recalling:
             return [] if pool is None else await Answers(core).of([pool], wanted)
 
     def _together(self, mine: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
-        """The best of both, within the room there is; what scores the same is one's own first."""
+        """The best hits of both orgs within the token limit; on equal scores the handle's own come first."""
         best = sorted([*mine, *theirs], key=lambda hit: -hit.score)[wanted.offset : wanted.offset + wanted.top_k]
         if wanted.max_tokens is None:
             return best
@@ -110,7 +109,7 @@ class Recalling:
                 kept.append(hit)
         return kept
 
-    # -- what the model adds, where it was asked for
+    # -- further questions proposed by the model
 
     def _check_model(self, expand: bool, hops: int) -> None:
         if isinstance(hops, bool) or not isinstance(hops, int) or not 1 <= hops <= MOST_HOPS:
@@ -121,7 +120,7 @@ class Recalling:
     async def _further(
         self, query: str, pools: list[Pool], namespaces: Spaces, asked: Asked, wanted: Wanted, words: int, hops: int
     ) -> list[Pool]:
-        """Pools of other wordings and of what the first finds lead to; a model that fails adds none."""
+        """Pools for other wordings and follow-up questions of the model; if the model fails, none are added."""
         from ...models.searching import follow_ups, wordings
 
         model, found = self._core.shared.model, list(pools)
@@ -146,7 +145,7 @@ class Recalling:
     async def pool(
         self, query: str, *, namespaces: Spaces = None, asked: Asked | None = None, top_k: int = 10, vector: Any = None
     ) -> Pool | None:
-        """The candidates of a question with all that ranking needs; None where there is nothing to rank."""
+        """The candidates of a question with all that ranking needs; None if there are none."""
         from ...recall.query import analyse
 
         asked = asked or Asked()
@@ -203,11 +202,11 @@ class Recalling:
             return None
 
     def _given(self, vector: Sequence[float]) -> Any:
-        """A vector of the caller's own, as long as the embedder's, made a unit."""
+        """The caller's vector, checked for its length and normalised."""
         import numpy as np
 
         embedder = self._core.shared.embedder
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
+        with np.errstate(over="ignore"):  # an overflow becomes infinite, and is refused below
             given = np.asarray(vector, np.float32)
         if embedder is None or given.shape != (embedder.dimensions,):
             length = "no vectors here" if embedder is None else f"{embedder.dimensions} numbers"
@@ -220,7 +219,7 @@ class Recalling:
     async def _candidates(
         self, query: Any, vector: Any, scopes: Sequence[tuple[str, Mark]], asked: Asked, top_k: int, *, beside: bool
     ) -> Pool | None:
-        """Candidates of all namespaces; more are taken while filters leave too few."""
+        """Candidates of all namespaces; the search widens while filters leave too few."""
         count = max(CANDIDATES, 3 * top_k) if top_k <= FEW else max(3 * FEW, 2 * top_k)
         candidates = Candidates(self._core, query, vector, asked, beside=beside)
         while True:

@@ -1,4 +1,4 @@
-"""The reranker of a memory: what it makes of the first ranking, what that cost, and what happens where it is late."""
+"""Calls a memory's reranker on the best of the first ranking, within a time limit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ...ports import RerankerSpec
 from ...runtime import Runtime
 
 RERANKED = 50
-"""How many of the first ranking a reranker is given."""
+"""How many candidates a reranker is given."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A reranker's scores, in the order of the texts; None where the first ranking stands, and `note` says why."""
+    """A reranker's scores, in the order of the texts; None if the first ranking is kept, and `note` says why."""
 
     name: str
     scores: list[float] | None
@@ -40,13 +40,13 @@ class Reranking:
 
     @property
     def name(self) -> str:
-        """For the reasons of hits."""
+        """The reranker's name, shown in the reasons of hits."""
         return f"model {self._model.name}" if self._inner is None else self._inner.name
 
     async def judge(self, query: str, texts: Sequence[str]) -> Verdict:
         """Scores for the texts, or why there are none."""
         if self._busy:
-            # A call that was given up still runs: another beside it would only be slower.
+            # A call that timed out is still running; a second one beside it would only be slower.
             return Verdict(self.name, None, "still busy with an earlier question: the first ranking stands")
         began = time.perf_counter()
         try:

@@ -1,4 +1,4 @@
-"""Retrievals of a session: the same question with nothing written since is answered from what was found before."""
+"""Caches the retrievals of a session: the same question with nothing written since reuses the earlier hits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT = 16
 
 
 class CachedAssembling(Assembling):
-    """Puts requests together, and finds the same things again without looking for them."""
+    """Assembles requests with a small cache of hits, valid until something is written."""
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -27,7 +27,7 @@ class CachedAssembling(Assembling):
             self.reused += 1
             return known[1]
         found = await super()._hits(query, spec)
-        # Recall indexes what waits, so the state to compare with is the one behind it.
+        # Recall itself indexes waiting messages, so the state to compare with is read after it.
         state = await self._state()
         if state is not None:
             while len(self._kept) >= KEPT:
@@ -36,7 +36,7 @@ class CachedAssembling(Assembling):
         return found
 
     async def _state(self) -> Any:
-        """What changes with every write that recall could see; None while some of them wait to be indexed."""
+        """A value that changes with every write that recall can see; None while writes wait to be indexed."""
         core = self._core
         if [job for job in await core.scan(Job, "index", limit=20) if job.status != "dead"]:
             return None
@@ -45,7 +45,7 @@ class CachedAssembling(Assembling):
         return [(mark.item, mark.version) for mark in marks], newest[0].id if newest else None
 
     async def _alive(self, hits: list[Any]) -> bool:
-        """Whether none of them has expired since, or went in a way that leaves no trace."""
+        """Whether all hits still exist: they may have expired, or been deleted without an audit event."""
         return all([await self._lives(hit) for hit in hits])
 
     async def _lives(self, hit: Any) -> bool:

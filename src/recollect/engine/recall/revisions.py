@@ -1,8 +1,8 @@
-"""What later statements make of what was found: marked with what revised it, below it, and never without it.
+"""Marks hits that a later statement revised, ranks them below it, and adds that statement if it was not found.
 
-A statement with a sign of change that shares telling words with a hit revises it. It is looked for among the hits and
-among the newest such statements of the namespace, which are candidates of every question; one that revises a hit and
-was not found by itself comes in with it. What an assistant only said after the user is revised with what the user said.
+A statement with a sign of change ("no longer", "now") that shares distinctive words with a hit revises it. It is
+searched among the hits and among the newest such statements of the namespace, which are candidates of every question.
+An assistant's answer that only repeats a revised statement is marked with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..core import Core
 from .ranked import Pool
 
 ECHO = 12
-"""Up to so many terms an answer to a statement says nothing but what it answers."""
+"""An assistant's answer of at most so many terms counts as a mere repetition of what it answers."""
 
 
 class Revisions:
@@ -33,10 +33,10 @@ class Revisions:
         self._demote = demote
         stats = pools[0].stats
         self._assisted = bool(stats.assistant_entries) or len(stats.speakers) < 2
-        """Whether one person speaks here, with an assistant or alone: among several, signs of change are everywhere."""
+        """Whether a single person speaks, with an assistant or alone; among several, signs of change mean little."""
 
     async def marked(self, hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
-        """The hits, best first, with their marks; what revises them stands before them."""
+        """The hits, best first, with marks on revised ones; what revises a hit comes before it."""
         from ...recall.revision import quoted, revised
 
         if not self._assisted:
@@ -53,7 +53,7 @@ class Revisions:
             if said is None:
                 continue
             mark = out[old].superseded_by or f"{quoted(said.text)} ({said.created_at.date().isoformat()})"
-            if self._demote:  # the newest truth takes the place of what it revised
+            if self._demote:  # the revising statement takes the rank of what it revised
                 said = msgspec.structs.replace(said, score=max(out[old].score, said.score))
             out[old] = msgspec.structs.replace(out[old], superseded_by=mark)
             if new < len(hits):
@@ -112,7 +112,7 @@ def _sign(signals: bytes) -> int:
 
 
 def _spoken_by_assistant(role: str, speaker: str) -> bool:
-    """`is_assistant`, imported when the first recall needs it and looked up once: this runs for every candidate."""
+    """`is_assistant`, imported lazily and cached, because this runs for every candidate."""
     return _is_assistant()(role, speaker)
 
 
@@ -152,7 +152,7 @@ def _statement(scored: Any) -> Any:
 
 
 def _echoes(hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
-    """What an assistant answered to a statement that is marked, where it only repeats it, is marked too."""
+    """Mark an assistant's answers to marked statements too, if they only repeat them."""
     old = {
         (scored.entry.thread, scored.entry.seq): (hit.superseded_by, frozenset(scored.entry.terms.split()))
         for hit, scored in zip(hits, picked, strict=True)
@@ -171,9 +171,9 @@ def _echoes(hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
 
 
 async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str, tuple[Any, Any]]) -> list[Any]:
-    """Lines of a profile, marked where a later statement that no extractor could read revises what they came from.
+    """Profile lines, marked if a later statement, from which no fact was extracted, revises their sources.
 
-    `said` gives, by a line's source, the messages it was taken from and when it last changed.
+    `said` maps a line's source to the messages it was derived from and the time it last changed.
     """
     from ...recall.revision import quoted, revised
 
@@ -199,13 +199,13 @@ async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str
 
 
 def _told(line: Any, sources: Sequence[Entry]) -> Any:
-    """A line with the words of what it was taken from; one without a source is nobody's, and is not revised."""
+    """A profile line as a statement with the terms of its sources; a line without sources is not revised."""
     from ...recall.analyze import tokens
     from ...recall.revision import Statement
 
     terms = frozenset(tokens(line.text)).union(*(entry.terms.split() for entry in sources))
     at = max((to_micros(entry.created_at) for entry in sources), default=0)
-    # What must not be missed takes two words to be doubted.
+    # A safety-relevant line needs two shared words to count as revised.
     speaker = (sources[0].speaker or "") if sources else ""
     careful = bool(sources) and line.lane == "safety"
     return Statement(line.text, terms, at, bool(sources), careful, speaker)

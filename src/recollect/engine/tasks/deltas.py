@@ -1,7 +1,7 @@
-"""Small changes between two long texts: what the saved steps of a task are made of.
+"""Computes deltas between two versions of a long text, from which the saved steps of a task are made.
 
-A delta is a list of edits: a text is inserted, a pair `(start, length)` is copied from the text before. Texts are
-compared, not objects: that is exact (1 is not 1.0, and key order counts), and runs at the speed of memory.
+A delta is a list of edits: a text is inserted, a pair `(start, length)` is copied from the old text. Texts are
+compared, not objects: that is exact (1 is not 1.0, and key order counts), and as fast as comparing memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ Edit = str | tuple[int, int]
 Edits = list[Edit]
 
 ANCHOR = 24
-"""Characters that must match before a run counts as common: a shorter one costs more to name than to repeat."""
+"""The shortest common run that is copied: a shorter one costs more to reference than to repeat."""
 _MAX_DEPTH = 12
 _NEAR = (0, 8, 32, 128)
 _FAR = (4, 2, 6, 1, 3, 5, 7)
@@ -29,12 +29,12 @@ def diff(before: str, after: str) -> Edits:
 
 
 def add_diff(edits: Edits, offset: int, before: str, after: str) -> None:
-    """Add the edits for a piece that lies at `offset` of the whole text before."""
+    """Add the edits for a piece that lies at `offset` of the whole old text."""
     _diff(_Pair(before, after, offset, edits), 0, len(before), 0, len(after), 0)
 
 
 def add_copy(edits: Edits, start: int, size: int) -> None:
-    """Copy a run of the text before; adjoining runs become one."""
+    """Copy a run of the old text; adjacent runs become one."""
     if size <= 0:
         return
     last = edits[-1] if edits else None
@@ -78,7 +78,7 @@ class _Pair(msgspec.Struct):
 
 
 def _diff(pair: _Pair, o0: int, o1: int, n0: int, n1: int, depth: int) -> None:
-    """Edits for new[n0:n1] out of old[o0:o1]: common ends first, then a common run between them, then both sides."""
+    """Edits from old[o0:o1] to new[n0:n1]: common head and tail first, then recursively around a common run between."""
     head = _common_head(pair.old, o0, o1, pair.new, n0, n1)
     add_copy(pair.out, pair.offset + o0, head)
     o0, n0 = o0 + head, n0 + head
@@ -97,7 +97,7 @@ def _diff(pair: _Pair, o0: int, o1: int, n0: int, n1: int, depth: int) -> None:
 
 
 def _common_head(old: str, o0: int, o1: int, new: str, n0: int, n1: int) -> int:
-    """How many characters both begin with; by halves, as comparing slices is far faster than single characters."""
+    """The length of the common head, by binary search: comparing slices is far faster than single characters."""
     low, high = 0, min(o1 - o0, n1 - n0)
     if old[o0 : o0 + high] == new[n0 : n0 + high]:
         return high
@@ -111,7 +111,7 @@ def _common_head(old: str, o0: int, o1: int, new: str, n0: int, n1: int) -> int:
 
 
 def _common_tail(old: str, o0: int, o1: int, new: str, n0: int, n1: int) -> int:
-    """How many characters both end with."""
+    """The length of the common tail."""
     low, high = 0, min(o1 - o0, n1 - n0)
     if old[o1 - high : o1] == new[n1 - high : n1]:
         return high
@@ -125,12 +125,12 @@ def _common_tail(old: str, o0: int, o1: int, new: str, n0: int, n1: int) -> int:
 
 
 def _common_run(old: str, o0: int, o1: int, new: str, n0: int, n1: int) -> tuple[int, int, int] | None:
-    """The longest of a few runs that both share: right behind the first difference, or anywhere in the middle."""
+    """The longest of a few common runs: near the first difference, or anywhere in the middle."""
     room = o1 - o0 - ANCHOR
     if room < 0 or n1 - n0 < ANCHOR:
         return None
     best: tuple[int, int, int] | None = None
-    # A short edit leaves its surroundings in place: look nearby first, so that repetitive text is not matched askew.
+    # Most edits are short, so search nearby first; repetitive text might otherwise match at the wrong place.
     for gap in _NEAR:
         if gap <= room:
             best = _longer(best, _widened(old, o0, o1, new, n0, n1, o0 + gap, n0 + 2 * gap + 2 * ANCHOR + 64))
@@ -146,7 +146,7 @@ def _common_run(old: str, o0: int, o1: int, new: str, n0: int, n1: int) -> tuple
 def _widened(
     old: str, o0: int, o1: int, new: str, n0: int, n1: int, at_old: int, until: int
 ) -> tuple[int, int, int] | None:
-    """Where the anchor at `at_old` is found in the new text, widened to both sides as far as the texts agree."""
+    """The run around the anchor at `at_old`, found in the new text and extended to both sides while the texts agree."""
     at_new = new.find(old[at_old : at_old + ANCHOR], n0, min(until, n1))
     if at_new < 0:
         return None

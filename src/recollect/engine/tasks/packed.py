@@ -1,7 +1,7 @@
-"""A long list or object in packed form (MessagePack), which tells two thirds faster than its text whether it grew.
+"""Detects whether a long list or object only grew, by comparing MessagePack forms: two thirds faster than JSON text.
 
-Equal packed forms have equal texts. A later value is packed into a buffer that is used again and again, and compared
-there: nothing as long as the value is allocated or copied.
+Equal packed forms have equal texts. A later value is packed into a reused buffer and compared there, so that nothing of
+the value's size is allocated or copied.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _pack_into = msgspec.msgpack.Encoder().encode_into
 
 
 class Packed(msgspec.Struct, frozen=True):
-    """The items of one value; never changed, what is added makes the next."""
+    """The packed items of one value; immutable."""
 
     chunks: tuple[bytes, ...]
     spare: list[bytearray]
-    """Buffers to pack into: one, or as many as there are threads that compare at the same moment."""
+    """Buffers for packing: as many as threads have compared at the same time."""
 
     @classmethod
     def of(cls, value: Any) -> Packed:
@@ -30,7 +30,7 @@ class Packed(msgspec.Struct, frozen=True):
         return cls((bytes(buffer[_head(len(value)) :]),), [buffer])
 
     def later(self, value: Any) -> Packed | None:
-        """That of a later value of the same type if it has the same items, and maybe more behind them; else None."""
+        """The packed form of a later value, if it has the same items and maybe more after them; else None."""
         try:
             buffer = self.spare.pop()
         except IndexError:
@@ -47,14 +47,14 @@ class Packed(msgspec.Struct, frozen=True):
 
     def _longer(self, added: bytes) -> Packed:
         chunks = self.chunks
-        # Each chunk is at least as long as all behind it, so that there are few, and each is copied few times.
+        # Each chunk stays longer than all after it, so that there are few chunks and each byte is copied few times.
         while chunks and len(chunks[-1]) <= len(added):
             chunks, added = chunks[:-1], chunks[-1] + added
         return Packed((*chunks, added), self.spare)
 
 
 def _head(count: int) -> int:
-    """How many bytes say that so many items follow."""
+    """The size of the MessagePack header for so many items."""
     return 1 if count < 16 else 3 if count < 65536 else 5
 
 

@@ -1,4 +1,4 @@
-"""One worker's hold on a task: a lease, a fencing token, and saves that fail once either is lost."""
+"""A running task: one worker's lease and fencing token, and saves that fail once the lease is lost."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class AsyncTaskRun:
     """A task while this worker runs it; made by `tasks.run`, used in `async with`.
 
     `state` may be changed in place or replaced; it is saved by `complete` and `checkpoint`, and when the block ends
-    well. Every save also renews the lease.
+    without an error. Every save also renews the lease.
     """
 
     task_id: str
     """The name of the task."""
     state: Json
-    """What the task has kept so far; changed in place or replaced, and saved with the next step."""
+    """The task's state; it may be changed in place or replaced, and is saved with the next step."""
 
     def __init__(self, core: Core, task_id: str, ns: str, lease: Ttl, keep: Any, state: Json, wait: float) -> None:
         if core.batch is not None:
@@ -53,7 +53,7 @@ class AsyncTaskRun:
         self.task_id = task_id
         self.state = None
 
-    # -- what is known of it
+    # -- reading
 
     @property
     def _held(self) -> Saved:
@@ -68,16 +68,17 @@ class AsyncTaskRun:
 
     @property
     def fence(self) -> int:
-        """Grows with every run: pass it to outside systems, so that they can refuse an older worker."""
+        """The fencing token, which grows with every run: pass it to other systems, so that they can refuse an older
+        worker."""
         return self._held.task.fence
 
     @property
     def completed(self) -> tuple[str, ...]:
-        """The subtasks that are complete, in their order."""
+        """The completed subtasks, in order."""
         return tuple(self._held.completed)
 
     def is_complete(self, item: object) -> bool:
-        """Whether a subtask was completed, in this run or one before.
+        """Whether a subtask was completed, in this run or an earlier one.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -88,7 +89,7 @@ class AsyncTaskRun:
         return str(item) in self._held.completed
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
-        """The items that are not complete yet, in their order; `key` names an item that is not text.
+        """Iterate over the items that are not complete yet, in order; `key` gives the name of an item.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -101,7 +102,7 @@ class AsyncTaskRun:
                 yield item
 
     def key(self, item: object) -> str:
-        """An idempotency key for what this subtask does outside the store: the same in every run.
+        """An idempotency key for a subtask's effects on other systems; the same in every run.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -121,12 +122,12 @@ class AsyncTaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Mark a subtask complete and save, together with everything in the task's batch, all or nothing.
+        """Mark a subtask complete and save, in one transaction with everything in the task's batch.
 
-        `update` sets top-level keys of the state and `extend` appends to top-level lists of it: the cost is that of the
-        change, where saving a whole state must look at all of it.
+        `update` sets top-level keys of the state and `extend` appends to top-level lists of it: their cost grows with
+        the change, that of saving a whole state with the state.
 
-        Raises `LeaseLost`, with nothing written, where another worker took over.
+        Raises `LeaseLost`, with nothing written, if another worker took over.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -146,9 +147,9 @@ class AsyncTaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Save where the task stands, together with everything in the task's batch.
+        """Save the task's state, in one transaction with everything in the task's batch.
 
-        Raises `LeaseLost`, with nothing written, where another worker took over.
+        Raises `LeaseLost`, with nothing written, if another worker took over.
 
         Examples:
             >>> with memory.tasks.run("crawl", state={"pages": []}) as task:
@@ -161,7 +162,7 @@ class AsyncTaskRun:
     async def heartbeat(self) -> None:
         """Renew the lease without saving the state.
 
-        Raises `LeaseLost` where another worker took over.
+        Raises `LeaseLost` if another worker took over.
 
         Examples:
             >>> with memory.tasks.run("import", lease=60) as task:
@@ -173,9 +174,9 @@ class AsyncTaskRun:
         saved.task = written(changes)
 
     def batch(self) -> AsyncMemory:
-        """The memory's nouns, collecting: what is written through them is committed by the next save of this task.
+        """A memory that collects changes; the next save of this task commits them.
 
-        Asking again starts anew: what was collected and not saved is dropped.
+        Calling it again starts a new batch: what was collected and not saved is dropped.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -233,7 +234,7 @@ class AsyncTaskRun:
             await self._applied(changes, saved)
 
     async def _guarded(self, changes: list[Change], saved: Saved) -> None:
-        """As a batch is committed: threads that the effects rely on are where they were."""
+        """Commit with guards on the threads that the batch relies on, as `Core.commit` does."""
         await self._applied(await self._core.guarded(changes, self._watched), saved)
 
     async def _applied(self, changes: list[Change], saved: Saved) -> None:
@@ -309,7 +310,7 @@ class AsyncTaskRun:
                 await refuse_taken(core, self.task_id)
             raise
         except BaseException:
-            # Cancelled, or the outcome is not known: a lease that was taken after all must not keep others waiting.
+            # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
             await self._abandon()
             raise
         saved.task = written(changes)
@@ -333,18 +334,18 @@ class AsyncTaskRun:
             self._saved = None
 
     async def _finish(self, step: int | None = None) -> None:
-        """Save what changed since the last save, and let go of the lease, in one commit."""
+        """Save what changed since the last save and release the lease, in one commit."""
         self._effects = [*(self._effects or ()), audit(self._core, "finish", "task", self.task_id)]
         last = self.step if step is None else step
         await self._save([], NOTHING, None, None, last, status="done", owner=None, leased_until=None)
 
     async def _release(self, saved: Saved) -> None:
-        """After an error: nothing of the broken step is saved, and another worker may go on at once."""
+        """Release the lease after an error, without saving the failed step, so that another worker can continue."""
         changes = moved(saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at())
         try:
             await self._core.apply(*changes, audit(self._core, "fail", "task", self.task_id))
         except Conflict:
-            # Another worker has it already, which is what releasing is for; the error itself goes on to the caller.
+            # Another worker has taken over already; the caller still gets the original error.
             return
 
 

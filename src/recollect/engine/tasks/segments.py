@@ -1,8 +1,8 @@
-"""The text of a state as last saved, in segments, so that the next save finds what changed without writing it all.
+"""Keeps the JSON text of a task's state as segments (a rope), so that the next save finds what changed cheaply.
 
-A JSON object is cut into one segment per key; small objects inside are cut too. A segment that only grew at its end is
-the common case: what was added becomes text, what was there is compared and not written again. Only what changed is
-checked value by value: unchanged values were checked when they were first saved.
+A JSON object is cut into one segment per key; small nested objects are cut too. A segment that only grew at its end is
+the common case: only the new items are encoded, the old ones are compared. Values are validated when they change, not
+again while they stay the same.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from .packed import Packed
 _SMALL = 24
 _DEEP = 3
 _SHORT = 48
-"""Values up to this long are written anew rather than compared."""
+"""Values up to this many characters are written again rather than diffed."""
 _LONG = 1024
 """Lists and objects with more text than this are compared in packed form."""
 _encode = msgspec.json.Encoder().encode
 
 Path = tuple[str | None, ...]
 Rope = tuple[str, Any]
-"""Text that was added, and the rope it was added to, without the bracket at its end; None before the first."""
+"""A rope: the text that was added last, and the rope before it (whose closing bracket is dropped), or None."""
 
 
 class Segment(msgspec.Struct):
     """A piece of the text: the punctuation and key before a value, and the value. Its text never changes."""
 
     opening: str
-    """What stands before the key; with the key and a colon it is the `lead`."""
+    """The punctuation before the key; with the key and a colon it is the `lead`."""
     lead: str
     rope: Rope
     size: int
@@ -43,13 +43,13 @@ class Segment(msgspec.Struct):
     weight: int
     """Bytes of them."""
     items: int = -1
-    """How many the value has, where it is a list or an object."""
+    """The number of items if the value is a list or an object, else -1."""
     kind: type = object
     packed: Packed | None = None
-    """The value, where it is long and was seen to stay as it is or to grow."""
+    """The packed form of a long value that was seen to stay the same or to grow."""
 
     def text(self) -> str:
-        """The value's text, joined when it is first asked for."""
+        """The value's text; the rope is joined on first use."""
         last, before = self.rope
         if before is not None:
             parts = [last]
@@ -64,7 +64,7 @@ class Segment(msgspec.Struct):
         return _segment(self.opening, self.lead, text, value)
 
     def longer(self, items: str, count: int, packed: Packed | None = None) -> Segment:
-        """The segment with more items at its end, given as the text of a list or object of their own."""
+        """The segment with items appended, given as the text of a list or object."""
         added = f",{items[1:]}"
         return Segment(
             self.opening, self.lead, (added, self.rope), self.size + len(added) - 1, self.weight + _bytes(added) - 1,
@@ -74,11 +74,11 @@ class Segment(msgspec.Struct):
 
 _CLOSING = Segment("}", "}", ("", None), 1, 1)
 Pieces = dict[Path, tuple[int, Segment]]
-"""The segments in the order of the text, each with the place where it starts."""
+"""The segments in the order of the text, each with its offset."""
 
 
 class Image:
-    """One saved text; never changed, each save makes the next."""
+    """One saved text, immutable; each save makes the next."""
 
     __slots__ = ("_pieces", "size")
 
@@ -90,7 +90,7 @@ class Image:
 
     @classmethod
     def of(cls, state: Any) -> Image:
-        """The image of a state, all of it checked."""
+        """The image of a state, which is validated."""
         encode_json(state, "state")
         return _Walk({}, lambda value, what: _text(value)).follow(state)
 
@@ -104,9 +104,10 @@ class Image:
         return walk.follow(state), walk.edits
 
     def grown(self, update: Mapping[str, Any], extend: Mapping[str, list[Any]]) -> tuple[Image, Edits] | None:
-        """The image after setting some top-level keys and appending to some top-level lists, at the cost of these.
+        """The image after setting some top-level keys and appending to some top-level lists, without looking at the
+        rest.
 
-        None where a key is not one segment (it is new, or a small object): then the whole state must be compared.
+        None if a key is not one segment (it is new, or a small object): then the whole state must be compared.
         """
         after: dict[Path, Segment] = {}
         for given in (extend, update):
@@ -126,7 +127,7 @@ class Image:
 
 
 class _Walk:
-    """Goes through a state in the order of its text and writes down how each segment comes from the old one."""
+    """Walks over a state in the order of its text, and records the edits that make each segment from the old one."""
 
     __slots__ = ("_checked", "_old", "_pieces", "_size", "_weight", "edits")
 
@@ -182,7 +183,7 @@ class _Walk:
         self._weight += piece.weight
 
     def add(self, path: Path, at: int, old: Segment, new: Segment) -> None:
-        """Add a segment that stood at a place before: the same, longer, or changed behind its lead."""
+        """Add a segment that existed at an offset before: unchanged, longer, or with another value."""
         edits = self.edits
         if new is old:
             add_copy(edits, at, old.size)
@@ -203,14 +204,14 @@ class _Walk:
 
 
 def _later(old: Segment, value: Any) -> Segment:
-    """The segment of a later value, by its text; the old one itself where nothing changed."""
+    """The segment of a later value, compared by text; the old one itself if nothing changed."""
     text, before = _text(value), old.text()
     if text == before:
         if old.items > 0 and len(text) > _LONG:
-            old.packed = Packed.of(value)  # not before it is seen to stay as it is: then packing pays
+            old.packed = Packed.of(value)  # only once it is seen to stay the same does packing pay
         return old
     if old.items > 0 and _appended(before, text):
-        # What stands before the comma is the text saved before, so it is as many items as before.
+        # The text before the comma equals the saved text, so it holds the same number of items.
         newer = _newer(value, old.items)
         packed = Packed.of(value) if len(text) > _LONG else None
         return old.longer(encode_json(newer, "state"), len(newer), packed)
@@ -219,7 +220,7 @@ def _later(old: Segment, value: Any) -> Segment:
 
 
 def _later_packed(old: Segment, packed: Packed, value: Any) -> Segment:
-    """The same by packed form: items that were there are not written as text again."""
+    """The same, compared by packed form: old items are not encoded as text again."""
     later = packed.later(value)
     if later is packed:
         return old
@@ -235,7 +236,7 @@ def _segment(opening: str, lead: str, text: str, value: Any) -> Segment:
 
 
 def _appended(old: str, new: str) -> bool:
-    """Whether a list or object that was not empty got items at its end and is otherwise as it was."""
+    """Whether a non-empty list or object only got items appended."""
     end = len(old) - 1
     return new[end : end + 1] == "," and new[-1] == old[-1] and new.startswith(old[:end])
 

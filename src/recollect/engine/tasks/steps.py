@@ -1,4 +1,4 @@
-"""The saved steps of a task: what the next one holds, when it is a snapshot, and how a state comes back from them."""
+"""The saved steps of a task: writes each as a snapshot or a delta, and restores a state from them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .deltas import Edits, decode_edits, encode_edits, patch
 from .segments import Image
 
 MAX_DELTAS = 512
-"""Deltas between two snapshots at most: bounds what a resume must read."""
+"""The most deltas between two snapshots; limits what a resume must read."""
 REPLAY_BYTES = 256 * 1024 * 1024
-"""Text a resume may have to copy; a very large state is snapshotted more often."""
+"""The most text that a resume may have to copy; a very large state is snapshotted more often."""
 FLOOR_BYTES = 1024
-"""Deltas of a small state may add up to this before a snapshot is worth a row."""
+"""Deltas of a small state may add up to this much before the next snapshot."""
 NOTHING: Any = msgspec.UNSET
 
 
 class Saved(msgspec.Struct):
-    """A task as it was last saved or read, with what the next save needs to know."""
+    """A task as it was last saved or read, with what the next save needs."""
 
     task: Task
     image: Image | None = None
@@ -43,7 +43,7 @@ class Saved(msgspec.Struct):
         return cls(Task(org=core.org, task_id=task_id, ns=ns, created_at=at, updated_at=at))
 
     def state(self) -> Any:
-        """The state, as an object of the caller's own."""
+        """The state, decoded into a new object."""
         return None if self.image is None else decode_json(self.image.text())
 
 
@@ -57,14 +57,14 @@ async def load(core: Core, task_id: str) -> Saved | None:
         if task.saved == 0:
             return Saved(task)
         rows = await core.scan(CheckpointStep, task_id, after=(task.base - 1,), before=(task.saved + 1,))
-        # A save between the two reads may have pruned what this one needs: then it is read again.
+        # A save between the two reads may have pruned needed steps: then read again.
         if rows and rows[0].number == task.base and len(rows) == task.saved - task.base + 1:
             return _loaded(task, rows)
     raise CorruptRecord("a task's saved steps are not complete; restore them from a backup or delete it", task=task_id)
 
 
 async def refuse_taken(core: Core, task_id: str) -> None:
-    """Say at once that an id is another's: such a conflict does not pass by trying again."""
+    """Raise a final Conflict if the id belongs to a task that this handle may not read; retrying would not help."""
     task = await core.get(Task, task_id)
     if task is not None and not core.scope.may_read(task.ns):
         raise Conflict(f"task {task_id!r} exists in another namespace; choose another id", task=task_id, final=True)
@@ -151,7 +151,7 @@ def save_changes(
         based=weight if snapshot else saved.based,
         bases=(*saved.bases, number) if snapshot else saved.bases,
     )
-    # The Expect fixes the version, so that both rows are known to the last column: loading them spares a read each.
+    # The Expect fixes the version, so both rows are fully known, and Load saves the read that a Put would need.
     changes: list[Change] = [expected(saved.task), Load(task), Load(row)]
     if snapshot:
         _prune(changes, after)
@@ -159,7 +159,7 @@ def save_changes(
 
 
 def moved(task: Task, **fields: Any) -> list[Change]:
-    """The changes that write a task's row anew, if it is still as it was read."""
+    """Changes that update a task's row by compare-and-set on its version."""
     after = msgspec.structs.replace(task, version=task.version + 1, **fields)
     return [expected(task), Load(after)]
 
@@ -193,10 +193,10 @@ def _next_image(
 def _next_items(
     saved: Saved, completed: Sequence[str] | None, done: Sequence[str]
 ) -> tuple[dict[str, None], tuple[str, ...] | None]:
-    """All completed subtasks, and those that are new; None where some are no longer complete."""
+    """All completed subtasks, and the new ones; None instead of these if some are no longer complete."""
     if completed is None:
         added = {item: None for item in done if item not in saved.completed}
-        # Shared on purpose: the set only grows, and copying it would cost more with every subtask.
+        # Shared and changed in place on purpose: copying it would cost more with every subtask.
         saved.completed.update(added)
         return saved.completed, tuple(added)
     if not completed and not saved.completed:
@@ -207,7 +207,7 @@ def _next_items(
 
 
 def _due(saved: Saved, image: Image, weight: int) -> bool:
-    """Whether the next step is better kept whole: the deltas since the last snapshot would outweigh it."""
+    """Whether the next step should be a snapshot, because the deltas since the last one would be larger than it."""
     deltas = saved.task.saved - saved.task.base + 1
     if deltas > MAX_DELTAS or deltas * image.size > REPLAY_BYTES:
         return True
@@ -219,7 +219,7 @@ def _weight(body: str, completed: Sequence[str]) -> int:
 
 
 def _prune(changes: list[Change], after: Saved) -> None:
-    """Remove steps no longer readable: those before the snapshot that the oldest kept step stands on."""
+    """Delete steps that are not kept: those before the snapshot from which the oldest kept step is restored."""
     task = after.task
     if task.keep is None:
         return

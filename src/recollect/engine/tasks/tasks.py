@@ -1,8 +1,8 @@
-"""Tasks: long work that goes on where it stopped, with no step done twice.
+"""Tasks: long-running work with checkpoints, which resumes where it stopped and does no step twice.
 
 A task has one small row (`Task`: step, status, lease) and a row per saved step (`CheckpointStep`: a snapshot of the
-state, or its change since the step before). Every save replaces the task's row under the version it was read at, so
-that of two workers one gets `LeaseLost` and writes nothing; what was done for the step is committed in the same apply.
+state, or a delta to the step before). Every save replaces the task's row by compare-and-set on its version, so that of
+two workers one gets `LeaseLost` and writes nothing; the effects of a step are committed in the same transaction.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .steps import Saved, load, refuse_taken, restore, save_changes
 Keep = int | Literal["all", "latest"]
 """How many saved steps of a task stay readable."""
 KEPT_TEXTS = 16
-"""How many tasks a handle remembers the last saved text of, so that `save` need not read it back."""
+"""For how many tasks a handle caches the last saved state, so that `save` need not read it."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a task stands: its step, its state and the subtasks that are complete."""
+    """A task's progress: its step, its state and the completed subtasks."""
 
     task_id: str
     ns: str | None = None
@@ -64,11 +64,11 @@ class Tasks:
         expect: int | None = None,
         keep: Keep | None = None,
     ) -> Checkpoint:
-        """Write where a task stands; `expect` refuses when it is no longer at that version.
+        """Save a checkpoint; with `expect`, only over that version.
 
         `keep` is how many saved steps stay readable: "all" (the default of a new task), "latest" or a number.
 
-        Raises `Conflict` where `expect` is not the present version.
+        Raises `Conflict` if `expect` is not the present version.
 
         Examples:
             >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
@@ -79,7 +79,7 @@ class Tasks:
         kept = kept_steps(keep)
 
         async def attempt() -> Saved:
-            # As this handle saved it last, else as the store has it; a wrong memory ends in Conflict.
+            # From this handle's cache, else from the store; a stale cache ends in Conflict and a retry.
             saved = self._saved.get(given.task_id) or await load(self._core, given.task_id)
             if saved is not None and expect is not None and saved.task.version != expect:
                 raise Conflict(
@@ -135,7 +135,7 @@ class Tasks:
             self._saved.pop(next(iter(self._saved)))
 
     async def resume(self, task_id: str) -> Checkpoint | None:
-        """Where the task stands, or None where there is no such task.
+        """Read a task's last checkpoint; None if there is no such task.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}})
@@ -155,7 +155,7 @@ class Tasks:
         return await self.resume(task_id)
 
     async def get_many(self, task_ids: Iterable[str]) -> builtins.list[Checkpoint | None]:
-        """Where several tasks stand, in the order of their ids given; None where there is none.
+        """Read the last checkpoints of several tasks, in the order of the given ids; None for those that do not exist.
 
         Examples:
             >>> memory.tasks.get_many(["report", "import"])
@@ -164,7 +164,7 @@ class Tasks:
         return [await self.resume(task_id) for task_id in task_ids]
 
     async def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
-        """The last `n` saved steps that are kept, newest last.
+        """List the last `n` saved steps that are kept, newest last.
 
         Examples:
             >>> points = [memory.tasks.save({"task_id": "report", "step": step, "state": {}}) for step in (1, 2)]
@@ -182,7 +182,7 @@ class Tasks:
         return [_checkpoint_at(saved.task, *point) for point in points[len(points) - wanted :]]
 
     async def delete(self, task_id: str) -> bool:
-        """Remove a task and its saved steps; whether there was one.
+        """Delete a task and its saved steps; returns whether there was one.
 
         Examples:
             >>> memory.tasks.delete("report")
@@ -212,9 +212,9 @@ class Tasks:
     ) -> AsyncTaskRun:
         """A context manager that holds the task's lease and resumes its state; `state` is that of a new task.
 
-        A new task belongs to `ns`: without one to the handle's user, or to `global` where it is for none.
+        A new task belongs to `ns`, by default to the handle's user, or to `global` for a handle without one.
 
-        While another worker holds the lease this raises LeaseLost, after trying for up to `wait` seconds.
+        Raises `LeaseLost` if another worker holds the lease, after trying for up to `wait` seconds.
 
         Examples:
             >>> with memory.tasks.run("import", state={"seen": 0}) as task:
@@ -231,7 +231,7 @@ class Tasks:
     async def list(
         self, ns: Ns | None = None, *, limit: int | None = None, after: str | None = None, reverse: bool = False
     ) -> list[Task]:
-        """Tasks of a namespace (or of all that this handle reaches) in the order of their ids, without their states.
+        """List tasks of a namespace (or of all that this handle may read) by id, without their states.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})
@@ -243,7 +243,7 @@ class Tasks:
             return await self._core.listed(Task, self._core.scope.readable(ns), index="by_ns", **bounds)
         if self._core.scope.user is None:
             return await self._core.listed(Task, **bounds)
-        # In the order of ids over all namespaces this handle reads; the limit counts what it may see.
+        # By id over all namespaces; the limit counts only tasks that this handle may read.
         found = await self._core.listed(Task, **{**bounds, "limit": None})
         return [task for task in found if self._core.scope.may_read(task.ns)][: checked_limit(limit)]
 
@@ -273,7 +273,7 @@ def _read(given: Mapping[str, Any]) -> Checkpoint:
 
 
 def kept_steps(keep: Keep | None) -> Any:
-    """`keep` as a number, None for all, or UNSET where nothing was said."""
+    """`keep` as a number, None for all, or UNSET if not given."""
     if keep is None:
         return msgspec.UNSET
     if keep == "all":
