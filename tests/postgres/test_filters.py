@@ -15,8 +15,8 @@ from recollect.records import Fact, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
 from recollect.stores.base import Put, Scan
 from recollect.stores.postgres import PostgresStore
-from recollect.stores.postgres import store as store_module
 from recollect.stores.postgres.filters import translate
+from recollect.stores.postgres.rows import Reader
 from recollect.testing.samples import NOW, fact
 
 HOSTILE = "x'\"; DROP TABLE recollect.facts; --$1"
@@ -34,13 +34,13 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each reading of records took from the server."""
     counts: list[int] = []
-    records = store_module.Reader.records
+    records = Reader.records
 
     async def counted(self: Any, kind: Any, rows: Any) -> Any:
         counts.append(len(rows))
         return await records(self, kind, rows)
 
-    monkeypatch.setattr(store_module.Reader, "records", counted)
+    monkeypatch.setattr(Reader, "records", counted)
     return counts
 
 

@@ -169,7 +169,7 @@ def test_without_pgvector_the_client_searches(
     assert isinstance(store, SearchesText) and isinstance(store, SearchesVectors)
     run_blocking(store.close())
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ALTER TABLE recollect.entries DROP COLUMN embedding")
+        connection.execute("ALTER TABLE recollect.entries DROP COLUMN embedding CASCADE")
         connection.execute("DROP FUNCTION recollect.halves; DROP EXTENSION vector")
     plain = PostgresStore(login(url, "recollect_app"), runtime=BlockingRuntime())
     run_blocking(plain.open())

@@ -385,7 +385,10 @@ def _end_with_parent() -> None:
 
 
 def _is_whole(node: RedisServer, nodes: int = 3) -> bool:
-    with node.client() as client:
-        info = client.execute_command("CLUSTER", "INFO")
-        text = info if isinstance(info, dict) else dict(line.split(":") for line in info.decode().split())
-        return text["cluster_state"] == "ok" and int(text["cluster_known_nodes"]) >= nodes
+    try:
+        with node.client() as client:
+            info = client.execute_command("CLUSTER", "INFO")
+    except (redis.exceptions.ConnectionError, redis.exceptions.BusyLoadingError):
+        return False  # a replica that takes over its master's data answers nothing meanwhile
+    text = info if isinstance(info, dict) else dict(line.split(":") for line in info.decode().split())
+    return text["cluster_state"] == "ok" and int(text["cluster_known_nodes"]) >= nodes

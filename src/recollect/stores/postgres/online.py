@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec.structs import replace
@@ -22,13 +24,11 @@ from ...runtime import Runtime
 from ..migrations import Migration
 from .clients import Pool
 from .connection import Session
+from .guarded import LOCK_MS, PATIENCE_SECONDS
 from .wire import Failed, Lost, Step
 
 _LOCK = 7_265_636_812
 _BUSY = "RC010"
-LOCK_MS = 900
-"""The lock timeout of a statement that takes an exclusive lock: while it waits, others queue up behind it."""
-PATIENCE_SECONDS = 3600.0
 _HELD = f"""
 BEGIN;
 SET LOCAL idle_in_transaction_session_timeout = 0;
@@ -63,35 +63,43 @@ def at_once(migration: Migration) -> str:
 
 async def migrate_online(session: Session, migration: Migration, runtime: Runtime) -> None:
     """Do an online migration, or wait until another process has done it."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not await _is_done(session, migration):
+        async with building(session, runtime) as ours:
+            if ours and not await _is_done(session, migration):
+                statements = (line.strip().removesuffix(";") for line in migration.sql.splitlines())
+                await indexed(session, runtime, [one for one in statements if one and not one.startswith("--")])
+                await session.run([Step(_record(migration), ())], repeatable=True)
+        if time.monotonic() > until:
+            raise StoreError("another process migrates this database, and does not come to an end")
+        if not ours:
+            await runtime.sleep(0.1)
+
+
+@asynccontextmanager
+async def building(session: Session, runtime: Runtime) -> AsyncIterator[bool]:
+    """Be the one process that builds indexes; False inside where another one is."""
     own = Pool(replace(session.options, pool_size=1), runtime)
     holder = await own.take()
     try:
-        until = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                await own.script(holder, _HELD, 60.0)
-                break
-            except Failed as busy:
-                await own.script(holder, "ROLLBACK", 60.0)
-                if busy.state != _BUSY or time.monotonic() > until:
-                    raise StoreError(f"a migration did not begin ({busy.state}: {busy.message})") from busy
-            if await _is_done(session, migration):
-                return
-            await runtime.sleep(0.1)
-        if not await _is_done(session, migration):
-            await _statements(session, migration, runtime)
-            await own.script(holder, _record(migration), 60.0)
-        await own.script(holder, "COMMIT", 60.0)
+        try:
+            await own.script(holder, _HELD, 60.0)
+        except Failed as busy:
+            if busy.state != _BUSY:
+                raise StoreError(f"a migration did not begin ({busy.state}: {busy.message})") from busy
+            yield False
+        else:
+            yield True
     except Lost as lost:
         raise StoreUnavailable(f"the connection broke during a migration: {lost}; open again to go on") from lost
     finally:
-        holder.broken = True
+        holder.broken = True  # which ends its transaction
         own.give(holder)
 
 
-def _record(migration: Migration) -> str:
+def _record(migration: Migration) -> bytes:
     values = f"({migration.number}, '{migration.name}', {migration.needs})"
-    return f"INSERT INTO recollect.migrations (version, name, needs) VALUES {values} ON CONFLICT DO NOTHING"
+    return f"INSERT INTO recollect.migrations (version, name, needs) VALUES {values} ON CONFLICT DO NOTHING".encode()
 
 
 async def _is_done(session: Session, migration: Migration) -> bool:
@@ -99,14 +107,11 @@ async def _is_done(session: Session, migration: Migration) -> bool:
     return bool((await _rows(session, sql, b"%d" % migration.number))[0][0])
 
 
-async def _statements(session: Session, migration: Migration, runtime: Runtime) -> None:
+async def indexed(session: Session, runtime: Runtime, statements: Sequence[str]) -> None:
+    """Build and drop indexes, one statement after the other; what an interrupted build left is removed first."""
     for (name,) in await _rows(session, _INVALID):
-        # Left by a build that was interrupted.
         await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS recollect.{name}", runtime)
-    for line in migration.sql.splitlines():
-        statement = line.strip().removesuffix(";")
-        if not statement or statement.startswith("--"):
-            continue
+    for statement in statements:
         for part in await _expanded(session, statement):
             await _alone(session, part, runtime)
 

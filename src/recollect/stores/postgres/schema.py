@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...backoff import pause
 from ...errors import SchemaError, StoreError, StoreUnavailable
 from ..migrations import Migration, migrations_in, refuse_newer
 from .connection import Session
-from .online import LOCK_MS, PATIENCE_SECONDS, at_once, is_online, migrate_online
+from .guarded import guarded, patiently
+from .online import at_once, is_online, migrate_online
+from .vectors import add_vectors
 from .wire import Failed, Lost, Step
 
-_LOCK = 7_265_636_811
-"""The advisory lock that a process holds during one migration."""
 OLDEST = 140_000
 GUARDED = 7
 """The migration that added `enter_write`: from here on, each write checks whether its org is being moved."""
 _FOLDER = Path(__file__).parent / "migrations"
-_HAS_VECTORS = (
-    "EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('recollect.entries') AND attname = 'embedding')"
-)
-_log = logging.getLogger("recollect.postgres")
 APP, WORKER = "recollect_app", "recollect_worker"
 
 _LOOK = b"""
@@ -102,7 +95,7 @@ async def prepare(session: Session, *, migrate: bool = True) -> Server:
             )
         await _migrate(session, server.schema)
         server = await look(session)
-    if not server.vectors and server.owner and not server.standby and await _vectors(session, server):
+    if not server.vectors and server.owner and not server.standby and await add_vectors(session, server.vector_home):
         server = await look(session)
     session.assume(*roles(server), guarded=server.schema >= GUARDED)
     return server
@@ -134,77 +127,20 @@ async def _migrate(session: Session, done: int) -> None:
             await _run(session, _script(migration))
 
 
-async def _vectors(session: Session, server: Server) -> bool:
-    """Add the vector index where pgvector can be had; without it vectors are searched by the client."""
-    if not await scalar(session, b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
-        return False
-    sql = (_FOLDER / "vectors.sql").read_text(encoding="utf-8")
-    home = (server.vector_home or "public").replace('"', '""')
-    try:
-        await _patiently(session, _guarded("NOT " + _HAS_VECTORS, sql.replace("public", f'"{home}"'), ""))
-    except Failed as failed:
-        # pgvector is too old, or this user may not create it. Recall works without, and `doctor` says why.
-        _log.info("pgvector cannot be used (%s)", failed.state)
-        return False
-    except Lost as lost:
-        raise StoreUnavailable(f"the connection broke during a migration: {lost}") from lost
-    return True
-
-
 def _script(migration: Migration) -> str:
     number, name = migration.number, migration.name
     unseen = f"NOT EXISTS (SELECT FROM recollect.migrations WHERE version = {number})"
     record = f"INSERT INTO recollect.migrations (version, name, needs) VALUES ({number}, '{name}', {migration.needs});"
-    return _guarded(unseen, at_once(migration) if is_online(migration) else migration.sql, record)
-
-
-def _guarded(condition: str, sql: str, record: str) -> str:
-    """A script that runs `sql` once: it takes the advisory lock first, and does nothing if `condition` is false by
-    then."""
-    return f"""
-BEGIN;
-SET LOCAL statement_timeout = 0;
-SET LOCAL lock_timeout = 0;
-SET LOCAL client_min_messages = warning;
-SELECT pg_advisory_xact_lock({_LOCK});
--- While we wait for a table lock, others queue behind us: so we wait less than a second, and try again later.
-SET LOCAL lock_timeout = {LOCK_MS};
-CREATE SCHEMA IF NOT EXISTS recollect;
-CREATE TABLE IF NOT EXISTS recollect.migrations (
-  version integer PRIMARY KEY, name text NOT NULL, needs integer NOT NULL,
-  applied_at timestamptz NOT NULL DEFAULT now()
-);
-DO $recollect$
-BEGIN
-  IF {condition} THEN
-    EXECUTE $recollect_body${sql}$recollect_body$;
-    {record}
-  END IF;
-END $recollect$;
-COMMIT;
-"""
+    return guarded(unseen, at_once(migration) if is_online(migration) else migration.sql, record)
 
 
 async def _run(session: Session, sql: str) -> None:
     try:
-        await _patiently(session, sql)
+        await patiently(session, sql)
     except Failed as failed:
         raise StoreError(f"a migration failed and was undone ({failed.state}: {failed.message})") from failed
     except Lost as lost:
         raise StoreUnavailable(f"the connection broke during a migration: {lost}") from lost
-
-
-async def _patiently(session: Session, sql: str) -> None:
-    """Run a script; try again with back-off while a lock timeout says that others hold a table."""
-    tries, until = 0, time.monotonic() + PATIENCE_SECONDS
-    while True:
-        tries += 1
-        try:
-            return await session.script(sql, patience=PATIENCE_SECONDS)
-        except Failed as failed:
-            if failed.state != "55P03" or time.monotonic() > until:
-                raise
-        await session.runtime.sleep(pause(tries, first=0.1, longest=2.0))
 
 
 async def scalar(session: Session, sql: bytes) -> Any:

@@ -284,7 +284,7 @@ def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
     condition = translate(scan.where, scan.kind, len(values) + 1)
     limit = values[-1] = scan.limit if condition.exact else _PAGE  # NULL is no limit
     text = sql.filtered_sql(scan.kind, shape, condition.source, condition.sql)
-    return Step(text, [*(cell(value) for value in values), *condition.cells], kept=False), limit
+    return Step(text, [*(cell(value) for value in values), *condition.cells], ours=False), limit
 
 
 def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:

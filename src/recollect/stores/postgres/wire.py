@@ -12,7 +12,7 @@ import os
 import select
 import time
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import psycopg
@@ -29,7 +29,8 @@ STALE = ("0A000", "26000", "42P05")
 """SQLSTATEs of prepared statements that no longer fit: the result type changed, no such statement, it exists
 already."""
 MOST_PREPARED = 500
-"""Statements a channel keeps prepared; there are a few dozen in ordinary use."""
+"""Statements a channel keeps prepared; there are a few dozen in ordinary use. Those of users' filters get no more than
+half of the places."""
 
 
 class Step(NamedTuple):
@@ -38,8 +39,8 @@ class Step(NamedTuple):
     sql: bytes
     cells: Sequence[Cell]
     binary: Sequence[int] | None = None
-    kept: bool = True
-    """Whether it is worth preparing; not where its text follows what a user asks for."""
+    ours: bool = True
+    """False where its text follows what users ask for, so that there is no end of such texts."""
 
 
 class Failed(Exception):
@@ -84,7 +85,7 @@ class Reply:
         return self._result.command_tuples or 0
 
 
-@cache
+@lru_cache(maxsize=10 * MOST_PREPARED)
 def statement_name(sql: bytes) -> bytes:
     """The name under which a statement is prepared: a hash of its text. Behind a pooler many clients share one server
     connection, and a statement that another client prepared under this name is the same statement."""
@@ -155,9 +156,10 @@ class Channel:
         preparing: dict[int, bytes] = {}
         place, pgconn, names = 0, self.pgconn, self._names
         try:
-            for sql, cells, binary, kept in steps:
+            for sql, cells, binary, ours in steps:
                 name = names.get(sql)
-                if name is None and (not self._prepare or not kept or len(names) >= MOST_PREPARED):
+                room = MOST_PREPARED if ours else MOST_PREPARED // 2
+                if name is None and (not self._prepare or len(names) >= room):
                     pgconn.send_query_params(sql, cells, None, binary, _BINARY)
                 else:
                     if name is None:

@@ -1,29 +1,25 @@
--- Not numbered: run by whoever migrates as soon as pgvector can be had, and never needed twice.
+-- Not numbered: run by whoever migrates as soon as pgvector can be had, and never needed twice; see vectors.py.
 -- Entries keep a vector as a scale and one signed byte per dimension; a half keeps such a byte exactly, and the scale does
--- not change an angle. So `embedding` is a copy for the index, made by the server itself.
+-- not change an angle. So `embedding` is a copy for the index, made by the server itself: by a trigger, because adding a
+-- generated column would rewrite the table under a lock that readers wait for.
 
 CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
 
-CREATE FUNCTION recollect.halves(codes bytea) RETURNS public.halfvec LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE OR REPLACE FUNCTION recollect.halves(codes bytea) RETURNS public.halfvec LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
   SELECT array_agg((((get_byte(codes, n) + 128) % 256) - 128)::real ORDER BY n)::real[]
   FROM generate_series(4, length(codes) - 1) AS n
 )::public.halfvec;
 
-ALTER TABLE recollect.entries ADD COLUMN embedding public.halfvec
-  GENERATED ALWAYS AS (CASE WHEN length(vector) > 4 THEN recollect.halves(vector) END) STORED;
+CREATE OR REPLACE FUNCTION recollect.copy_vector() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.embedding := CASE WHEN length(NEW.vector) > 4 THEN recollect.halves(NEW.vector) END;
+  RETURN NEW;
+END $$;
 
+ALTER TABLE recollect.entries ADD COLUMN embedding public.halfvec;
 ALTER TABLE recollect.entries ALTER COLUMN embedding SET STATISTICS 0;
 
--- An index needs a fixed number of dimensions: one for each in common use. Others are searched exactly.
-DO $$
-DECLARE
-  width integer;
-BEGIN
-  FOREACH width IN ARRAY ARRAY[256, 384, 512, 768, 1024, 1536] LOOP
-    EXECUTE format(
-      'CREATE INDEX entries_near_%1$s ON recollect.entries '
-      'USING hnsw ((embedding::public.halfvec(%1$s)) public.halfvec_cosine_ops) WITH (m = 12, ef_construction = 48) '
-      'WHERE public.vector_dims(embedding) = %1$s', width);
-  END LOOP;
-END $$;
+-- It names the column, so that it goes when that goes, as when the extension is dropped.
+CREATE TRIGGER copy_vector BEFORE INSERT OR UPDATE OF vector, embedding ON recollect.entries
+FOR EACH ROW EXECUTE FUNCTION recollect.copy_vector();
