@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -14,15 +15,17 @@ from uuid import uuid4
 import pytest
 
 from recollect.errors import UnknownOutcome, UsageError
+from recollect.loop_runtime import AsyncRuntime
 from recollect.messages import Message
+from recollect.records import Thread
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Put, Scan
+from recollect.stores.base import Expect, Put, Scan
 from recollect.stores.redis import RedisStore
 from recollect.stores.redis import store as store_module
 from recollect.stores.redis.urls import parse_url
 from recollect.testing.samples import NOW, thread
 from tests.postgres.test_faults import Writer, one
-from tests.servers.redis import ClusterOfPairs, Failover, SentinelService, wait_for
+from tests.servers.redis import ClusterOfPairs, Failover, SentinelService, start_redis, wait_for
 
 FAILOVERS = int(os.environ.get("RECOLLECT_FAILOVERS") or (25 if os.environ.get("RECOLLECT_SOAK") else 1))
 ORGS = 3
@@ -112,6 +115,45 @@ def test_a_write_that_no_replica_has_is_not_acknowledged(monkeypatch: pytest.Mon
         run_blocking(other.close())
     finally:
         service.stop()
+
+
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
+def test_a_primary_that_came_back_as_a_replica_is_not_asked(blocking: bool) -> None:
+    service = SentinelService(patience_ms=60_000)
+    try:
+        store = opened(service.url)
+        run_blocking(store.apply([Put(thread("o"))], now=NOW))
+        primary, replica = service.primary(), next(port for port in service.nodes if port != service.primary())
+        runtime: Any = BlockingRuntime() if blocking else AsyncRuntime()
+        runner = asyncio.Runner()
+        run: Any = run_blocking if blocking else runner.run
+        late = RedisStore(service.url, runtime=runtime, on_risk="ignore", timeout=10.0)
+        # As a process that still has the address of the primary before.
+        late._client._first, late._client._sought = ("127.0.0.1", replica), True
+        assert run(late.get(Thread, ("o", "t"), now=NOW)) is not None
+        assert late._client._first == ("127.0.0.1", primary)
+        run(late.close())
+        runner.close()
+        run_blocking(store.close())
+    finally:
+        service.stop()
+
+
+def test_a_server_that_is_made_a_replica_during_a_write_does_not_say_that_nothing_was_done() -> None:
+    one_, other = start_redis(aof="no", options={}), start_redis(aof="no", options={})
+    try:
+        store = opened(one_.url)
+        run_blocking(store.apply([Put(thread("o"))], now=NOW))
+        store._client.replicas = 1
+        with one_.client() as client:
+            client.replicaof("127.0.0.1", other.port)
+        # Nothing to write to: the script refuses nothing, and WAIT is refused.
+        with pytest.raises(UnknownOutcome, match="made a replica"):
+            run_blocking(store.apply([Expect(Thread, ("o", "t"), 1)], now=NOW))
+        run_blocking(store.close())
+    finally:
+        one_.stop()
+        other.stop()
 
 
 def _done(store: RedisStore) -> bool:

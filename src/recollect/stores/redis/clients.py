@@ -11,7 +11,7 @@ import gc
 import os
 import select
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from redis.asyncio.connection import parse_url as parse_async_url
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.connection import Connection, parse_url
-from redis.exceptions import BusyLoadingError, RedisError, ResponseError
+from redis.exceptions import BusyLoadingError, NoPermissionError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
@@ -92,6 +92,34 @@ def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: fl
     retry: Any = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
     base = {"socket_connect_timeout": connect_timeout, "socket_timeout": timeout, "protocol": 2}
     return {**base, **parsed, "retry": retry, "decode_responses": False}
+
+
+def only_primaries(*, blocking: bool) -> Callable[[Any], Any]:
+    """What makes a connection refuse a server that is a replica.
+
+    A primary that died comes back at its old address as an empty replica of the new one. It refuses writes, but it
+    answers reads, and scripts that find nothing to write to, as if there had never been anything.
+    """
+    return _check_role if blocking else _check_role_async
+
+
+def _check_role(connection: Any) -> None:
+    connection.on_connect()
+    connection.send_command("ROLE", check_health=False)
+    with contextlib.suppress(NoPermissionError):  # then nobody can tell
+        _refuse_replica(connection.read_response())
+
+
+async def _check_role_async(connection: Any) -> None:
+    await connection.on_connect()
+    await connection.send_command("ROLE", check_health=False)
+    with contextlib.suppress(NoPermissionError):
+        _refuse_replica(await connection.read_response())
+
+
+def _refuse_replica(role: Any) -> None:
+    if bytes(role[0]) != b"master":
+        raise RedisConnectionError("the server is a replica now")
 
 
 def _check_options(parsed: dict[str, Any]) -> None:

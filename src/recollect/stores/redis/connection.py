@@ -13,6 +13,7 @@ from redis.exceptions import (
     AskError,
     ClusterDownError,
     MovedError,
+    NoPermissionError,
     NoScriptError,
     ReadOnlyError,
     ResponseError,
@@ -23,7 +24,7 @@ from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
 from ...runtime import Runtime
 from . import errors
-from .clients import Channel, Lost, NotSent, channel, settings_of
+from .clients import Channel, Lost, NotSent, channel, only_primaries, settings_of
 from .scripts import Script
 from .urls import Address, parse_url
 
@@ -225,9 +226,17 @@ class Client:
         if not write or not self.replicas:
             return await self._channel(address).execute(*command)
         reply, have = await self._channel(address).execute_many([command, (b"WAIT", self.replicas, self._wait_ms)])
-        for one in (reply, have):
-            if isinstance(one, ResponseError):
-                raise one
+        if isinstance(reply, ResponseError):
+            raise reply
+        if isinstance(have, NoPermissionError):
+            raise have
+        if isinstance(have, ResponseError):
+            self._sought = self.service is None
+            raise UnknownOutcome(
+                f"Redis at {self.name(address)} was made a replica while it did the write, which may be lost with what "
+                "it had; read before writing again, or append with key=… to repeat it safely",
+                address=self.name(address),
+            )
         if have < self.replicas:
             raise UnknownOutcome(
                 f"Redis at {self.name(address)} did the write, and {have} of {self.replicas} replicas have it after "
@@ -285,6 +294,8 @@ class Client:
             settings = dict(self._settings)
             if "path" not in settings:
                 settings["host"], settings["port"] = address
+            if self.service:
+                settings["redis_connect_func"] = only_primaries(blocking=self._runtime.blocking)
             found = self._channels[address] = channel(settings, self._runtime, self._connections)
         return found
 
