@@ -1,4 +1,4 @@
-"""Filters: parsed from what users give, checked once, and evaluated here.
+"""Filters: parsed from what users give, checked once, and evaluated here; Postgres also runs them as SQL.
 
 `{"status": "open", "age": {"$gte": 18}, "$or": [{"city": "Rome"}, {"tags": {"$contains": "vip"}}]}`; names may be
 dotted paths. Comparisons hold only between values of one type: 9 < 10 as numbers, "9" > "10" as text, and 9 is not "9".

@@ -23,6 +23,6 @@ def new_id() -> str:
 
 def digest(data: bytes, size: int = 16) -> str:
     """An id of content: the BLAKE2b hash of some bytes, `size` bytes long, as hexadecimal digits."""
-    import hashlib  # here, since it loads OpenSSL, which takes longer than most of our modules
+    import hashlib  # imported lazily, because it loads OpenSSL, which takes longer than most of our modules
 
     return hashlib.blake2b(data, digest_size=size).hexdigest()

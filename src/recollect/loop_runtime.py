@@ -20,9 +20,9 @@ from .runtime import Background, Failed, Outcome, run_blocking
 T = TypeVar("T")
 A = TypeVar("A")
 BRIEFS = 16
-"""After so many calls in place the loop gets its turn."""
+"""After so many calls in place the coroutine yields to the event loop once."""
 MOST_TOGETHER = 64
-"""So many items go to the worker thread at once: the first of them waits for the last."""
+"""The most items in one batch for the worker thread; the first of a batch waits for the last."""
 
 
 class AsyncRuntime:
@@ -97,7 +97,8 @@ class AsyncRuntime:
 
 
 class _Batches(Generic[A, T]):
-    """Items that come while the worker thread is busy with others go to it together, in their order, with one hop.
+    """Batches items for the worker thread: those that arrive while it is busy are sent together, in order, with one
+    hop.
 
     Each event loop has its own queue. An item whose caller was cancelled while it waited is dropped; one that is on its
     way is finished, and nobody hears of it.
@@ -109,7 +110,7 @@ class _Batches(Generic[A, T]):
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[A, T]] = WeakKeyDictionary()
 
     async def add(self, item: A) -> T:
-        """Queue an item; its result, once the batch that it is in is done."""
+        """Queue an item and wait for its result, which comes when its whole batch is done."""
         loop = asyncio.get_running_loop()
         queue = self._queues.get(loop)
         if queue is None or queue.pid != os.getpid():
@@ -162,7 +163,7 @@ class _Batches(Generic[A, T]):
 
 
 class _Queue(Generic[A, T]):
-    """What waits on one event loop."""
+    """The items that wait on one event loop."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

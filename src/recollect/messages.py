@@ -26,7 +26,7 @@ INSTRUCTIONS = ("system", "developer")
 """The roles whose text instructs the model."""
 TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
 ATTACHED = "recollect.context"
-"""Metadata key under which a message holds the memory that was recalled for it, byte for byte as it was sent."""
+"""The metadata key of the memory that was recalled for a message, exactly as it was sent."""
 _OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust", "raw")
 _ANTHROPIC_BLOCKS = frozenset(
     [

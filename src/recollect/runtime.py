@@ -20,11 +20,11 @@ from .errors import SuspendedError, UsageError
 T = TypeVar("T")
 A = TypeVar("A")
 Outcome = Union[T, "Failed"]
-"""What came of one item of a batch: its result, or why it failed."""
+"""The outcome of one item of a batch: its result, or its error."""
 
 
 class Failed:
-    """The error of one item of a batch, apart from results that may be errors themselves."""
+    """The error of one item of a batch; wrapped, because a result may be an error object too."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -52,11 +52,11 @@ class Runtime(Protocol):
         ...
 
     async def brief(self, function: Callable[..., T], *args: Any) -> T:
-        """Run a function of some microseconds in place: the hop to the worker thread would cost more than it does."""
+        """Run a function of some microseconds in place, because a hop to the worker thread would cost more."""
         ...
 
     def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
-        """A call for each item, made for all items together that wait while the worker thread is busy."""
+        """A function that processes items in batches: items that arrive while the worker thread is busy share one."""
         ...
 
     async def offload(self, function: Callable[..., T], *args: Any) -> T:

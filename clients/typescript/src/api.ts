@@ -133,7 +133,7 @@ export type Working = {
   history: Record<string, unknown>[];
 };
 
-/** Who is being talked to. */
+/** The user of the conversation. */
 export type WorkingUser = {
   id: string | null;
   name: string | null;
@@ -141,7 +141,7 @@ export type WorkingUser = {
   preferences: Record<string, unknown>;
 };
 
-/** What the user looks at. */
+/** The page that the user is looking at. */
 export type Page = {
   route: string;
   entity_type: string | null;
@@ -1158,7 +1158,7 @@ export class WorkingNoun {
   }
 
   /**
-   * The document, or None where there is none (any more).
+   * Read the document; None if there is none or it has expired.
    *
    * Role: `reader`.
    */
@@ -1169,7 +1169,7 @@ export class WorkingNoun {
   /**
    * Write the whole document.
    *
-   * Raises `InvalidValue` where a field has another type than the template says.
+   * Raises `InvalidValue` if a field does not have the template's type.
    *
    * Role: `writer`.
    */
@@ -1178,9 +1178,9 @@ export class WorkingNoun {
   }
 
   /**
-   * Set some fields and leave the others; `session=` (and `user=`, as text) say whose document.
+   * Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
    *
-   * Raises `InvalidValue` where a field has another type than the template says.
+   * Raises `InvalidValue` if a field does not have the template's type.
    *
    * Role: `writer`.
    */
@@ -1189,7 +1189,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Remove the document; whether there was one.
+   * Delete the document; returns whether there was one.
    *
    * Role: `writer`.
    */
@@ -1198,7 +1198,7 @@ export class WorkingNoun {
   }
 
   /**
-   * The documents of several sessions in their order (None: the one without a session); None where none is.
+   * Read the documents of several sessions, in order (None: the one without a session); None if there is none.
    *
    * Role: `reader`.
    */
@@ -1207,7 +1207,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Add to the recent actions; the oldest beyond the newest 20 go.
+   * Add to the recent actions; only the newest 20 are kept.
    *
    * Role: `writer`.
    */
@@ -1216,7 +1216,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Take the newest action back and return it; None where there is none.
+   * Remove and return the newest action; None if there is none.
    *
    * Role: `writer`.
    */
@@ -1225,7 +1225,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it.
+   * Add messages to the history; the newest 20 are kept, without tool results whose call was dropped.
    *
    * Role: `writer`.
    */

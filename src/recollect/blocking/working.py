@@ -21,7 +21,7 @@ class WorkingMemory(Generic[W]):
         self._engine = engine
 
     def template(self, template: type[V]) -> WorkingMemory[V]:
-        """The same memory, typed and checked by a subclass of Working.
+        """The same memory, typed and validated by a subclass of Working.
 
         Examples:
             >>> from recollect import Working
@@ -33,7 +33,7 @@ class WorkingMemory(Generic[W]):
         return WorkingMemory(self._engine.template(template))
 
     def get(self, user: str | None = None, session: str | None = None) -> W | None:
-        """The document, or None where there is none (any more).
+        """Read the document; None if there is none or it has expired.
 
         Examples:
             >>> memory.working.get("ada") is None
@@ -42,7 +42,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.get(user, session))
 
     def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
-        """The documents of several sessions in their order (None: the one without a session); None where none is.
+        """Read the documents of several sessions, in order (None: the one without a session); None if there is none.
 
         Examples:
             >>> memory.working.get_many(["morning", "evening"], user="ada")
@@ -53,7 +53,7 @@ class WorkingMemory(Generic[W]):
     def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
 
-        Raises `InvalidValue` where a field has another type than the template says.
+        Raises `InvalidValue` if a field does not have the template's type.
 
         Examples:
             >>> from recollect import Working
@@ -63,9 +63,9 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.set(doc, user=user, session=session))
 
     def update(self, **fields: Json) -> W:
-        """Set some fields and leave the others; `session=` (and `user=`, as text) say whose document.
+        """Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
 
-        Raises `InvalidValue` where a field has another type than the template says.
+        Raises `InvalidValue` if a field does not have the template's type.
 
         Examples:
             >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
@@ -76,7 +76,7 @@ class WorkingMemory(Generic[W]):
     def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add to the recent actions; the oldest beyond the newest 20 go.
+        """Add to the recent actions; only the newest 20 are kept.
 
         Examples:
             >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
@@ -85,7 +85,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.record_action(action, entity_id, user=user, session=session))
 
     def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
-        """Take the newest action back and return it; None where there is none.
+        """Remove and return the newest action; None if there is none.
 
         Examples:
             >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
@@ -95,7 +95,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.undo_action(user=user, session=session))
 
     def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it.
+        """Add messages to the history; the newest 20 are kept, without tool results whose call was dropped.
 
         Examples:
             >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
@@ -104,7 +104,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.add_turn(*messages, user=user, session=session))
 
     def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
-        """Remove the document; whether there was one.
+        """Delete the document; returns whether there was one.
 
         Examples:
             >>> memory.working.clear(user="ada")

@@ -327,7 +327,7 @@ def content_terms(content: str) -> frozenset[str]:
 
 @cache
 def _generic() -> frozenset[str]:
-    """Words said of almost anything: sharing one of these says nothing about sharing a subject."""
+    """Words too common to show that two learnings are about the same subject."""
     from ..languages import rules
 
     return rules("en", "learnings", "talk").words("generic")

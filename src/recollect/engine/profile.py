@@ -175,7 +175,7 @@ def _told(fact: Fact) -> tuple[float, str, str, str, str, str]:
 
 
 def _order(one: Learning) -> tuple[bool, int, Any, str]:
-    """Wishes about everything first, then the most used (by powers of two, so that a use alone moves nothing).
+    """Sort key: wishes about everything first, then by uses in powers of two, so that one use does not reorder them.
 
     A wish about one subject is recalled with its subject, so it comes last here.
     """

@@ -1,7 +1,7 @@
-"""Working memory: one typed document per user (and session), what the agent holds in mind right now.
+"""Working memory: one typed document per user (and session) with what the agent needs right now.
 
-A partial update is read, changed and written under the version it was read at. Within a process a lock per document
-keeps writers from meeting; between processes the loser of a race reads again.
+A partial update reads the document, changes it and writes it by compare-and-set. Within a process a lock per document
+serialises writers; between processes the loser of a race reads again and retries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_TURNS = 20
 
 
 class WorkingUser(msgspec.Struct, kw_only=True):
-    """Who is being talked to."""
+    """The user of the conversation."""
 
     id: str | None = None
     name: str | None = None
@@ -35,7 +35,7 @@ class WorkingUser(msgspec.Struct, kw_only=True):
 
 
 class Page(msgspec.Struct, kw_only=True):
-    """What the user looks at."""
+    """The page that the user is looking at."""
 
     route: str
     entity_type: str | None = None
@@ -81,7 +81,7 @@ class WorkingMemory(Generic[W]):
         ready(template)
 
     def template(self, template: type[V]) -> WorkingMemory[V]:
-        """The same memory, typed and checked by a subclass of Working.
+        """The same memory, typed and validated by a subclass of Working.
 
         Examples:
             >>> from recollect import Working
@@ -97,7 +97,7 @@ class WorkingMemory(Generic[W]):
         return WorkingMemory(self._core, template)
 
     async def get(self, user: str | None = None, session: str | None = None) -> W | None:
-        """The document, or None where there is none (any more).
+        """Read the document; None if there is none or it has expired.
 
         Examples:
             >>> memory.working.get("ada") is None
@@ -110,7 +110,7 @@ class WorkingMemory(Generic[W]):
         return None if found is None else self._typed(found.doc)
 
     async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
-        """The documents of several sessions in their order (None: the one without a session); None where none is.
+        """Read the documents of several sessions, in order (None: the one without a session); None if there is none.
 
         Examples:
             >>> memory.working.get_many(["morning", "evening"], user="ada")
@@ -121,7 +121,7 @@ class WorkingMemory(Generic[W]):
     async def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
 
-        Raises `InvalidValue` where a field has another type than the template says.
+        Raises `InvalidValue` if a field does not have the template's type.
 
         Examples:
             >>> from recollect import Working
@@ -136,9 +136,9 @@ class WorkingMemory(Generic[W]):
         return made
 
     async def update(self, **fields: Json) -> W:
-        """Set some fields and leave the others; `session=` (and `user=`, as text) say whose document.
+        """Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
 
-        Raises `InvalidValue` where a field has another type than the template says.
+        Raises `InvalidValue` if a field does not have the template's type.
 
         Examples:
             >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
@@ -152,7 +152,7 @@ class WorkingMemory(Generic[W]):
     async def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add to the recent actions; the oldest beyond the newest 20 go.
+        """Add to the recent actions; only the newest 20 are kept.
 
         Examples:
             >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
@@ -168,7 +168,7 @@ class WorkingMemory(Generic[W]):
         return self._typed(await self._write(user, session, change))
 
     async def undo_action(self, *, user: str | None = None, session: str | None = None) -> Action | None:
-        """Take the newest action back and return it; None where there is none.
+        """Remove and return the newest action; None if there is none.
 
         Examples:
             >>> doc = memory.working.record_action("opened", "invoice-7", user="ada")
@@ -186,7 +186,7 @@ class WorkingMemory(Generic[W]):
         return msgspec.convert(undone[0], Action) if undone else None
 
     async def add_turn(self, *messages: Mapping[str, Json], user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the last turns; the oldest beyond the newest 20 go, results of a call that goes with it.
+        """Add messages to the history; the newest 20 are kept, without tool results whose call was dropped.
 
         Examples:
             >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
@@ -200,7 +200,7 @@ class WorkingMemory(Generic[W]):
         return self._typed(await self._write(user, session, change))
 
     async def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
-        """Remove the document; whether there was one.
+        """Delete the document; returns whether there was one.
 
         Examples:
             >>> memory.working.clear(user="ada")
@@ -214,7 +214,7 @@ class WorkingMemory(Generic[W]):
     def _key(self, user: str | None, session: str | None) -> tuple[str, str, str]:
         if session is not None:
             check_name(session, "session")
-        # A handle of no user has a document of the whole org.
+        # A handle without a user has one document for the whole org.
         nobody = user is None and self._core.scope.user is None
         return (self._core.org, "" if nobody else self._core.scope.subject(user), session or "")
 
@@ -230,7 +230,7 @@ class WorkingMemory(Generic[W]):
             doc = change(dict(old.doc) if old else {})
             encode_json(doc, "working memory")
             put = Put(self._row(key, doc))
-            # Inside a batch a second write follows the first; the version is checked once.
+            # In a batch, only the first write of a document checks its version.
             await self._core.apply(*(() if written else (self._expect(key, old),)), put)
             return doc
 
@@ -256,7 +256,7 @@ class WorkingMemory(Generic[W]):
         )
 
     def _checked(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields as JSON, in the shape of the template; a wrong one is named."""
+        """The fields as JSON, validated by the template; the error names a wrong one."""
         names = self._template.__struct_fields__
         unknown = [name for name in fields if name not in names]
         if unknown:
@@ -279,7 +279,7 @@ class WorkingMemory(Generic[W]):
 
 
 def _newest(history: list[Any]) -> list[Any]:
-    """The last turns; where they were cut they do not begin with the results of a call that is gone."""
+    """The newest messages, without leading tool results whose call was cut off."""
     from ..context.units import carries_results
 
     kept = history[-MAX_TURNS:]

@@ -17,7 +17,7 @@ __all__ = ["FakeClock", "MemoryConformance", "StoreConformance"]
 
 
 def __getattr__(name: str) -> Any:
-    # The suites import pytest; a fake clock alone should not.
+    # Imported lazily, because the suites import pytest and the fake clock alone should not need it.
     if name == "StoreConformance":
         from .stores import StoreConformance
 

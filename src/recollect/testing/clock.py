@@ -1,4 +1,4 @@
-"""A clock that moves only when told."""
+"""A fake clock, which moves only when told to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from ..ports import to_micros
 
-# Far ahead of any real clock, so that a server that drops expired rows by itself never does so under a test.
+# Far ahead of any real clock, so that a server that drops expired rows by its own clock never does so in a test.
 START = datetime(2040, 1, 1, tzinfo=UTC)
 
 
@@ -25,10 +25,10 @@ class FakeClock:
         return to_micros(self._now)
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Move by so many seconds; back, where negative."""
+        """Move by so many seconds, backwards if negative."""
         self._now += seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
 
     def set(self, when: datetime) -> None:
         """Jump to a time."""
-        to_micros(when)  # a naive one is refused here, not where it is read
+        to_micros(when)  # refuses a naive datetime here rather than where it is read
         self._now = when

@@ -1,4 +1,4 @@
-"""Random operations over a small world, so that they meet: the same seed gives the same program."""
+"""Generates random operations on a store, over few keys so that they collide; the same seed gives the same program."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Dice:
-    """Throws operations of one org."""
+    """A random generator of operations on one org."""
 
     def __init__(self, seed: int, org: str) -> None:
         self._random = random.Random(seed)
         self._org = org
 
     def program(self, length: int) -> list[Operation]:
-        """So many operations, writes first in the mind of the thrower."""
+        """A list of so many random operations, half of them writes."""
         return [self._operation() for _ in range(length)]
 
     def _one(self, options: Any) -> Any:
@@ -89,7 +89,7 @@ class Dice:
 
     def _put(self) -> Change:
         record = self._record()
-        # A thread's row counts its messages: written over, it would count anew.
+        # A thread's row counts its messages, so it must not be overwritten by one that starts at zero.
         return Put(record, absent=isinstance(record, Thread) or self._random.random() < 0.3)
 
     def _load(self) -> Change:
@@ -128,7 +128,7 @@ class Dice:
         return Expect(kind, key, self._one((0, 1, 1, 2, 3)))
 
     def _drop_thread(self) -> Operation:
-        """A thread goes with all that its sequence numbers name."""
+        """Delete a thread together with its messages and receipts."""
         key = (self._org, self._one(THREADS))
         changes = [DeleteRange(Message, key), DeleteRange(Receipt, key), Delete(Thread, key)]
         return Operation("apply", (changes,), {"now": self._one(TIMES)})
@@ -168,7 +168,7 @@ class Dice:
         return Operation("claim", (f"q{self._org}",), options | {"limit": self._one((1, 2, 9))})
 
     def _purge(self) -> Operation:
-        # Without a limit: which rows go first is a store's own affair.
+        # With a limit that is never reached, because stores may purge in different orders.
         return Operation("purge", (), {"now": self._one(TIMES), "limit": 1000})
 
     # -- what they are made of
@@ -250,7 +250,7 @@ class Dice:
 
 
 def _each_key_once(changes: list[Change]) -> list[Change]:
-    """A batch that uses one idempotency key twice is refused by the engine before it gets to a store."""
+    """The changes without repeated idempotency keys, which the engine refuses before a store sees them."""
     used: set[Any] = set()
     kept = []
     for change in changes:

@@ -1,4 +1,4 @@
-"""The blocking facade with the shape of the awaiting one, so that one test drives both."""
+"""Wraps the blocking facade so that it can be awaited, and one test can drive both facades."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..blocking.memory import Memory
 
 
 class Awaited:
-    """A blocking object whose methods can be awaited, where those of its async twin must be."""
+    """A blocking object whose methods can be awaited wherever those of its async twin are coroutines."""
 
     def __init__(self, blocking: Any, twin: Any) -> None:
         self._blocking = blocking
@@ -28,7 +28,7 @@ class Awaited:
 
 
 class _Entered:
-    """A `with` block entered by `async with`."""
+    """Lets `async with` enter a blocking context manager."""
 
     def __init__(self, block: Any) -> None:
         self._block = block
@@ -42,7 +42,7 @@ class _Entered:
 
 
 def awaited(value: Any) -> Any:
-    """What a blocking facade answered, in the shape of the awaiting one."""
+    """A result of the blocking facade, wrapped to look like one of the async facade."""
     if isinstance(value, Memory):
         return Awaited(value, value._engine)
     return _Entered(value) if hasattr(value, "__enter__") else value

@@ -41,7 +41,7 @@ from langgraph.store.base import (
 
 DIMENSIONS = 32
 ODD_NAMES = ("a b", "ünï", "a/b", "a:b", "a'b", 'a"b', "a%b", "a_b", "a\\b", "*", "日本", "A", "a")
-"""Labels and keys that a careless store confuses: wildcards of SQL, quotes, separators, letters that differ by case."""
+"""Labels and keys that a careless store confuses: SQL wildcards, quotes, separators, letters that differ in case."""
 
 
 def letters(texts: Sequence[str]) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""The suite that both facades must pass, on every store.
+"""The conformance suite for the two facades, on every store.
 
     class TestMine(MemoryConformance):
         @pytest.fixture
@@ -51,7 +51,7 @@ class MemoryConformance(
 
     @pytest.fixture
     def url(self) -> Any:
-        """What a memory under test is opened with; each opened in one test sees the same rows."""
+        """The URL to open memories with; all those opened in one test see the same rows."""
         raise NotImplementedError("give the suite a url fixture")
 
     @pytest.fixture

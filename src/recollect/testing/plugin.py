@@ -1,6 +1,6 @@
-"""A pytest plugin: each `async def` test runs awaited on a loop and stepped without one.
+"""A pytest plugin that runs `async def` tests twice: awaited on an event loop, and stepped without one.
 
-A test (or a fixture of it) that takes `runtime` or `run` runs in both ways; any other `async def` test is awaited.
+A test that uses the fixture `runtime` or `run`, directly or not, runs both ways; any other `async def` test is awaited.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytest.register_assert_rewrite(
     "recollect.testing.stores",
     "recollect.testing.memories",
     "recollect.testing.suite",
-    "recollect.testing.differ",
+    "recollect.testing.properties",
 )
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -77,7 +77,7 @@ def org() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run an `async def` test by the `run` fixture where it has one."""
+    """Run an `async def` test with the `run` fixture, or with asyncio.run if it has none."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     wanted = inspect.signature(pyfuncitem.obj).parameters

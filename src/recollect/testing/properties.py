@@ -1,4 +1,4 @@
-"""Any store against the reference store: the same random operations, the same answers, the same errors.
+"""Property tests that compare a store with the reference store: random operations must give equal results and errors.
 
     class TestMine(StoreProperties):
         @pytest.fixture
@@ -30,11 +30,11 @@ PROGRAMS = 4000 if os.environ.get("RECOLLECT_SOAK") else 150
 LENGTH = 40
 FAR = NOW + 10**6 * SECOND
 ORG = f"p{uuid.uuid4().hex[:10]}"
-"""Of this process alone: several may work on one server."""
+"""An org of this process alone, because several may test one server."""
 
 
 class StoreProperties:
-    """Random programs; a subclass gives `make_store`."""
+    """Runs random programs against a store and the reference; a subclass provides `make_store`."""
 
     def test_random_operations_answer_as_the_reference_store_does(
         self, make_store: Callable[[Runtime], Store], runtime: Runtime, run: Run
@@ -51,9 +51,8 @@ class StoreProperties:
 
 
 def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
-    """Where the answers part, in words; None where they never do. Only the kept operations are run."""
-    # Each program begins on an empty org, so that the last of many is as quick as the first, and with nothing of other
-    # tests left to purge.
+    """The first difference between two stores, as text; None if there is none. Only the kept operations are run."""
+    # Each program begins with an empty org and nothing of other tests left to purge, so that all are equally fast.
     for each, way in ((store, run), (reference, run_blocking)):
         way(each.apply([DeleteRange(kind, (ORG,)) for kind in kinds()], now=NOW))
         while any(way(each.purge(now=FAR)).values()):
@@ -75,7 +74,7 @@ def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept
 
 
 def _smallest(store: Store, reference: Store, run: Run, seed: int, failing: str) -> str:
-    """The failure with as few operations before it as still give one."""
+    """The failure, shrunk: operations are left out one by one while it still fails."""
     kept = list(range(LENGTH))
     for n in range(LENGTH):
         fewer = [i for i in kept if i != n]
@@ -87,7 +86,7 @@ def _smallest(store: Store, reference: Store, run: Run, seed: int, failing: str)
 
 
 async def outcome(store: Store, operation: Operation) -> Any:
-    """What an operation answers, in a form that is equal only for equal answers; or which error it raised."""
+    """The result of an operation in a form that is equal only for equal results, or the error it raised."""
     try:
         answer = await getattr(store, operation.method)(*operation.args, **operation.options)
         if operation.method == "purge":

@@ -1,4 +1,4 @@
-"""Records to test with: short ways to make the usual ones, and a full one of every kind."""
+"""Sample records for tests: short constructors for common ones, and a full record of every kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ WHEN = START
 NOW = to_micros(START)
 SECOND = 1_000_000
 
-# Ids that break what pastes them into patterns, paths, globs, hash tags or SQL; twins differ only to careful stores.
+# Ids that break code which pastes them into patterns, paths, globs, hash tags or SQL; some pairs differ only in Unicode
+# normalisation or case.
 ADVERSARIAL = (
     "a", "A", "b", "ab", "a:", "a:b", "a::b", ":", "a%", "%", "_", "a_b", "a*", "*", "?", "a?b", "{", "}", "{}", "{a}",
     "a}b{c",
@@ -34,7 +35,7 @@ ADVERSARIAL = (
 
 
 def later(seconds: float) -> datetime:
-    """So many seconds after the start of every test."""
+    """The time so many seconds after the start of every test."""
     return WHEN + timedelta(seconds=seconds)
 
 
@@ -54,7 +55,7 @@ def thread(org: str, id: str = "t", *, ns: str = "global", **more: Any) -> Threa
 
 
 def message(org: str, text: Any, *, thread: str = "t", role: str = "user", **more: Any) -> Message:
-    """A message as the engine hands it over: addressed, timed and counted."""
+    """A message as the engine passes it to a store: with org, thread, time and token count."""
     more.setdefault("tokens", 1)
     return Message(org=org, thread=thread, role=role, content=text, created_at=WHEN, **more)
 
@@ -71,12 +72,12 @@ def job(org: str, item: str = "i", *, queue: str, run_at: datetime = WHEN, **mor
 
 
 def full(kind: type[Record], org: str) -> Record:
-    """A record of a kind with every field set to something telling."""
+    """A record of a kind with every field set to a distinctive value."""
     return kind(**{name: _telling(column, kind) for name, column in _columns(kind).items()} | {"org": org})
 
 
 def bare(kind: type[Record], org: str) -> Record:
-    """A record of a kind with nothing set that may be left out."""
+    """A record of a kind with only its required fields set."""
     needed = {field.name for field in msgspec.structs.fields(kind) if field.required}
     return kind(**{name: _telling(c, kind) for name, c in _columns(kind).items() if name in needed} | {"org": org})
 

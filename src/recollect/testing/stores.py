@@ -1,11 +1,11 @@
-"""The suite a store must pass, awaited and stepped.
+"""The conformance suite for stores, run awaited and stepped.
 
     class TestMine(StoreConformance):
         @pytest.fixture
         def make_store(self, tmp_path):
             return lambda runtime: MyStore(tmp_path / "file", runtime=runtime)
 
-Each store made in one test sees the same rows; each test has an org of its own, so a server may be shared.
+Stores made in one test see the same rows; each test has its own org, so that tests can share a server.
 """
 
 from __future__ import annotations

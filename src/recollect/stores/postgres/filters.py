@@ -1,14 +1,15 @@
 """Translates a filter into a condition that Postgres evaluates; every name and value in it is a bound parameter.
 
-JSON columns hold exact text and are cast to `jsonb` for the comparison, once per row (`source`). The condition lets at
-least the rows pass that `matches` accepts, and the store asks `matches` about each row that comes back; so a filter
-means the same here as on every other store, also where SQL cannot say it:
+JSON columns hold exact text and are cast to `jsonb` for the comparison, once per row (`source`). The condition accepts
+at least the rows that `matches` accepts, and the store checks each returned row with `matches`; so a filter means the
+same here as on every other store, even where SQL differs:
 
-- A number beyond 2**53 is compared as decimal text by Postgres and as a binary float by Python: such a test passes all.
-- `jsonb` cannot hold `\\u0000`: a row whose JSON has it passes.
-- Raw bytes, and operands that are no JSON, pass.
+- A number beyond 2**53 is compared as decimal by Postgres and as a binary float by Python: such a test accepts all
+  rows.
+- `jsonb` cannot hold `\\u0000`: a row whose JSON contains it is accepted.
+- Tests of raw bytes, and operands that are not JSON, accept all rows.
 
-A part that passes too much is not `exact`, and what negates it passes all.
+A part that accepts too much is not `exact`, and its negation accepts all rows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ..codec import codec
 from .wire import Cell, array_cell, text_cell
 
 SAFE = 2**53
-"""Numbers up to this are the same in binary and in decimal."""
+"""Integers up to this are exact both as binary floats and as decimals."""
 _OPERATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _NUL = r"'\u0000'"
 _PARAMETER = re.compile(r"\$(\d+)")
@@ -42,7 +43,7 @@ class Condition(NamedTuple):
     sql: str
     cells: list[Cell]
     exact: bool
-    """Whether all rows that pass are wanted ones, those with `\\u0000` apart."""
+    """Whether it accepts exactly the rows that `matches` accepts, apart from those with `\\u0000`."""
 
 
 class _Part(NamedTuple):
@@ -90,7 +91,7 @@ class _Translation:
         return Condition(source, f"({odd} OR {sql})", cells, part.exact)
 
     def _numbered(self, sql: str) -> tuple[str, list[Cell]]:
-        """The SQL with its parameters numbered from the first on; those of parts that were given up are left out."""
+        """The SQL with its parameters renumbered; parameters of parts that were not used are left out."""
         used = sorted({int(number) for number in _PARAMETER.findall(sql)})
         place = {number: self._first + n for n, number in enumerate(used)}
         return _PARAMETER.sub(lambda found: f"${place[int(found[1])]}", sql), [self._cells[n] for n in used]
@@ -131,7 +132,7 @@ class _Translation:
         walked = "NULL::jsonb" if found is None else self._walk(found, rest)
         inner = self._in(self._inner, [name])
         if inner is not None:
-            # What the metadata has hides the field of that name, also where the rest of the path is not in it.
+            # A name in the metadata hides the field of that name, even if the rest of the path is not in it.
             walked = f"CASE WHEN {inner} IS NULL THEN {walked} ELSE {self._walk(inner, rest)} END"
         if not rest:
             return walked
@@ -139,7 +140,7 @@ class _Translation:
         return walked if dotted is None else f"coalesce({dotted}, {walked})"
 
     def _in(self, column: str | None, names: Sequence[str]) -> str | None:
-        """What the JSON object in a column has under a name; None where there is no such column."""
+        """The value under a name in the JSON object of a column; None if there is no such column."""
         return None if column is None else self._walk(self._json(column), names, top=True)
 
     def _walk(self, value: str, names: Sequence[str], *, top: bool = False) -> str:
@@ -155,7 +156,7 @@ class _Translation:
         return value
 
     def _field(self, name: str) -> str | None:
-        """A field of the record as `jsonb`, its default where the cell is empty; None where there is none."""
+        """A field of the record as `jsonb`, its default if the cell is empty; None if there is no such field."""
         column = self._columns.get(name)
         if column is None or column.kind in ("time", "bytes"):
             return None
@@ -239,7 +240,7 @@ class _Translation:
 
 
 def _sendable(text: str) -> bool:
-    """Whether Postgres can be asked for a text; one that it cannot hold is in no row either."""
+    """Whether Postgres can hold a text; one that it cannot hold is in no row either."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 

@@ -252,21 +252,21 @@ class PostgresStore:
         return found[: scan.limit]
 
     async def _filtered(self, org: str, scan: Scan[R], now: int) -> tuple[list[Row], bool]:
-        """Rows that the server lets pass a filter, and whether there may be more of them."""
+        """Rows that the filter's SQL condition accepts, and whether there may be more."""
         step, limit = _filtered_step(scan, now)
         try:
             rows = (await self._session.read(org, step)).rows()
         except RecollectError as refused:
             if not _cannot_compare(refused):
                 raise
-            # A damaged row: read all as they are, so that the one which is damaged is named.
+            # A damaged row: read all rows without the filter, so that the error names the damaged one.
             step = _scan_step(replace(scan, limit=_PAGE), now)
             rows, limit = (await self._session.read(org, step)).rows(), _PAGE
         return rows, limit is not None and len(rows) == limit
 
 
 def _cannot_compare(refused: RecollectError) -> bool:
-    """Whether the server found no `jsonb` in a column, or too much of it."""
+    """Whether the server failed to cast a column to `jsonb`: invalid JSON, or beyond its limits."""
     cause = refused.__cause__
     return isinstance(cause, Failed) and cause.state[:2] in ("22", "54")
 

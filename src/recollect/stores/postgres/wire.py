@@ -40,7 +40,7 @@ class Step(NamedTuple):
     cells: Sequence[Cell]
     binary: Sequence[int] | None = None
     ours: bool = True
-    """False where its text follows what users ask for, so that there is no end of such texts."""
+    """False if its text depends on a user's filter: there is no end of such texts, so they are not kept prepared."""
 
 
 class Failed(Exception):

@@ -93,7 +93,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 class Locked:
-    """Another process holds the file, so that a read would have to wait."""
+    """Returned by `read_at_once` when another process holds the file, so that the read would have to wait."""
 
 
 LOCKED = Locked()
@@ -254,7 +254,8 @@ class Connections:
             self._idle.append(cursor)
 
     def read_at_once(self, function: Callable[..., T], *args: Any) -> T | Locked:
-        """Run a function that reads, without waiting where the file is locked: an event loop may be behind it."""
+        """Run a function that reads on the caller's thread; returns LOCKED instead of waiting for a locked file,
+        because that would block the event loop."""
         _hurry.now = True
         try:
             return function(*args)

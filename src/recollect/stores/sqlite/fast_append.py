@@ -79,11 +79,11 @@ _SAVE = f"INSERT INTO temp.stepped VALUES ({', '.join('?' * len(_STEPPED))})"
 
 
 Write = Callable[[str, Sequence[Any]], bool]
-"""Runs one statement; whether its guards let it."""
+"""Runs one statement; False if one of its guards failed."""
 
 
 def within(cursor: apsw.Cursor) -> Write:
-    """Statements inside the transaction that is open: one that is refused undoes itself alone."""
+    """A `Write` inside the open transaction; a statement whose guard fails is undone by itself."""
 
     def write(sql: str, values: Sequence[Any]) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""Group commit: writes that wait for the file at the same time share one transaction, and so one sync of the disk."""
+"""Group commit: writes that wait for the file at the same time share one transaction, and so one fsync."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .connection import Connections
 from .fast_append import FastAppend, within
 
 Unit = tuple[Sequence[Change], int]
-"""The changes of one caller, and the time they are made at."""
+"""The changes of one caller, and their time."""
 
 
 class GroupCommit:
-    """Does the units of several callers, each all or nothing, in the order they came."""
+    """Applies the units of several callers in order, each atomically (a savepoint inside the shared transaction)."""
 
     def __init__(self, connections: Connections, fast: FastAppend, alone: Callable[..., list[Any]]) -> None:
         self._connections = connections
@@ -27,10 +27,10 @@ class GroupCommit:
         self._alone = alone
 
     def apply(self, units: Sequence[Unit]) -> list[Outcome[list[Any]]]:
-        """The outcome of each unit; none is told before all of them are on the disk.
+        """The outcome of each unit, returned once all of them are durable.
 
-        What our own rules refuse (a guard, a missing thread) concerns one unit, and the others stand. Where the driver
-        fails, the whole transaction is undone and each unit is done alone, so that it learns its own fate.
+        A refusal of ours (a failed guard, a missing thread) fails one unit and not the others. If the driver fails, the
+        whole transaction is rolled back and each unit is applied alone, so that each gets its own outcome.
         """
         if len(units) > 1:
             try:
@@ -38,7 +38,7 @@ class GroupCommit:
             except (StoreTimeout, UnknownOutcome) as error:
                 return [Failed(error)] * len(units)  # alone, each would wait as long for the same lock
             except StoreError:
-                pass  # nothing was written; the loop below finds out whose fault it is
+                pass  # rolled back; applying them one by one shows which unit fails
         return [self._done_alone(*unit) for unit in units]
 
     def _done(self, cursor: apsw.Cursor, changes: Sequence[Change], now: int) -> Outcome[list[Any]]:

@@ -1,4 +1,4 @@
-"""Threads grow at their end only, densely, and once per key."""
+"""Appends: sequence numbers without gaps, idempotency keys, and threads as the only place for messages."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Appends:
             with pytest.raises(NotFound):
                 await store.apply([elsewhere], now=NOW)
             assert (await store.apply([here], now=NOW))[0].count == 1
-            # Not even that it was done before is told of a thread elsewhere.
+            # For a thread in another namespace not even a replay is reported.
             with pytest.raises(NotFound):
                 await store.apply([elsewhere], now=NOW)
         assert await sequence(store, org) == [(1, "a"), (2, "a")]

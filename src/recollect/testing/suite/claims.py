@@ -1,4 +1,4 @@
-"""Jobs are handed to one worker at a time, in the order they fall due."""
+"""Claims: each job is leased to one worker at a time, in the order in which jobs are due."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class ClaimTests:
 
     @pytest.fixture
     def claims(self, store: Store) -> Claims:
-        """The store, seen as what hands out jobs."""
+        """The store as a `Claims`."""
         assert isinstance(store, Claims)
         return store
 
     @pytest.fixture
     def queue(self, org: str) -> str:
-        """A queue of this test's own: claiming looks across orgs."""
+        """A queue of this test alone, because claiming works across orgs."""
         return f"queue-{org}"
 
     async def test_a_claimed_job_is_leased_counted_and_versioned(self, claims: Claims, org: str, queue: str) -> None:

@@ -1,4 +1,4 @@
-"""Many callers of one store at once: nothing lost, nothing twice, nothing half seen."""
+"""Concurrent callers of one store: no lost updates, no duplicates, no partial reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expired is gone, whether or not a collector has run."""
+"""Expiry: an expired row is invisible, whether or not a collector has run."""
 
 from __future__ import annotations
 
@@ -121,6 +121,6 @@ class Expiry:
 
 
 async def _purge_all(store: Store, now: int) -> None:
-    """A shared server may hold what other tests left expired."""
+    """Purge everything: a shared server may hold expired rows of other tests."""
     while any((await store.purge(now=now)).values()):
         pass

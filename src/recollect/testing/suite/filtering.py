@@ -1,4 +1,4 @@
-"""Random filters: a store gives the rows that the reference store gives, whatever the filter compares with what."""
+"""Random filters: a store must return the same rows as the reference store, whatever types a filter compares."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ORDERS = ("$gt", "$gte", "$lt", "$lte")
 
 
 class FilterDice:
-    """Throws values, rows and filters over a few names, so that they meet; the same seed gives the same ones."""
+    """A random generator of values, rows and filters over few names, so that they match; deterministic by its seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -68,7 +68,7 @@ class FilterDice:
         return {self._path(): self._test()}
 
     def page(self) -> dict[str, Any]:
-        """How much of it, and in which direction."""
+        """The limit and direction of a scan."""
         return {"reverse": self._random.random() < 0.3, "limit": self._random.choice((None, 1, 3))}
 
     def _path(self) -> str:
@@ -111,7 +111,7 @@ class Filtering:
 
 
 async def compare_filters(store: Store, org: str, seed: int, count: int) -> None:
-    """Write the same rows to a store and to the reference store, and ask both for the same."""
+    """Write the same rows to a store and to the reference store, and compare the same scans of both."""
     dice, reference = FilterDice(seed), MemoryStore()
     rows = [Put(row) for row in _rows(dice, org)]
     said = tuple(

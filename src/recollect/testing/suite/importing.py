@@ -1,4 +1,4 @@
-"""Importing from other tools: once, whole, with the times of the source, and undone by its name."""
+"""Importing from other tools: idempotent, all or nothing, with the source's times, and undone by its name."""
 
 from __future__ import annotations
 

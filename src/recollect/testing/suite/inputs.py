@@ -1,4 +1,4 @@
-"""Bytes come back exactly, or the same typed error comes from every store and nothing is written."""
+"""Inputs: values come back exactly, or every store refuses them with the same error and writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No org reads, writes or learns of another, whatever its name."""
+"""Tenant isolation: no org can read or write rows of another, or learn of them, whatever its name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..samples import ADVERSARIAL, NOW, WHEN, append, entry, fact, message, thre
 
 
 def tenants(org: str) -> list[str]:
-    """Orgs whose names lie as close to each other as names can."""
+    """Orgs with names that are easily confused."""
     return [org, *(f"{org}{odd}" for odd in ADVERSARIAL[:56]), *(f"{odd}{org}" for odd in ADVERSARIAL[:30])]
 
 

@@ -1,4 +1,4 @@
-"""Learnings, profile, working memory, entities, documents and tasks: that they are there, on every store."""
+"""Smoke tests of learnings, profile, working memory, entities, documents and tasks, on every store."""
 
 from __future__ import annotations
 

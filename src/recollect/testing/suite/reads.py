@@ -1,4 +1,4 @@
-"""What get, get_many and scan answer."""
+"""Reads: get, get_many and scan, with their bounds, orders, filters and limits."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class Reads:
 
 
 def _given(back: Record) -> dict[str, object]:
-    """What the store itself gives a new row."""
+    """The fields that the store itself sets on a new row."""
     return {"version": 1} if "version" in back.__struct_fields__ and "version" not in back.table.key else {}
 
 

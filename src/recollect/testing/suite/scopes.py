@@ -1,4 +1,4 @@
-"""A handle reaches what it is for and nothing else: every public method, with the wrong org and with the wrong user."""
+"""Scopes: every public method is called by a handle of another org and of another user, and must reach nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...memory import AsyncMemory
 from ..clock import FakeClock
 
 CANARY = "canary-7f3a of the bicycle"
-# What a stranger would pass for each parameter to get at what is ada's.
+# The argument that an attacker would pass for each parameter to reach ada's data.
 ARGUMENTS: dict[str, Any] = {
     "ns": "user:ada", "key": "secret", "value": "stolen", "items": {"secret": "stolen"}, "id": "t-ada", "user": "ada",
     "title": "x",
@@ -30,7 +30,7 @@ ARGUMENTS: dict[str, Any] = {
 OF_GROUP: dict[str, dict[str, Any]] = {
     "records": {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "stolen"}},
 }
-# Neither reads nor writes what is remembered, or needs a file; export and import are tried by tests of their own.
+# Methods that neither read nor write stored data, or that need a file; export and import have their own tests.
 APART = {"close", "doctor", "stats", "export", "import_", "import_from", "process", "scrub", "wait"}
 
 
@@ -54,7 +54,7 @@ class ScopeTests:
 
     @pytest.fixture
     def victim(self, memory: Any) -> Any:
-        """A handle on all of the org, to look after ada's things."""
+        """A handle on the whole org, to check ada's data."""
         return memory
 
     async def test_a_scope_can_be_narrowed_and_never_widened(self, memory: Any) -> None:
@@ -238,7 +238,7 @@ class ScopeTests:
 
     async def test_the_harness_sees_a_method_that_reaches_further(self, memory: Any) -> None:
         await _furnish(memory)
-        # The planted bug: a handle that should be eve's and is everybody's.
+        # A planted bug: this handle should be eve's and is the whole org's.
         answers = {name: await _tried(method) for name, method in _methods(memory) if name in READS}
         assert sorted(name for name, answer in answers.items() if CANARY in answer) == sorted(READS)
 
@@ -257,7 +257,7 @@ async def _furnish(memory: Any) -> None:
 
 
 async def _belongings(memory: Any) -> str:
-    """All that is ada's, as text."""
+    """All of ada's data, as text."""
     ada = memory.scope(user="ada")
     return repr([
         await ada.facts.list("user:ada"), await ada.facts.history("user:ada", "secret"), await ada.threads.get("t-ada"),
@@ -290,7 +290,7 @@ class _Signed:
 
 
 async def _tried(method: _Signed) -> str:
-    """What a stranger gets out of a method, as text; an error of ours is a fine answer."""
+    """What an attacker gets from a method, as text; one of our errors counts as nothing."""
     parameters = method.signature.parameters
     args, options = _guess(method.signature, method.arguments)
     free = {name for name, parameter in parameters.items() if parameter.default is not parameter.empty}

@@ -1,4 +1,4 @@
-"""Random programs of thread and record verbs: every store answers as the in-memory reference does."""
+"""Random programs of thread and record methods: every store must answer as the in-memory reference does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Call = tuple[str, str, tuple[Any, ...], dict[str, Any]]
 
 
 def program(seed: int) -> Iterator[Call]:
-    """Calls over two threads and a few records, so that they meet."""
+    """Random calls on two threads and a few records, so that they collide."""
     dice = random.Random(seed)
     for step in range(STEPS):
         id, other = dice.sample(THREADS, 2)
@@ -43,7 +43,7 @@ def program(seed: int) -> Iterator[Call]:
 
 
 async def answer(memory: Any, call: Call) -> Any:
-    """What a call gives, without what differs between two memories: times, orgs and receipts' states."""
+    """The result of a call, without what may differ between two memories: times, orgs and states of receipts."""
     noun, method, args, options = call
     try:
         given = getattr(getattr(memory, noun), method)(*args, **options)
@@ -53,7 +53,7 @@ async def answer(memory: Any, call: Call) -> Any:
 
 
 def told(value: Any) -> Any:
-    """The part of an answer that must be the same."""
+    """The part of a result that must be equal."""
     if isinstance(value, list):
         return [told(one) for one in value]
     if hasattr(value, "message"):

@@ -1,4 +1,4 @@
-"""Change notices, across handles that share nothing but the store."""
+"""Change notices between handles that share only the store."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class WatchTests:
 
 
 async def _heard(changes: Any, count: int = 1) -> set[tuple[str, str]]:
-    """The notices until there are so many."""
+    """Collect notices until there are so many."""
     found: set[tuple[str, str]] = set()
     while len(found) < count:
         new = await changes.next(timeout=TIMEOUT)

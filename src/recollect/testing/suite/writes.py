@@ -1,4 +1,4 @@
-"""What apply does: all of it or nothing."""
+"""Writes: `apply` is atomic, and each kind of change does what it promises."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Writes:
         with pytest.raises(error):
             await store.apply([*good, bad], now=NOW)
         assert await _everything(store, org) == seen
-        # The key of the append that did not happen was not used up.
+        # The idempotency key of the append that was rolled back was not used up.
         assert (await store.apply([append(org, "two", key="once")], now=NOW))[0].replayed is False
 
     async def test_increment_makes_adds_and_answers_the_total(self, store: Store, org: str) -> None:
