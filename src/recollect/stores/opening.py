@@ -22,7 +22,7 @@ _REDIS = (
 
 
 class NothingLasts(UserWarning):
-    """Warns that a memory was opened with no URL: it lives in RAM and ends with the process."""
+    """Warns that a memory is in RAM, because no file or server was named: it ends with the process."""
 
 
 def open_store(url: Any, hot: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
@@ -70,7 +70,7 @@ def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = Non
         from .memory import MemoryStore
 
         # The frames between here and the user's line: this, open_store, the opening, the facade's constructor.
-        said = "no URL was given: this memory lives in RAM and nothing of it will last"
+        said = "this memory is in RAM and ends with the process; name a file to keep it: Memory('agent.db')"
         warnings.warn(said, NothingLasts, stacklevel=6)
         return MemoryStore()
     if not isinstance(url, str | os.PathLike):
