@@ -1,7 +1,8 @@
 """Cuts text into chunks at sentences and headings, to a target size in tokens, each overlapping the one before.
 
-Pure and deterministic. A heading always begins a chunk, so that an edit in one section does not change the chunks of
-others. Every chunk is an exact slice of the text.
+Pure and deterministic. A heading always begins a chunk, so that an edit in one section leaves the chunks of the others
+as they were; one with nothing below it but another heading begins the chunk of that one. Rows of tables and lines of
+code are not cut inside. Every chunk is an exact slice of the text.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _SENTENCE_END = re.compile(
     r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)|[。！？．｡]++["”’）」』】]*+|"""
     r"""\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|\d+[.)])[ \t])"""
 )
+_ROW = re.compile(r"[ \t]*\|")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|cf|No|Fig|approx|ca|bzw|usw|z\.B))\.$"
 )
@@ -62,12 +64,21 @@ def _sections(text: str) -> Iterator[_Section]:
     path: list[tuple[int, str]] = []
     start, heading = 0, None
     for at, level, title in _headings(text):
-        if at > start:
-            yield _Section(start, at, heading)
         path = [(depth, name) for depth, name in path if depth < level] + [(level, title)]
-        start, heading = at, " > ".join(name for _, name in path)
+        if _has_words(text[start:at], heading is not None):
+            yield _Section(start, at, heading)
+            start = at
+        heading = " > ".join(name for _, name in path)
     if start < len(text):
         yield _Section(start, len(text), heading)
+
+
+def _has_words(section: str, headed: bool) -> bool:
+    """Whether a section says something below its headings; one that does not belongs to the section that follows."""
+    lines = [line for line in section.splitlines() if line.strip()]
+    if headed and len(lines) == 2 and _SETEXT.match(lines[1]):
+        return False
+    return any(not _ATX.match(line) for line in lines)
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
@@ -101,14 +112,28 @@ def _sentences(
 ) -> Iterator[tuple[int, int, int]]:
     """Spans of sentences with their token counts; a sentence longer than a chunk is cut between words."""
     at = start
-    for found in [*_SENTENCE_END.finditer(text, start, stop), None]:
-        end = stop if found is None else found.end()
-        if found is not None and found[0] == "." and _ABBREVIATION.search(text, max(at, end - 8), end):
+    for end, mark in _ends(text, start, stop):
+        if mark == "." and _ABBREVIATION.search(text, max(at, end - 8), end):
             continue
         left, right = _trimmed(text, at, end)
         if left < right:
             yield from _short_enough(text, left, right, count, target)
         at = end
+
+
+def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
+    """Where sentences may end, each with its mark; rows of tables and lines of code end with their line alone."""
+    at, prose, fenced = start, start, False
+    for line in text[start:stop].splitlines(keepends=True):
+        begin, at = at, at + len(line)
+        fence = bool(_FENCE.match(line))
+        if fence or fenced or _ROW.match(line):
+            yield from ((found.end(), found[0]) for found in _SENTENCE_END.finditer(text, prose, begin))
+            yield begin, ""
+            yield at, ""
+            prose, fenced = at, fenced != fence
+    yield from ((found.end(), found[0]) for found in _SENTENCE_END.finditer(text, prose, stop))
+    yield stop, ""
 
 
 def _short_enough(

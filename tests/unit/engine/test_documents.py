@@ -46,6 +46,23 @@ def test_a_heading_begins_a_chunk_and_names_it() -> None:
     assert [piece.heading for piece in pieces] == ["Guide", "Guide > One", "Guide > Two", "Under"]
 
 
+def test_a_heading_without_words_of_its_own_belongs_to_the_section_below() -> None:
+    text = "# Lab\n\n## PCR\n\n### Primers\n\nThey bind.\n\nLysis\n-----\n\n## Buffer\n\nMix it."
+    pieces = chunk(text, _words)
+    assert [piece.heading for piece in pieces] == ["Lab > PCR > Primers", "Lab > Buffer"]
+    assert pieces[0].text == "# Lab\n\n## PCR\n\n### Primers\n\nThey bind."
+
+
+def test_rows_of_a_table_and_lines_of_code_are_not_cut_inside() -> None:
+    rows = "".join(f"| no. {n} | Dr. Who said so. Twice. | open |\n" for n in range(12))
+    code = "```python\n" + "".join(f"call({n}). then(x); y = 1. + 2\n" for n in range(12)) + "```\n"
+    text = f"Before. It begins.\n\n| no. | who | state |\n|---|---|---|\n{rows}\n{code}\nAfter. It ends."
+    for piece in chunk(text, _words, target_tokens=30, overlap_tokens=0):
+        assert text[: piece.start].endswith("\n") or piece.start == 0 or text[piece.start :].startswith("It ")
+        lines = [line for line in piece.text.splitlines() if line.startswith(("|", "call"))]
+        assert all(line.endswith(("|", "2")) for line in lines)
+
+
 def test_a_hash_inside_a_code_fence_is_no_heading() -> None:
     pieces = chunk("# Real\n```\n# not a heading\n```\nText.", _words)
     assert [piece.heading for piece in pieces] == ["Real"]
