@@ -87,6 +87,7 @@ def main() -> None:
         began = time.perf_counter()
         run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         first = time.perf_counter() - began
+        looks, longest, swept = sweep(store, now)
         for number in range(BUSY):
             run_blocking(store.apply([Put(job(f"busy{number}"))], now=now))
         now = int(time.time() * 1e6)
@@ -101,6 +102,8 @@ def main() -> None:
         cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / POLLS
         print(f"{options.store}: {options.orgs} orgs, {BUSY} with jobs")
         print(f"  first look of a new server {first:.3f} s, ten orgs found in {took * 1e3:.1f} ms")
+        if looks:
+            print(f"  once a day, over all orgs: {swept:.1f} s in {looks} looks, the longest {longest:.3f} s")
         share = cpu / 0.2 * 100
         print(
             f"  an idle poll {wall / POLLS * 1e3:.2f} ms, {cpu * 1e3:.2f} ms of CPU: {share:.2f} % at 5 polls a second"
@@ -111,11 +114,24 @@ def main() -> None:
         server.stop()
 
 
+def sweep(store: Any, now: int) -> tuple[int, float, float]:
+    """How many looks the daily sweep takes, the longest of them, and all of it; none where there is no such sweep."""
+    register, looks, longest, began = getattr(store, "_work", None), 0, 0.0, time.perf_counter()
+    while register is not None and register._cursor:
+        at = time.perf_counter()
+        run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
+        looks, longest = looks + 1, max(longest, time.perf_counter() - at)
+    return looks, longest, time.perf_counter() - began
+
+
 def around(store: Any, url: str, now: int) -> None:
     """What is done beside the worker's search, in and for one org."""
     from recollect import Memory
 
-    timed("purge, the first since a day", lambda: run_blocking(store.purge(now=now)))
+    timed("purge, the first since a day (its part of the sweep)", lambda: run_blocking(store.purge(now=now)))
+    ends = getattr(store, "_ending", None)
+    while ends is not None and ends._cursor:
+        run_blocking(store.purge(now=now))
     timed("purge, nothing due", lambda: run_blocking(store.purge(now=now)))
     began = time.perf_counter()
     with warnings.catch_warnings():

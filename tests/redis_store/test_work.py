@@ -95,6 +95,36 @@ def test_jobs_that_an_older_version_wrote_are_found(server: Any, runtime: Runtim
     run(store.close())
 
 
+def test_a_sweep_over_very_many_orgs_is_done_in_parts(
+    server: Any, runtime: Runtime, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "LOOK_ORGS", 100)
+    monkeypatch.setattr(ending, "SWEEP_PART_SECONDS", -1.0)
+    store = opened(server, runtime, run)
+    run(store.apply([Put(job("a")), Put(entry("a", value=1, expires_at=to_datetime(NOW + 10)))], now=NOW))
+    run(store._client.command(WORK_KEY, b"DEL", WORK_KEY))
+    run(store._client.command(ENDING_KEY, b"DEL", ENDING_KEY, b"rc:{" + ENDING_KEY + b"}:seen"))
+    run(store._client.command(ORGS_KEY, b"SADD", ORGS_KEY, *[f"idle{number}" for number in range(IDLE)]))
+    asked, claimed, looks = counting(store), [], 0
+    while not claimed:
+        claimed, looks = run(store.claim("q", owner="w", now=NOW, lease=10**12)), looks + 1
+    while store._work._cursor:
+        run(store.claim("q", owner="w", now=NOW, lease=10**12))
+        looks += 1
+    assert max(asked) < 300 and len(asked) >= IDLE // 300, "a page at each look"
+    before, gone = len(asked), {}
+    while not gone:
+        gone = run(store.purge(now=NOW + 11))
+    while store._ending._cursor:
+        run(store.purge(now=NOW + 11))
+    assert gone == {"state": 1} and max(asked[before:]) < 300
+    looks = len(asked)
+    run(store.claim("q", owner="w", now=NOW, lease=10**12))
+    run(store.purge(now=NOW + 11))
+    assert sum(asked[looks:]) <= 2, "swept for today"
+    run(store.close())
+
+
 def counting(store: RedisStore) -> list[int]:
     """How many keys each bulk request of the store asks about from now on."""
     asked: list[int] = []

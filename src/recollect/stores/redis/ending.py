@@ -26,13 +26,18 @@ _SWEPT = b""
 DUE_ORGS = 1000
 """How many orgs `purge` reads from the register at a time."""
 
+SWEEP_PART_SECONDS = 0.5
+"""After so long a sweep stops at the end of a page, and goes on at the next purge."""
+
 
 class Ending:
     """The register as one process sees it."""
 
-    def __init__(self, client: Client, holders: Callable[[], Awaitable[list[str]]]) -> None:
+    def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:
         self._client = client
         self._holders = holders
+        """From a cursor to the next one and the orgs of that page that hold rows; the cursor after the last is 0."""
+        self._cursor = 0
         self._entered: dict[str, tuple[float, int]] = {}
 
     async def enter(self, org: str, changes: Sequence[Change]) -> None:
@@ -62,16 +67,24 @@ class Ending:
         return [bytes(org).decode() for org in found]
 
     async def sweep(self) -> None:
-        """Enter every org that holds rows, unless that was done within the last day."""
-        key = b"rc:{" + ENDING_KEY + b"}:seen"
-        last = await self._client.command(ENDING_KEY, b"ZSCORE", key, _SWEPT)
-        if last is not None and time.time() - float(last) < SWEEP_SECONDS:
-            return
+        """Enter every org that holds rows, unless that was done within the last day; of very many orgs a part at each
+        call, so that no purge takes long."""
+        key, began = b"rc:{" + ENDING_KEY + b"}:seen", time.monotonic()
+        if not self._cursor:
+            last = await self._client.command(ENDING_KEY, b"ZSCORE", key, _SWEPT)
+            if last is not None and time.time() - float(last) < SWEEP_SECONDS:
+                return
         now = b"%.3f" % time.time()
-        for org in await self._holders():
-            # An expiry in the past makes the next purge visit the org.
-            await self._client.script(ENDING_ENTER, ENDING_KEY, [now, 0, org], write=False)
-        await self._client.command(ENDING_KEY, b"ZADD", key, now, _SWEPT)
+        while True:
+            self._cursor, found = await self._holders(self._cursor)
+            for org in found:
+                # An expiry in the past makes the next purge visit the org.
+                await self._client.script(ENDING_ENTER, ENDING_KEY, [now, 0, org], write=False)
+            if not self._cursor:
+                await self._client.command(ENDING_KEY, b"ZADD", key, now, _SWEPT)
+                return
+            if time.monotonic() - began > SWEEP_PART_SECONDS:
+                return
 
     async def leave(self, ends: Sequence[tuple[str, bytes]], now: int) -> None:
         """Set the next expiry of each org that was purged; an empty one removes the org."""

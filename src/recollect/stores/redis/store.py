@@ -95,8 +95,8 @@ class RedisStore:
         self._registers()
 
     def _registers(self) -> None:
-        self._work = Work(self._client, lambda: self._holders(b"@", [b"jobs"]))
-        self._ending = Ending(self._client, lambda: self._holders(b"!", list(_ending_tables())))
+        self._work = Work(self._client, lambda cursor: self._holders_page(cursor, b"@", [b"jobs"]))
+        self._ending = Ending(self._client, lambda cursor: self._holders_page(cursor, b"!", list(_ending_tables())))
 
     async def incarnation(self) -> str:
         """The run ids of the servers as one text; it changes after a restart or a failover."""
@@ -315,22 +315,29 @@ class RedisStore:
     async def _holders(self, mark: bytes, tables: Sequence[bytes], *, retire: bool = False) -> list[str]:
         """The orgs that have any of these keys; with `retire`, those that have none are removed from the register
         later."""
-        held: list[str] = []
-        cursor: Any = 0
+        held: set[str] = set()
+        cursor = 0
         while True:
-            # In pages, because one reply of a million names would block the server for everyone.
-            cursor, members = await self._client.command(ORGS_KEY, b"SSCAN", ORGS_KEY, cursor, b"COUNT", LOOK_ORGS)
-            names = sorted(bytes(member).decode() for member in members)
-            bases = [self._base(name) for name in names]
-            asked = [(base, [b"EXISTS", *[base + mark + table for table in tables]]) for base in bases]
-            there = await self._client.many(asked)
-            held += [name for name, found in zip(names, there, strict=True) if found]
-            empty = [name for name, found in zip(names, there, strict=True) if not found]
-            if retire and empty:
-                times = [b"%.3f" % time.time(), b"%.3f" % (time.time() - KEEP_SECONDS)]
-                await self._client.script(RETIRE, ORGS_KEY, [*times, *empty], write=False)
-            if int(cursor) == 0:
-                return sorted(set(held))
+            cursor, found = await self._holders_page(cursor, mark, tables, retire=retire)
+            held.update(found)
+            if cursor == 0:
+                return sorted(held)
+
+    async def _holders_page(
+        self, cursor: int, mark: bytes, tables: Sequence[bytes], *, retire: bool = False
+    ) -> tuple[int, list[str]]:
+        """The next cursor and the holders among one page of all orgs: one reply of a million names would hold up
+        everyone else."""
+        following, members = await self._client.command(ORGS_KEY, b"SSCAN", ORGS_KEY, cursor, b"COUNT", LOOK_ORGS)
+        names = sorted(bytes(member).decode() for member in members)
+        bases = [self._base(name) for name in names]
+        asked = [(base, [b"EXISTS", *[base + mark + table for table in tables]]) for base in bases]
+        there = await self._client.many(asked)
+        empty = [name for name, found in zip(names, there, strict=True) if not found]
+        if retire and empty:
+            times = [b"%.3f" % time.time(), b"%.3f" % (time.time() - KEEP_SECONDS)]
+            await self._client.script(RETIRE, ORGS_KEY, [*times, *empty], write=False)
+        return int(following), [name for name, found in zip(names, there, strict=True) if found]
 
     async def _register(self, org: str, *, removing: bool) -> None:
         then = self._registered.get(org)

@@ -3,7 +3,7 @@
 An org is entered, with the time, before a job of it is written. A worker that finds no job of an org removes it, unless
 it was entered less than five minutes ago: then the job may not be written yet. Rows and register lie in different slots
 of a Cluster, so they cannot change atomically; what a writer that stalled for longer than that, or an older version,
-left out is found by a sweep over all orgs once a day.
+left out is found by a sweep over all orgs once a day, one page of them at each look, so that no worker waits for it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ _SWEPT = b""
 class Work:
     """The register as one process sees it."""
 
-    def __init__(self, client: Client, holders: Callable[[], Awaitable[list[str]]]) -> None:
+    def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:
         self._client = client
         self._holders = holders
+        """From a cursor to the next one and the orgs of that page that have jobs; the cursor after the last is 0."""
         self._entered: dict[str, float] = {}
         self._swept: float | None = None
+        self._cursor = 0
 
     async def enter(self, org: str, changes: Sequence[Change]) -> None:
         """Enter an org in the register if its changes write a job."""
@@ -56,17 +58,21 @@ class Work:
         """The orgs that may have jobs."""
         found = await self._client.command(WORK_KEY, b"ZRANGE", WORK_KEY, 0, -1)
         stale = self._swept is not None and time.monotonic() - self._swept > SWEEP_SECONDS
-        if stale or _SWEPT not in found:
+        if stale or self._cursor or _SWEPT not in found:
             found = [*found, *(org.encode() for org in await self._sweep())]
         self._swept = self._swept or time.monotonic()
         return sorted({bytes(org).decode() for org in found} - {_SWEPT.decode()})
 
     async def _sweep(self) -> list[str]:
-        """Look at every org, and enter those that have jobs."""
-        found, now = await self._holders(), b"%.3f" % time.time()
-        names = [part for org in found for part in (now, org)]
-        await self._client.command(WORK_KEY, b"ZADD", WORK_KEY, *names, b"+inf", _SWEPT)
-        self._swept = time.monotonic()
+        """Look at the next page of all orgs, and enter those that have jobs."""
+        self._cursor, found = await self._holders(self._cursor)
+        now = b"%.3f" % time.time()
+        entered = [part for org in found for part in (now, org)]
+        if not self._cursor:
+            entered += [b"+inf", _SWEPT]
+            self._swept = time.monotonic()
+        if entered:
+            await self._client.command(WORK_KEY, b"ZADD", WORK_KEY, *entered)
         return found
 
     async def done(self, orgs: Sequence[str]) -> None:
