@@ -51,15 +51,31 @@ class Candidate:
 
 def candidates(analysis: Analysis) -> list[Candidate]:
     """The functions worth reading: those with findings first, then those that do most to lists of messages."""
+    found = _found(analysis)
+    chosen = _ranked(analysis, found)[:MOST_CANDIDATES]
+    return [_candidate(analysis, f, found.get(f.key, ())) for f in sorted(chosen, key=lambda f: (f.path, f.line))]
+
+
+def without_finding(analysis: Analysis, most: int) -> list[Function]:
+    """The functions without a finding that do most to lists of messages: where a miss is likeliest."""
+    found = _found(analysis)
+    return [f for f in _ranked(analysis, found) if f.key not in found][:most]
+
+
+def _found(analysis: Analysis) -> dict[str, tuple[str, ...]]:
+    """The strategies found, by function."""
     found: dict[str, tuple[str, ...]] = {}
     for finding in [*analysis.eviction, *analysis.unwired]:
         key = finding.function.key
         found[key] = (*found.get(key, ()), finding.strategy)
-    ranked = [(_weight(f, found), f) for f in analysis.world.functions if f.name != "<module>"]
-    ranked = [r for r in ranked if r[0] > 0]
-    ranked.sort(key=lambda r: (-r[0], r[1].path, r[1].line))
-    chosen = [f for _, f in ranked[:MOST_CANDIDATES]]
-    return [_candidate(analysis, f, found.get(f.key, ())) for f in sorted(chosen, key=lambda f: (f.path, f.line))]
+    return found
+
+
+def _ranked(analysis: Analysis, found: dict[str, tuple[str, ...]]) -> list[Function]:
+    weighed = [(_weight(f, found), f) for f in analysis.world.functions if f.name != "<module>"]
+    weighed = [w for w in weighed if w[0] > 0]
+    weighed.sort(key=lambda w: (-w[0], w[1].path, w[1].line))
+    return [f for _, f in weighed]
 
 
 def _weight(function: Function, found: dict[str, tuple[str, ...]]) -> int:
