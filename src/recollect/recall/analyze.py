@@ -15,6 +15,9 @@ from typing import Any
 
 from recollect.languages.stemmed import STOP_WORDS
 
+_NORDIC = ("danish", "norwegian", "swedish")
+_SYNCOPE = re.compile(r"(?<=[aeiouyæøåäö])([^aeiouyæøåäö]*?)([^aeiouyæøåäö])\2?el$")
+"""The unstressed e before l that Nordic plurals drop, with the doubling before it: sykkel, sykler; nøkkel, nøkler."""
 LONGEST_WORD = 40
 """Longer words (keys, hashes, base64) are neither stemmed nor cached."""
 MAX_TERM = 64
@@ -186,6 +189,8 @@ def _stem(word: str, language: str) -> str:
         stemmer = _stemmer(language)
         with _LOCK:  # a stemmer holds the current word as state, so it is not thread-safe
             word = (stemmer.stemWord(word) if stemmer is not None else word) or word
+        if language in _NORDIC:
+            word = _SYNCOPE.sub(r"\1\2l", word)
     return word if word.isascii() else _fold(word) or word
 
 

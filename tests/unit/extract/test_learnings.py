@@ -33,6 +33,8 @@ def read(text: str, *previous: Extracted) -> list[Extracted]:
         "Please be concise in all your answers.",
         "I'd appreciate it if you always included sources.",
         "I drink my tea with milk.",
+        "No bullet points, ever.",
+        "Quick note on style: no bullet points, ever.",
     ],
 )
 def test_a_standing_instruction_is_a_preference(text: str) -> None:

@@ -110,3 +110,15 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
 )
 def test_words_of_two_languages_tell_neither(text: str, usual: str | None, language: str) -> None:
     assert (language_of(words(text), usual) or usual) == language
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "many"),
+    [
+        ("danish", "cykel", "cykler"), ("danish", "artikel", "artikler"), ("danish", "hotel", "hoteller"),
+        ("norwegian", "sykkel", "sykler"), ("norwegian", "nøkkel", "nøkler"), ("swedish", "fågel", "fåglar"),
+    ],
+)  # fmt: skip
+def test_nordic_nouns_that_drop_an_e_in_the_plural_have_one_stem(language: str, one: str, many: str) -> None:
+    assert tokens(one, language) == tokens(many, language)
+    assert tokens("del", language) == ["del"]
