@@ -15,6 +15,7 @@ from ..languages import Topic, topics, words
 from .keys import slug
 from .matcher import Match, Matcher
 from .pattern import Pattern, compiled
+from .phrases import phrases
 from .slots import Around, Reading, knows, read
 from .tokens import BREAK, UNSPACED, Token, tokens
 
@@ -97,7 +98,7 @@ def drafts(clause: str, sentence: str, at: datetime, lang: str, before: str = ""
             if said.intersection(topic.unless) or (lang in UNSPACED and any(word in sentence for word in topic.unless)):
                 refused.append(Refusal(match.pattern.id, "the sentence has a word that speaks against it"))
                 continue
-        around = Around(lang, at, sentence, topic.prefer, before)
+        around = Around(phrases(lang), at, sentence, topic.prefer, before)
         slots = _read(match, cut, clause, around, here)
         if isinstance(slots, str):
             refused.append(Refusal(match.pattern.id, slots))

@@ -32,6 +32,11 @@ class Phrases:
         self.links = self.particles | lists.set("links")
         self.titles = lists.set("titles")
 
+    def tail(self, name: str) -> re.Pattern[str]:
+        """From the first word of a list to the end of a phrase."""
+        found: re.Pattern[str] = getattr(self, name)
+        return found
+
     def cut(self, phrase: str, *, most: int = 6) -> str:
         """A phrase up to where the sentence goes on to something else; nothing where it is too long for a name."""
         kept = self.ends.sub("", f" {phrase.strip()}").strip(_EDGES)

@@ -5,7 +5,7 @@ for. Nothing here imports the rest of the package, so extraction, recall and con
 read on first use. docs/extraction.md says how to add a pattern or a language.
 """
 
-from .files import prompt
+from .files import prompt, slots
 from .recognise import language_name, language_of
 from .rules import Rules, rules
 from .stop import stop_words
@@ -21,6 +21,7 @@ __all__ = [
     "languages",
     "prompt",
     "rules",
+    "slots",
     "stop_words",
     "topic_of",
     "topics",

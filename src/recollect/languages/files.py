@@ -35,3 +35,9 @@ def topic_files(code: str) -> list[str]:
 def prompt(code: str | None) -> dict[str, Any]:
     """The extraction prompt for messages in a language; the English one where the language has none."""
     return (read(code, "prompt") if code else {}) or read("en", "prompt")
+
+
+@cache
+def slots() -> dict[str, Any]:
+    """The slots that `slots.toml` declares for all languages."""
+    return tomllib.loads((ROOM / "slots.toml").read_text("utf-8"))

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from ...dates import Prefer
+from ...dates import DateRange, Prefer, parse_dates
 from ..keys import slug
 from ..phrases import Phrases, any_of, phrases
 
@@ -21,74 +21,49 @@ class Reading(NamedTuple):
 
 
 class Around(NamedTuple):
-    """What a reader may look at besides its own words."""
+    """What a reader may look at besides its own words: the phrase lists of the language, the time, the sentence."""
 
-    lang: str
+    ph: Phrases
     at: datetime
     sentence: str
     prefer: Prefer = "future"
     before: str = ""
     """The sentence before this one."""
 
+    @property
+    def lang(self) -> str:
+        """The code of the language."""
+        return self.ph.lang
 
-Reader = Callable[[str, Around, Phrases], list[Reading]]
+    def dates(self, text: str) -> list[DateRange]:
+        """The dates that a text names."""
+        return parse_dates(text, self.at, prefer=self.prefer, lang=self.lang)
 
 
-def one(value: Any, part: str | None = None) -> list[Reading]:
-    return [Reading(value, slug(part if part is not None else str(value)))] if value not in (None, "") else []
+Reader = Callable[[str, Around], list[Reading]]
+
+
+def one(value: Any) -> list[Reading]:
+    """A single value, whose own words make the key; nothing where there is none."""
+    return [Reading(value, slug(str(value)))] if value not in (None, "") else []
 
 
 def starts(text: str, ph: Phrases, name: str) -> bool:
     """Whether a phrase begins with a word or wording of a list."""
-    found = _starting(ph.lang, name)
-    return bool(found and found.match(text))
-
-
-@cache
-def _starting(lang: str, name: str) -> re.Pattern[str] | None:
-    listed = phrases(lang).lists.list(name)
-    edge = r"(?![\w-])" if phrases(lang).joint else ""
-    return re.compile(rf"(?:{any_of(listed)}){edge}", re.I) if listed else None
-
-
-@cache
-def holding(lang: str, name: str) -> re.Pattern[str] | None:
-    listed = phrases(lang).lists.list(name)
-    edges = (r"(?<!\w)", r"(?!\w)") if phrases(lang).joint else ("", "")
-    return re.compile(rf"{edges[0]}(?:{any_of(listed)}){edges[1]}", re.I) if listed else None
+    return bool(listed(ph.lang, name).match(text))
 
 
 def holds(text: str, ph: Phrases, name: str) -> bool:
-    found = holding(ph.lang, name)
-    return bool(found and found.search(text))
+    """Whether a word or wording of a list stands in a phrase."""
+    return bool(listed(ph.lang, name).search(text))
 
 
-def read_text(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """All of it, as said."""
-    return one(text.strip(" ,.!"))
-
-
-def read_phrase(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """A short phrase, up to where the sentence goes on."""
-    return one(ph.cut(text, most=7))
-
-
-def matched(pattern: re.Pattern[str]) -> Reader:
-    def reader(text: str, around: Around, ph: Phrases) -> list[Reading]:
-        found = pattern.search(text)
-        return one(found[0].rstrip(".")) if found and len(text[: found.start()].split()) <= 3 else []
-
-    return reader
-
-
-def read_word(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """Any one word."""
-    return one(text) if len(text.split()) == 1 else []
-
-
-def read_decided(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    said = text.strip(" .。")
-    return one(said) if 0 < ph.length(said) <= 14 else []
+@cache
+def listed(lang: str, name: str) -> re.Pattern[str]:
+    """A regular expression for the words of a list; of an empty list, one that never matches."""
+    found, spaced = phrases(lang).lists.list(name), phrases(lang).joint
+    edges = (r"(?<!\w)", r"(?![\w-])") if spaced else ("", "")
+    return re.compile(rf"{edges[0]}(?:{any_of(found)}){edges[1]}" if found else "(?!)", re.I)
 
 
 def without_tail(text: str, ph: Phrases) -> str:
@@ -99,6 +74,10 @@ def without_tail(text: str, ph: Phrases) -> str:
     return " ".join(parts)
 
 
-def is_of_person(said: str, ph: Phrases) -> bool:
-    """Whether a phrase begins with somebody close ("my son Bram"), so that it is no thing or event."""
-    return bool(said) and said.split()[0].lower() in ph.lists.classes.get("relation", {})
+def before_date(text: str, around: Around) -> tuple[str, DateRange] | None:
+    """What stands before the only date of a phrase, and that date, where the phrase ends with it."""
+    found = around.dates(text)
+    rest = text[found[0].span[1] :].strip(" .,!") if len(found) == 1 else ""
+    if len(found) != 1 or (rest and not starts(rest, around.ph, "after_date")):
+        return None
+    return without_tail(text[: found[0].span[0]].strip(" ,"), around.ph), found[0]

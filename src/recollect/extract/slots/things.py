@@ -1,4 +1,4 @@
-"""Readers of things: what one likes, uses, owns."""
+"""Readers of things: what one likes, uses, owns, and what one works as."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from functools import cache
 from ...dates import parse_dates
 from ..keys import slug
 from ..phrases import Phrases, any_of, is_capital, phrases
-from .base import Around, Reading, holds, one, starts
+from .base import Around, Reading, holds, listed, one, starts
+
+_VERSION = re.compile(r"\s+(?:machine|box|laptop|desktop|server|pc|computer|v?\d+(?:\.\d+)*|lts)$", re.I)
 
 
-def read_thing(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """One thing: a short noun phrase without its article."""
-    said = ph.bare(ph.thing_ends.sub("", f" {ph.cut(text, most=8)}"))
-    fits = said and ph.length(said) <= 4 and not starts(said, ph, "not_things") and not holds(said, ph, "no_noun")
-    return one(said) if fits else []
-
-
-def read_things(text: str, around: Around, ph: Phrases) -> list[Reading]:
+def read_things(text: str, around: Around) -> list[Reading]:
     """The things of a list, up to where a new sentence begins."""
-    out: list[Reading] = []
+    ph, out = around.ph, list[Reading]()
     article = re.match(r"(?:all )?the (?=[a-z])", text) if ph.lang == "en" else None
     if article and starts(text[article.end() :], ph, "the_things"):
         text = text[article.end() :]
@@ -32,27 +27,34 @@ def read_things(text: str, around: Around, ph: Phrases) -> list[Reading]:
     for item in ph.listed(ph.thing_ends.sub("", f" {text}")):
         if holds(item, ph, "no_noun") or starts(item, ph, "not_things"):
             break
-        out += [Reading(True, part) for part in [slug(item)] if len(part) > (0 if not ph.joint else 1)]
+        out += [Reading(True, part) for part in [slug(item)] if len(part) > (1 if ph.joint else 0)]
     return out
+
+
+def read_of_somebody(text: str, around: Around) -> list[Reading]:
+    """Something of a person close to the user: "my son's school"."""
+    close = text.split()[0].lower() in around.ph.lists.classes.get("relation", {})
+    return one(text) if close or "'s" in text else []
 
 
 def is_tool(name: str, ph: Phrases) -> bool:
     """A tool is known by name, or written with capitals."""
     parts = name.split()
-    if not parts or len(parts) > 3 or parts[0].lower().strip("s,.") in ph.lists.set("time_words"):
+    if not parts or len(parts) > 3 or is_time(name, ph):
         return False
-    known = ph.lists.set("tools")
     spoken = name.lower() in ph.lists.table("languages")
     capital = len(name) > 2 and not spoken and all(is_capital(word) for word in parts) and not parts[0].isdigit()
-    return slug(name) in known or name.lower() in known or capital
+    return capital or not ph.lists.set("tools").isdisjoint((slug(name), name.lower()))
 
 
-_VERSION = re.compile(r"\s+(?:machine|box|laptop|desktop|server|pc|computer|v?\d+(?:\.\d+)*|lts)$", re.I)
+def is_time(name: str, ph: Phrases) -> bool:
+    """Whether a name begins with a day or a month."""
+    return name.split()[0].lower().strip("s,.") in ph.lists.set("time_words")
 
 
 def tools_in(text: str, ph: Phrases) -> list[str]:
     """The tools a phrase lists; after an aside only names that are known go on with the list."""
-    text = re.sub(r"^(?:an?|the) (?=[A-Z])", "", text.strip())
+    text = re.sub(r"^(?:an?|the) (?=[A-Z])", "", text)
     if starts(text, ph, "not_things"):
         return []
     found: list[str] = []
@@ -71,102 +73,79 @@ def tools_in(text: str, ph: Phrases) -> list[str]:
 @cache
 def _joins(lang: str) -> re.Pattern[str]:
     """Words that stand between two tools: "Kubernetes on GCP"."""
-    listed = phrases(lang).lists.list("tool_joins")
-    return re.compile(rf"\s+(?:{any_of(listed)})\s+(?:an? |the |my |our )?", re.I) if listed else re.compile(r"(?!)")
+    words = phrases(lang).lists.list("tool_joins")
+    return re.compile(rf"\s+(?:{any_of(words)})\s+(?:an? |the |my |our )?" if words else "(?!)", re.I)
 
 
-def read_tools(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    return [Reading(True, slug(name)) for name in tools_in(text, ph)]
+def read_tools(text: str, around: Around) -> list[Reading]:
+    """Tools by their capitals, or known by name."""
+    return [Reading(True, slug(name)) for name in tools_in(text, around.ph)]
 
 
-def read_known_tools(text: str, around: Around, ph: Phrases) -> list[Reading]:
+def read_known(text: str, around: Around) -> list[Reading]:
     """Tools known by name: people are also "on" holiday and "in" Berlin."""
-    known = ph.lists.set("tools")
+    ph, known = around.ph, around.ph.lists.set("tools")
     return [
         Reading(True, slug(name)) for name in tools_in(text, ph) if {name.lower(), slug(name).split("_")[0]} & known
     ]
 
 
-def read_counted(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """What is counted, where the number stands apart."""
-    return read_thing(text, around, ph) if not starts(text, ph, "not_counted") else []
-
-
-def read_gear(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """Tools in a language without capitals: whatever short names stand where only a tool can."""
-    if starts(text, ph, "not_things"):
-        return []
-    items = (ph.cut(item, most=4) for item in ph.separator.split(text))
-    return [Reading(True, slug(item)) for item in items if item]
-
-
-def read_product(text: str, around: Around, ph: Phrases) -> list[Reading]:
+def read_product(text: str, around: Around) -> list[Reading]:
     """One product by its name."""
-    bare = ph.articles.sub("", text)
-    names = tools_in(bare, ph)
-    value = ph.proper(bare) or (names[0] if names else None)
-    model = re.match(rf"{re.escape(value)} (?:mini|pro|max|plus|ultra|air|lite|se)\b", bare, re.I) if value else None
-    value = model[0] if model else value
-    late = value and value.split()[0].lower().strip("s,.") in ph.lists.set("time_words")
-    return [] if late else one(value)
+    ph, bare = around.ph, around.ph.articles.sub("", text)
+    value = ph.proper(bare) or next(iter(tools_in(bare, ph)), "")
+    model = re.match(rf"{re.escape(value)} (?:mini|pro|max|plus|ultra|air|lite|se)\b", bare, re.I)
+    return one(model[0] if model else value) if value and not is_time(value, ph) else []
 
 
-def read_owned(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """The name of something of the user's, in "my … is"."""
-    said = ph.bare(text)
-    return one(said) if said and ph.length(said) <= 3 and not holds(said, ph, "not_owned") and "'s" not in said else []
-
-
-def read_named(text: str, around: Around, ph: Phrases) -> list[Reading]:
+def read_named(text: str, around: Around) -> list[Reading]:
     """A proper name or make that ends the clause."""
+    ph = around.ph
     said = re.sub(r"\s+(?:from|of) (?:19|20)\d\d$", "", ph.articles.sub("", text.strip(" .")))
-    plain = ph.cut(said, most=3) if "," not in said and not ph.separator.search(said) else ph.proper(said)
-    late = plain and plain.split()[0].lower().strip("s,.") in ph.lists.set("time_words")
-    if (
-        not plain
-        or late
-        or not is_capital(plain.split()[0])
-        or re.match(r"\d(?!\d{3} \w)", plain)
-        or holds(plain, ph, "no_noun")
-    ):
+    name = ph.cut(said, most=3) if "," not in said and not ph.separator.search(said) else ph.proper(said)
+    if not name or is_time(name, ph) or not is_capital(name.split()[0]) or re.match(r"\d(?!\d{3} \w)", name):
         return []
-    return one(plain)
+    return one(name) if not holds(name, ph, "no_noun") else []
 
 
-def read_goods(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """Something with a name that one can own."""
-    name = ph.cut(text, most=4)
-    if name != text.strip(" .") or not is_capital(name.split()[0] if name else "") or starts(name, ph, "not_goods"):
-        return []
-    return [Reading(True, slug(name))] if not holds(name, ph, "no_noun") else []
-
-
-def read_belonging(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    return [Reading(True, reading.part) for reading in read_thing(text, around, ph)]
-
-
-def read_favourite(text: str, around: Around, ph: Phrases) -> list[Reading]:
+def read_favourite(text: str, around: Around) -> list[Reading]:
+    """What is liked best; an article is left out where it belongs to no title."""
+    ph = around.ph
     said = ph.cut(re.sub(r"^(?:an?) ", "", text) if ph.lang == "en" else text, most=7)
     article = ph.articles.match(said) if ph.lang != "en" else None
     if article and said[article.end() : article.end() + 1].islower():
         said = said[article.end() :]
-    return one(said) if said and not starts(said, ph, "not_favourites") else []
+    return one(said) if not starts(said, ph, "not_favourites") else []
 
 
-def read_compound(text: str, around: Around, ph: Phrases) -> list[Reading]:
+def read_compound(text: str, around: Around) -> list[Reading]:
     """Lieblingsfarbe: one word for the favourite of a kind."""
-    low = text.lower()
-    prefix = next((found for found in ph.lists.list("favourite_prefixes") if low.startswith(found)), None)
+    prefixes = around.ph.lists.list("favourite_prefixes")
+    prefix = next((found for found in prefixes if text.lower().startswith(found)), None)
     return [Reading(True, slug(text[len(prefix) :]))] if prefix and len(text.split()) == 1 else []
 
 
-def read_pastime(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """What one plays or practises: an instrument, a sport."""
-    items = ph.listed(ph.role_ends.sub("", ph.thing_ends.sub("", f" {text}")), most=3)
-    return [Reading(True, slug(item)) for item in items if not starts(item, ph, "not_pastimes")]
+def read_role(text: str, around: Around) -> list[Reading]:
+    """Something that is known to be an occupation: by a list, or by its ending."""
+    ph = around.ph
+    said = ph.role_ends.sub("", f" {ph.cut(text.split(',')[0], most=99)}").strip()
+    role = ph.cut(ph.articles.sub("", said), most=5)
+    return one(role) if role and (not ph.joint or _is_role(role, ph)) else []
 
 
-def read_activity(text: str, around: Around, ph: Phrases) -> list[Reading]:
-    """What one likes to do: a verb and what belongs to it."""
-    said = ph.cut(text, most=4)
-    return [Reading(True, slug(said))] if said and not starts(said, ph, "not_activities") else []
+def _is_role(phrase: str, ph: Phrases) -> bool:
+    lists, parts = ph.lists, [word.strip(".,").lower() for word in phrase.split()]
+    if parts[0] in lists.set("not_role_start") or lists.set("no_role") & set(parts):
+        return False
+    word = (listed(ph.lang, "role_links").split(phrase)[0].lower().split()[-1:] or [""])[0].strip(".,")
+    if parts[0] in lists.set("role_start") or not lists.set("roles").isdisjoint((word, word.rstrip("s"))):
+        return True
+    if word.endswith(lists.list("role_endings")):
+        return True
+    named = phrase.istitle() or (phrase.split()[-1][:1].isupper() and not phrase[:1].isupper())
+    return (
+        word.endswith(lists.list("agent_endings"))
+        and word not in lists.set("not_roles")
+        and len(word) > 4
+        and not named
+    )
