@@ -12,6 +12,7 @@ import msgspec
 
 from ..dates import parse_dates
 from ..languages import Topic, topics, words
+from .clause import Clause
 from .keys import slug
 from .matcher import Match, Matcher
 from .pattern import Pattern, compiled
@@ -80,10 +81,11 @@ def _folded(text: str, lang: str) -> str:
     return " ".join(token.word for token in tokens(text, lang))
 
 
-def drafts(clause: str, sentence: str, at: datetime, lang: str, before: str = "") -> tuple[list[Draft], list[Refusal]]:
+def drafts(clause: Clause, at: datetime) -> tuple[list[Draft], list[Refusal]]:
     """What a clause states, and what fitted without stating anything."""
+    lang, text, sentence = clause.lang, clause.text, clause.sentence
     here = room(lang)
-    cut = tokens(clause, lang)
+    cut = tokens(text, lang)
     negated = any(token.word in here.negation for token in cut)
     said: frozenset[str] | None = None
     found: list[Draft] = []
@@ -98,12 +100,12 @@ def drafts(clause: str, sentence: str, at: datetime, lang: str, before: str = ""
             if said.intersection(topic.unless) or (lang in UNSPACED and any(word in sentence for word in topic.unless)):
                 refused.append(Refusal(match.pattern.id, "the sentence has a word that speaks against it"))
                 continue
-        around = Around(phrases(lang), at, sentence, topic.prefer, before)
-        slots = _read(match, cut, clause, around, here)
+        around = Around(phrases(lang), at, sentence, topic.prefer, clause.before)
+        slots = _read(match, cut, text, around, here)
         if isinstance(slots, str):
             refused.append(Refusal(match.pattern.id, slots))
             continue
-        made = list(_made(topic, sense, match, slots, clause, around))
+        made = list(_made(topic, sense, match, slots, text, around))
         found += made
         if not made:
             refused.append(Refusal(match.pattern.id, "nothing is named"))

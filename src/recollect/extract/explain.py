@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..languages import language_of, languages, rules
-from .drafts import Draft, drafts, room
-from .extractor import extract, is_jest, statements
-from .reading import Clause, is_unsure, sentences
+from .clause import Clause
+from .drafts import drafts, room
+from .extracted import Extracted
+from .extractor import extract, is_jest, read_clause, statements
+from .reading import is_unsure, sentences
 from .tokens import tokens
 
 QUOTED = "quoted, pasted or code: not the writer's own words"
@@ -38,11 +42,17 @@ def explain(text: str, at: datetime, *, role: str = "user", trust: str = "user")
     if (role, trust) != ("user", "user"):
         return [Step(sentence=text[:200], lang=None, why="only a user's own words are read")]
     out: list[Step] = []
+    known: list[Extracted] = []
     spoken, before, end = language_of(text) or "en", "", 0
     for own, sentence, span in sentences(text):
         out += _masked(text[end : span[0]], at)
         spoken, end = language_of(own) or spoken, span[1]
-        out += _of_sentence(own, sentence, span, spoken, before, at)
+        if spoken in languages():
+            clauses, why = statements(own, sentence, span, spoken, before)
+            whole = Clause(" ".join(own.split()), sentence, span, before=before, lang=spoken)
+            out += _of_clauses(clauses, at, known) if clauses else _almost(whole, at, why) or [_step(whole, why=why)]
+        else:
+            out.append(Step(sentence=sentence, lang=spoken, why="no patterns for this language"))
         before = own
     return out + _masked(text[end:], at)
 
@@ -52,102 +62,89 @@ def _masked(text: str, at: datetime) -> list[Step]:
     shown = text.strip(" \n.!?。！？\"'“”«»„`>「」")
     if not any(char.isalnum() for char in shown):
         return []
+    step = Step(sentence=shown[:200], lang=None, why=QUOTED)
     found = extract(shown, role="user", trust="user", at=at)
-    steps = [
-        Step(sentence=shown[:200], lang=item.lang, said=item.text, near=_told(item), rule=item.rule, why=QUOTED)
-        for item in found
-    ]
-    return steps or [Step(sentence=shown[:200], lang=None, why=QUOTED)]
+    return [
+        replace(step, lang=one.lang, said=one.text, near=_told(one.key, one.value, one.retracted), rule=one.rule)
+        for one in found
+    ] or [step]
 
 
-def _of_sentence(own: str, sentence: str, span: tuple[int, int], lang: str, before: str, at: datetime) -> list[Step]:
-    if lang not in languages():
-        return [Step(sentence=sentence, lang=lang, why="no patterns for this language")]
-    found = extract(sentence, role="user", trust="user", at=at)
-    out = [
-        Step(
-            sentence=sentence,
-            lang=item.lang,
-            said=item.text,
-            found=_told(item),
-            rule=item.rule or "standing instruction or habit",
-        )
-        for item in found
-    ]
-    listed, why = statements(own, sentence, span, lang, before)
-    if not listed and not found:
-        whole = Clause(" ".join(own.split()), sentence, span, before=before)
-        return _almost(whole, lang, at, why) or [Step(sentence=sentence, lang=lang, why=why)]
-    fired = {step.rule for step in out}
-    for clause in listed:
-        out += [step for step in _of_clause(clause, lang, at, silent=not found) if step.rule not in fired]
+def _of_clauses(clauses: list[Clause], at: datetime, known: list[Extracted]) -> list[Step]:
+    """What the clauses of a sentence give; of those that give nothing, why."""
+    given = [(clause, list(read_clause(clause, at, known))) for clause in clauses]
+    told = [clause.text for clause, found in given if found]
+    out = []
+    for clause, found in given:
+        known += found
+        for item in found:
+            gives = _told(item.key, item.value, item.retracted)
+            out.append(_step(clause, found=gives, rule=item.rule or "standing instruction or habit"))
+        # Parts of a clause are read again on their own; they need no reason where the clause gave something.
+        if not clause.scrap and not any(clause.text in text or text in clause.text for text in told):
+            out += _silent(clause, at)
     return out
 
 
-def _of_clause(clause: Clause, lang: str, at: datetime, *, silent: bool) -> list[Step]:
-    """What speaks against the patterns that fit a clause; of a silent sentence also those that nearly fit."""
-    step = Step(sentence=clause.sentence, lang=lang, said=clause.text)
-    if lang == "en" and is_unsure(clause.text):
+def _silent(clause: Clause, at: datetime) -> list[Step]:
+    """Why a clause gives nothing: what was said against a pattern that fits, else the one that comes nearest."""
+    if clause.lang == "en" and is_unsure(clause.text):
         why = "a guess, a wish or something past"
-        return _almost(clause, lang, at, why) or [msgspec.structs.replace(step, why=why)]
-    drafted, refused = drafts(clause.text, clause.sentence, at, lang, clause.before)
-    if drafted and silent:
+        return _almost(clause, at, why) or [_step(clause, why=why)]
+    drafted, refused = drafts(clause, at)
+    if drafted:
         why = "a joke" if is_jest(clause.sentence) else "another reading of the sentence is better"
-        return [_nearly(step, draft, why) for draft in drafted]
-    out = [msgspec.structs.replace(step, rule=one.rule, why=one.reason) for one in refused]
-    if not silent:
-        return out
-    out = _of_somebody(clause, lang, at) or out
-    return out or _almost(clause, lang, at, "the pattern begins in the midst of the clause") or [_nearest(step, lang)]
+        return [_step(clause, _told(one.key, one.value, one.sense == "retract"), one.rule, why) for one in drafted]
+    return (
+        _of_somebody(clause, at)
+        or [_step(clause, rule=one.rule, why=one.reason) for one in refused]
+        or _almost(clause, at, "the pattern begins in the midst of the clause")
+        or [_nearest(clause)]
+    )
 
 
-def _of_somebody(clause: Clause, lang: str, at: datetime) -> list[Step]:
+def _of_somebody(clause: Clause, at: datetime) -> list[Step]:
     """What an English clause about somebody else would have given of the writer: "my sister lives in Porto"."""
-    somebody = _SUBJECT.somebody.match(clause.text) if lang == "en" else None
+    somebody = _SUBJECT.somebody.match(clause.text) if clause.lang == "en" else None
     if somebody is None:
         return []
     said = f"I {_SUBJECT.third_person.sub(_first_person, clause.text[somebody.end() :], count=1)}"
-    found = _almost(
-        msgspec.structs.replace(clause, text=said), lang, at, f"said of somebody else: {somebody[0].strip()}"
-    )
-    return [msgspec.structs.replace(step, said=clause.text) for step in found]
+    found = _almost(replace(clause, text=said), at, f"said of somebody else: {somebody[0].strip()}")
+    return [replace(step, said=clause.text) for step in found]
 
 
-def _almost(clause: Clause, lang: str, at: datetime, why: str) -> list[Step]:
+def _almost(clause: Clause, at: datetime, why: str) -> list[Step]:
     """What patterns give from the first word on from which one fits, had nothing spoken against the sentence."""
-    step, first = Step(sentence=clause.sentence, lang=lang, said=clause.text), room(lang).matcher.first_words()
-    for token in tokens(clause.text, lang)[:40]:
-        if token.word in first:
-            found = drafts(clause.text[token.start :], clause.sentence, at, lang, clause.before)[0]
-            if found:
-                return [_nearly(step, draft, why) for draft in found]
+    first = room(clause.lang).matcher.first_words()
+    for token in tokens(clause.text, clause.lang)[:40]:
+        found = drafts(replace(clause, text=clause.text[token.start :]), at)[0] if token.word in first else []
+        if found:
+            return [_step(clause, _told(one.key, one.value, one.sense == "retract"), one.rule, why) for one in found]
     return []
 
 
-def _nearest(step: Step, lang: str) -> Step:
+def _nearest(clause: Clause) -> Step:
     """The pattern that went furthest into a clause, and where it stopped."""
-    cut = tokens(step.said, lang)
-    patterns, stopped = room(lang).matcher.nearest(cut)
+    cut = tokens(clause.text, clause.lang)
+    patterns, stopped = room(clause.lang).matcher.nearest(cut)
     said = {token.word for token in cut[:stopped]}
     best = max(patterns, key=lambda pattern: len(pattern.words & said), default=None)
     if best is None or len(best.words & said) < 2:
-        return msgspec.structs.replace(step, why="no pattern fits")
-    word = repr(step.said[cut[stopped].start : cut[stopped].end]) if stopped < len(cut) else "its end"
-    return msgspec.structs.replace(step, rule=best.id, why=f"no pattern fits; `{best.source}` does up to {word}")
+        return _step(clause, why="no pattern fits")
+    word = repr(clause.text[cut[stopped].start : cut[stopped].end]) if stopped < len(cut) else "its end"
+    return _step(clause, rule=best.id, why=f"no pattern fits; `{best.source}` does up to {word}")
 
 
-def _nearly(step: Step, draft: Draft, why: str) -> Step:
-    ends = draft.sense == "retract"
-    near = f"{draft.key} ends" if ends else f"{draft.key} = {draft.value!r}"
-    return msgspec.structs.replace(step, near=near, rule=draft.rule, why=why)
+def _step(clause: Clause, near: str = "", rule: str = "", why: str = "", found: str = "") -> Step:
+    return Step(
+        sentence=clause.sentence, lang=clause.lang, said=clause.text, found=found, near=near, rule=rule, why=why
+    )
 
 
-def _told(item: object) -> str:
-    ends, key, value = (getattr(item, name) for name in ("retracted", "key", "value"))
-    return f"{key} ends" if ends else f"{key} = {value!r}"
+def _told(key: str, value: Any, ended: bool) -> str:
+    return f"{key} ends" if ended else f"{key} = {value!r}"
 
 
 def _first_person(match: re.Match[str]) -> str:
     """lives: live, is: am, has: have."""
-    listed: str | None = _SUBJECT.table("verbs").get(match[0].lower())
-    return listed or match[0].removesuffix("s")
+    return _SUBJECT.table("verbs").get(match[0].lower()) or match[0].removesuffix("s")

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -82,28 +83,8 @@ class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: list[_Item]
 
 
-def _schema() -> dict[str, Any]:
-    text, nullable = {"type": "string"}, {"anyOf": [{"type": "string"}, {"type": "null"}]}
-    value = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
-    kinds = {"anyOf": [{"type": "string", "enum": ["preference", "pattern", "correction"]}, {"type": "null"}]}
-    fields: dict[str, Any] = {
-        "kind": {"type": "string", "enum": ["fact", "learning"]},
-        "key": text,
-        "value": value,
-        "type": kinds,
-        "confidence": {"type": "number"},
-        "evidence": text,
-        "correction": {"type": "boolean"},
-        "rejected": nullable,
-        "valid_at": nullable,
-        "message": {"type": "integer"},
-    }
-    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    items = {"items": {"type": "array", "items": item}}
-    return {"type": "object", "properties": items, "required": ["items"], "additionalProperties": False}
-
-
-SCHEMA = _schema()
+SCHEMA: dict[str, Any] = msgspec.json.decode((Path(__file__).parent / "schema.json").read_bytes())
+"""What an answer must look like, in the part of JSON Schema that providers enforce; `_Answer` checks the rest."""
 _KEY = re.compile(r"[a-z][a-z_]*(?:\.[^\W_][\w]*){0,3}")
 _ROOTS = {key.split(".")[0] for key in KEYS}
 _OPEN = {key.split(".")[0] for key in KEYS if "." in key}

@@ -12,9 +12,9 @@ from functools import cache
 from msgspec.structs import replace
 
 from ..languages import words
+from .clause import Clause
 from .drafts import room
 from .phrases import any_of
-from .reading import Clause
 from .tokens import UNSPACED, tokens
 
 _EDGES = " ,;:.!…，。、；：！"
@@ -108,7 +108,7 @@ def statements(sentence: str, span: tuple[int, int], lang: str, before: str = ""
     pieces = [stated] if whole else [piece.strip(_EDGES) for piece in lists.boundary.split(stated)]
     if len(pieces) > 1 and (lang in UNSPACED or " " not in pieces[0]):
         pieces.insert(0, stated)  # "Paula and I …" is no list of clauses
-    frame = Clause("", sentence, span, corrected, rejected=rejected, before=before)
+    frame = Clause("", sentence, span, corrected, rejected=rejected, before=before, lang=lang)
     out = []
     for piece in pieces:
         if piece and tokens(piece, lang):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-import msgspec
 from msgspec.structs import replace
 
 from ..languages import rules
+from .clause import Clause
 from .subject import restore, scraps, unset, untailed, with_owner
 
 _RULES = rules("en", "reading")
@@ -22,27 +22,6 @@ MAX_SENTENCE = 600
 MAX_SENTENCES = 200
 MAX_CLAUSES = 80
 """Nobody states more of themselves in one message; it bounds the work on hostile text."""
-
-
-class Clause(msgspec.Struct, frozen=True):
-    """One statement: cleaned text, the sentence it stands in, and where that sentence is in the message."""
-
-    text: str
-    sentence: str
-    span: tuple[int, int]
-    correction: bool = False
-    full: str = ""
-    """The clause with its "not Berlin" still on."""
-    rejected: str | None = None
-    """What the writer says it is not: "Munich, not Berlin"."""
-    before: str = ""
-    """The sentence before, for what refers back: "You misspelled my name. It's Catriona."."""
-    remember: bool = False
-    """The writer asked to have it remembered, so it is kept even where no rule reads it."""
-    scrap: bool = False
-    """Restored from a scrap behind a comma, so it is no sentence of its own."""
-    meant: bool = False
-    """It was put as what the writer meant, so it corrects even where nothing is known."""
 
 
 _FENCES = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.S)

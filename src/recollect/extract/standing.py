@@ -9,6 +9,11 @@ from .keys import slug
 from .reading import normalise, opening
 
 _RULES = rules("en", "standing")
+_OF_A_SENTENCE = (_RULES.leading, _RULES.on_every, _RULES.about, _RULES.only)
+_OF_A_CLAUSE = (
+    *(_RULES.trailing, _RULES.imperative, _RULES.answers, _RULES.manners, _RULES.language, _RULES.tone),
+    *(_RULES.prefer, _RULES.only, _RULES.choosy, _RULES.over),
+)
 
 
 @lru_cache(maxsize=8)
@@ -21,25 +26,13 @@ def standing_instruction(clause: str, sentence: str) -> str | None:
     whole = _opened(sentence)
     if _RULES.one_off.search(whole):
         return None
-    if any(rule.match(whole) for rule in (_RULES.leading, _RULES.on_every, _RULES.about, _RULES.only)):
+    if any(rule.match(whole) for rule in _OF_A_SENTENCE):
         return whole
     # In mid-sentence "always" may go with any subject before it; only the user's own sentences count.
     if not _RULES.own.match(whole) and not whole.startswith(clause):
         return None
-    if (
-        _RULES.trailing.match(clause)
-        or _RULES.imperative.match(clause)
-        or _RULES.answers.match(clause)
-        or _RULES.manners.match(clause)
-        or _RULES.language.match(clause)
-        or _RULES.tone.match(clause)
-        or _RULES.prefer.match(clause)
-        or _RULES.only.match(clause)
-        or _RULES.choosy.match(clause)
-        or _RULES.over.match(clause)
-    ):
-        return clause
-    return clause if _RULES.stop.match(clause) and not _RULES.impatient.search(clause) else None
+    stop = _RULES.stop.match(clause) and not _RULES.impatient.search(clause)
+    return clause if stop or any(rule.match(clause) for rule in _OF_A_CLAUSE) else None
 
 
 def habit(clause: str) -> bool:

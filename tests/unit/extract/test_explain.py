@@ -36,7 +36,7 @@ def test_what_was_not_taken_says_why(text: str, why: str) -> None:
 
 
 def test_a_pattern_that_fits_without_giving_a_fact_says_what_was_missing() -> None:
-    steps = explain("I live in Emacs.", AT)
+    steps = explain("I live in the past.", AT)
     assert any("en/places#location" in step.rule and "{place}" in step.why for step in steps)
 
 
@@ -72,3 +72,28 @@ def test_what_almost_matched_says_what_it_would_have_given_and_what_spoke_agains
 def test_where_no_pattern_fits_the_one_that_went_furthest_is_named() -> None:
     (step,) = explain("Ich wohne.", AT)
     assert step.rule.startswith("de/places#location") and "does up to" in step.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Emacs.",
+        "I moved to Porto last month and I love fado.",
+        "私は東京に住んでいます。",
+        "Ich wohne in Berlin.",
+    ],
+)
+def test_a_clause_that_gave_a_fact_has_no_near_misses(text: str) -> None:
+    steps = explain(text, AT)
+    assert steps and all(step.found and not step.near and not step.why for step in steps)
+
+
+def test_of_two_clauses_only_the_one_that_gave_nothing_says_why() -> None:
+    first, second = explain("Ich wohne in Berlin, und meine Schwester mag Käse.", AT)
+    assert (first.found, first.why) == ("location = 'Berlin'", "")
+    assert (second.found, second.said) == ("", "meine Schwester mag Käse") and "{person}" in second.why
+
+
+def test_a_correction_is_explained_by_what_was_said_before() -> None:
+    steps = explain("I live in Hamburg. No, I meant Munich.", AT)
+    assert [step.found for step in steps] == ["location = 'Hamburg'", "location = 'Munich'"]
