@@ -7,9 +7,11 @@ from functools import cache
 
 from ..dates import number
 from ..languages import words
+from .phrases import listed
 from .tokens import UNSPACED
 
 Amount = int | float | dict[str, int | float | str]
+_ABOUT = r"^(?:%\s*|~)+"
 _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 _DOLLARS = ("AUD", "CAD", "NZD", "SGD", "HKD", "MXN", "USD")
 _DIGITS = r"\d[\d.,' \u00a0\u202f]{0,16}\d|\d"
@@ -44,7 +46,7 @@ def digits(text: str, lang: str) -> int | float | None:
 
 def amount(text: str, lang: str = "en") -> Amount | None:
     """A number, with its unit where one was said: 43, or {amount: 2500, unit: USD}."""
-    text = _approximately(lang).sub("", text.strip())
+    text = listed(lang, _ABOUT, "approximately", unspaced=_ABOUT).sub("", text.strip())
     if lang in UNSPACED:
         return _joined(text, lang)
     match = _LATIN.match(text)
@@ -101,7 +103,7 @@ _FEET = re.compile(
 
 def measure(text: str, lang: str = "en") -> dict[str, int | float | str] | None:
     """A height or weight; feet and inches become inches."""
-    text = _approximately(lang).sub("", text.strip())
+    text = listed(lang, _ABOUT, "approximately", unspaced=_ABOUT).sub("", text.strip())
     feet = _FEET.match(text)
     if feet:
         inches = number(feet["inch"] or "0", lang) or 0
@@ -113,9 +115,3 @@ def measure(text: str, lang: str = "en") -> dict[str, int | float | str] | None:
     if isinstance(said, dict) and said["unit"] == "GBP" and "£" not in text:
         said = {**said, "unit": "lb"}
     return said if isinstance(said, dict) and said["unit"] in ("cm", "m", "ft", "in", "kg", "lb", "stone") else None
-
-
-@cache
-def _approximately(lang: str) -> re.Pattern[str]:
-    listed = "|".join(re.escape(word) for word in words(lang).list("approximately")) or "(?!)"
-    return re.compile(rf"^(?:(?:{listed})\s*|~)+", re.I)

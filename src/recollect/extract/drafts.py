@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import product
 from typing import Any, Literal
 
 import msgspec
@@ -17,7 +18,7 @@ from .keys import slug
 from .matcher import Match, Matcher
 from .pattern import Pattern, compiled
 from .phrases import phrases
-from .slots import Around, Reading, knows, read
+from .slots import Around, Reading, read
 from .tokens import BREAK, UNSPACED, Token, tokens
 
 Sense = Literal["say", "deny", "retract"]
@@ -193,7 +194,7 @@ def _value(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> 
     if named is None and not keyed:
         # A topic with one value takes the constant, else whatever slot the pattern has.
         if gives is not None:
-            return _typed(gives), None
+            return (int(gives) if gives.isdecimal() else gives), None
         named = next(iter(slots.values()), None)
     if named is None:
         return True, gives
@@ -203,48 +204,20 @@ def _value(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> 
     return (f"{value}{topic.suffix}" if topic.suffix else value), gives
 
 
-def _typed(text: str) -> Any:
-    return int(text) if text.isdecimal() else text
-
-
 def _keys(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> list[str]:
     """The keys that a match names: the parts of a template that were said, or the constant in their place."""
-    stem, dot, rest = topic.key.partition(".{")
-    if not dot:
+    if "{" not in topic.key:
         return [topic.key]
-    pieces = [[""]]
-    for group in f"{{{rest}".split("."):
-        names = _SLOT.findall(group)
-        said = [[reading.part for reading in slots[name]] for name in map(_present(slots), names) if name]
+    groups = []
+    for group in topic.key.removeprefix(f"{topic.stem}.").split("."):
+        names = (name for names in _SLOT.findall(group) for name in names.split("|") if name in slots)
+        said = [[reading.part for reading in slots[name]] for name in names]
         fixed = _SLOT.sub("", group).strip("_")
-        if fixed:
-            said.append([fixed])
-        if not said and gives:
-            said = [[slug(gives)]]
-        pieces.append(["_".join(filter(None, parts)) for parts in _product(said)])
-    whole = [".".join(filter(None, parts)) for parts in _product(pieces)]
-    return [f"{stem}.{part}" for part in whole if part]
-
-
-def _present(slots: dict[str, list[Reading]]) -> Callable[[str], str | None]:
-    """Which of the slots `a|b|c` was said."""
-    return lambda names: next((name for name in names.split("|") if name in slots), None)
-
-
-def _product(lists: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    out: list[tuple[str, ...]] = [()]
-    for items in lists:
-        out = [(*before, item) for before in out for item in items]
-    return out
+        said += [[fixed]] if fixed else [] if said or not gives else [[slug(gives)]]
+        groups.append(["_".join(filter(None, parts)) for parts in product(*said)])
+    return [f"{topic.stem}.{'.'.join(filter(None, parts))}" for parts in product(*groups) if any(parts)]
 
 
 def _since(clause: str, around: Around) -> datetime | None:
     found = [date.start for date in parse_dates(clause, around.at, lang=around.lang) if date.start <= around.at]
     return found[0] if found else None
-
-
-def unknown_slots(lang: str) -> list[str]:
-    """Slots of a language's patterns that have neither a reader nor a closed list; there should be none."""
-    here = room(lang)
-    names = {name.rstrip("0123456789") for pattern in here.matcher.patterns for name in pattern.slots}
-    return sorted(name for name in names if name not in here.classes and not knows(name))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
-from ..languages import Words, words
+from ..languages import words
 from .tokens import UNSPACED
 
-_NEVER = re.compile(r"(?!)")
 _EDGES = ' ,;:.!?()"“”，。、；：！？（）「」'
 
 
@@ -19,14 +19,17 @@ class Phrases:
         lists = words(lang)
         self.lang, self.lists = lang, lists
         self.joint = "" if lang in UNSPACED else " "
-        self.ends = _tail(lists.list("ends"), lang)
-        self.place_ends = _tail(lists.list("place_ends"), lang)
-        self.thing_ends = _tail(lists.list("thing_ends"), lang)
-        self.role_ends = _tail(lists.list("role_ends"), lang)
-        self.articles = _head(lists.list("articles"), lang)
-        self.qualifiers = _head(lists.list("qualifiers"), lang)
-        self.before_place = _head(lists.list("before_place"), lang)
-        self.separator = _separator(lists, lang)
+        self.ends, self.place_ends, self.thing_ends, self.role_ends = (
+            listed(lang, r"\s+%(?![\w']).*$", name, unspaced="%.*$")
+            for name in ("ends", "place_ends", "thing_ends", "role_ends")
+        )
+        self.articles, self.qualifiers, self.before_place = (
+            listed(lang, r"^(?:%(?:\s+|(?<=['’])))+", name, unspaced="^%+")
+            for name in ("articles", "qualifiers", "before_place")
+        )
+        ands = any_of(lists.list("ands")) or "(?!)"
+        spaced = rf"\s*(?:,\s*(?:(?:{ands})\s)?|(?<!\S)(?:{ands})(?=\s))\s*"
+        self.separator = re.compile(spaced if self.joint else rf"\s*(?:[,、，]|{ands})\s*", re.I)
         self.not_names = lists.set("not_names")
         self.particles = lists.set("particles")
         self.links = self.particles | lists.set("links")
@@ -114,31 +117,20 @@ def is_capital(word: str) -> bool:
     return bool(word) and (word[0].isupper() or any(char.isupper() for char in word[1:]) or word[0].isdigit())
 
 
-def any_of(wordings: tuple[str, ...]) -> str:
+def any_of(wordings: Iterable[str]) -> str:
     """A regular expression for one of some wordings, longest first."""
     return "|".join(re.escape(word) for word in sorted(wordings, key=len, reverse=True))
 
 
-def _tail(wordings: tuple[str, ...], lang: str) -> re.Pattern[str]:
-    """From the first of some wordings to the end."""
-    if not wordings:
-        return _NEVER
-    edge = ("", "") if lang in UNSPACED else (r"\s+", r"(?![\w'])")
-    return re.compile(rf"{edge[0]}(?:{any_of(wordings)}){edge[1]}.*$", re.I | re.S)
+@cache
+def listed(lang: str, form: str, *names: str, unspaced: str = "%") -> re.Pattern[str]:
+    """A regular expression with the words of some lists in the place of `%`; where they are empty it never matches.
 
-
-def _head(wordings: tuple[str, ...], lang: str) -> re.Pattern[str]:
-    if not wordings:
-        return _NEVER
-    edge = "" if lang in UNSPACED else r"(?:\s+|(?<=['’]))"
-    return re.compile(rf"^(?:(?:{any_of(wordings)}){edge})+", re.I)
-
-
-def _separator(lists: Words, lang: str) -> re.Pattern[str]:
-    ands = any_of(lists.list("ands")) or "(?!)"
-    if lang in UNSPACED:
-        return re.compile(rf"\s*(?:[,、，]|{ands})\s*")
-    return re.compile(rf"\s*(?:,\s*(?:(?:{ands})\s)?|(?<!\S)(?:{ands})(?=\s))\s*", re.I)
+    `unspaced` is the form for languages without spaces, where a word has no edges to look for.
+    """
+    found = any_of(tuple(word for name in names for word in words(lang).list(name)))
+    whole = (unspaced if lang in UNSPACED else form).replace("%", f"(?:{found})")
+    return re.compile(whole if found else "(?!)", re.I | re.S)
 
 
 @cache

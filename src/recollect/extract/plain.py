@@ -14,72 +14,47 @@ from msgspec.structs import replace
 from ..languages import words
 from .clause import Clause
 from .drafts import room
-from .phrases import any_of
+from .phrases import any_of, listed
 from .tokens import UNSPACED, tokens
 
 _EDGES = " ,;:.!…，。、；：！"
 _ASKED = re.compile(r"[?？]\W*$|^\W*¿")
-_NEVER = re.compile(r"(?!)")
+_OPENING = r"^(?:%[\s,，、。.!！:：;-]*)+(?=\S)"
 
 
 class _Lists:
     """The lists of one language, compiled."""
 
     def __init__(self, lang: str) -> None:
+        starts = r"^\W*%(?!\w)", r"^\W*%"
         self.lang = lang
-        self.question = self._starts("questions")
-        self.asked = self._ends("question_ends")
-        self.foreign = self._starts("suppose", "reported", "orders", "sarcasm")
-        self.unsure = self._holds("unsure", "jest")
-        self.opening = self._opening("openers")
-        self.correction = self._opening("corrections")
-        self.contrast = self._contrast()
+        self.question = listed(lang, starts[0], "questions", unspaced=starts[1])
+        self.asked = listed(lang, r"%\W*$", "question_ends", unspaced=r"%\W*$")
+        self.foreign = listed(lang, starts[0], "suppose", "reported", "orders", "sarcasm", unspaced=starts[1])
+        self.unsure = listed(lang, r"(?<!\w)%(?!\w)", "unsure", "jest")
+        self.standing = listed(lang, starts[0], "standing", unspaced=starts[1])
+        self.opening = listed(lang, r"^[¡\s]*(?:%[\s,.!:;—–-]+)+(?=\S)", "openers", unspaced=_OPENING)
+        self.correction = self._correction()
+        rejected = r"[,，、]\s*%{}([^,;.，。]{{1,60}})$"
+        self.contrast = listed(lang, rejected.format(r"\s+"), "contrasts", unspaced=rejected.format(r"\s*"))
         self.boundary = self._boundary()
-        self.standing = self._starts("standing")
 
-    def _any(self, *names: str) -> str:
-        return any_of(tuple(word for name in names for word in words(self.lang).list(name)))
-
-    def _starts(self, *names: str) -> re.Pattern[str]:
-        found = self._any(*names)
-        edge = "" if self.lang in UNSPACED else r"(?!\w)"
-        return re.compile(rf"^\W*(?:{found}){edge}", re.I) if found else _NEVER
-
-    def _ends(self, name: str) -> re.Pattern[str]:
-        found = self._any(name)
-        return re.compile(rf"(?:{found})\W*$", re.I) if found else _NEVER
-
-    def _holds(self, *names: str) -> re.Pattern[str]:
-        found = self._any(*names)
-        edges = ("", "") if self.lang in UNSPACED else (r"(?<!\w)", r"(?!\w)")
-        return re.compile(rf"{edges[0]}(?:{found}){edges[1]}", re.I) if found else _NEVER
-
-    def _opening(self, name: str) -> re.Pattern[str]:
-        listed = words(self.lang).list(name)
-        if not listed:
-            return _NEVER
-        if self.lang in UNSPACED:
-            return re.compile(rf"^(?:(?:{any_of(listed)})[\s,，、。.!！:：;-]*)+(?=\S)")
-        # A single word corrects only with a comma behind it: "no, …" is not "no soy …".
-        short = tuple(word for word in listed if " " not in word) if name == "corrections" else ()
-        long = tuple(word for word in listed if word not in short)
-        parts = [rf"(?:{any_of(long)})[\s,.!:;—–-]+"] if long else []
-        parts += [rf"(?:{any_of(short)})\s*[,.!:;—–-]+\s*"] if short else []
-        return re.compile(rf"^[¡\s]*(?:{'|'.join(parts)})+(?=\S)", re.I)
-
-    def _contrast(self) -> re.Pattern[str]:
-        found = self._any("contrasts")
-        space = r"\s*" if self.lang in UNSPACED else r"\s+"
-        return re.compile(rf"[,，、]\s*(?:{found}){space}([^,;.，。]{{1,60}})$", re.I) if found else _NEVER
+    def _correction(self) -> re.Pattern[str]:
+        """What opens a correction; a single word only with a comma behind it: "no, …" is not "no soy …"."""
+        found = words(self.lang).list("corrections")
+        short, long = ([word for word in found if (" " in word) is spaced] for spaced in (False, True))
+        form = rf"^[¡\s]*(?:(?:{any_of(long)})[\s,.!:;—–-]+|(?:{any_of(short)})\s*[,.!:;—–-]+\s*)+(?=\S)"
+        if self.lang in UNSPACED or not (short and long):
+            return listed(self.lang, form, "corrections", unspaced=_OPENING)
+        return re.compile(form, re.I)
 
     def _boundary(self) -> re.Pattern[str]:
-        if self.lang in UNSPACED:
-            return re.compile(r"[，,；;]\s*")
-        first = any_of(tuple(room(self.lang).matcher.first_words()))
-        joins = self._any("joins")
-        return re.compile(
-            rf"\s*[,;:–—]\s*(?:(?:{joins})\s+)?(?=(?:{first})(?!\w))|\s+(?:{joins})\s+(?=(?:{first})(?!\w))", re.I
+        """Where a new clause begins: before a word that some pattern begins with."""
+        first, joins = (
+            any_of(found) for found in (room(self.lang).matcher.first_words(), words(self.lang).list("joins"))
         )
+        spaced = rf"\s*[,;:–—]\s*(?:(?:{joins})\s+)?(?=(?:{first})(?!\w))|\s+(?:{joins})\s+(?=(?:{first})(?!\w))"
+        return re.compile(r"[，,；;]\s*" if self.lang in UNSPACED else spaced, re.I)
 
 
 @cache

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple
 
 from ...dates import DateRange, Prefer, parse_dates
 from ..keys import slug
-from ..phrases import Phrases, any_of, phrases
+from ..phrases import Phrases, listed
 
 
 class Reading(NamedTuple):
@@ -50,20 +49,17 @@ def one(value: Any) -> list[Reading]:
 
 def starts(text: str, ph: Phrases, name: str) -> bool:
     """Whether a phrase begins with a word or wording of a list."""
-    return bool(listed(ph.lang, name).match(text))
+    return bool(standing(ph, name).match(text))
 
 
 def holds(text: str, ph: Phrases, name: str) -> bool:
     """Whether a word or wording of a list stands in a phrase."""
-    return bool(listed(ph.lang, name).search(text))
+    return bool(standing(ph, name).search(text))
 
 
-@cache
-def listed(lang: str, name: str) -> re.Pattern[str]:
-    """A regular expression for the words of a list; of an empty list, one that never matches."""
-    found, spaced = phrases(lang).lists.list(name), phrases(lang).joint
-    edges = (r"(?<!\w)", r"(?![\w-])") if spaced else ("", "")
-    return re.compile(rf"{edges[0]}(?:{any_of(found)}){edges[1]}" if found else "(?!)", re.I)
+def standing(ph: Phrases, name: str) -> re.Pattern[str]:
+    """A regular expression for a word or wording of a list that stands by itself."""
+    return listed(ph.lang, r"(?<!\w)%(?![\w-])", name)
 
 
 def without_tail(text: str, ph: Phrases) -> str:

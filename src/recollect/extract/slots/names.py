@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 from ...dates import parse_dates
 from ..keys import slug
 from ..phrases import Phrases
-from .base import Around, Reading, holds, listed, one, starts, without_tail
+from .base import Around, Reading, holds, one, standing, starts, without_tail
 
 _CAPITAL = re.compile(r"(?!I\b)[A-ZÀ-Þ]")
 _PLACE_TAIL = re.compile(r"([^,]+),\s*([A-ZÀ-Þ][^,]*)")
@@ -138,7 +138,7 @@ def read_org(text: str, around: Around) -> list[Reading]:
 def read_company(text: str, around: Around) -> list[Reading]:
     """An employer: a proper name, or a short description of what it is."""
     ph = around.ph
-    called = listed(ph.lang, "named").search(text)
+    called = standing(ph, "named").search(text)
     found = read_org(text[called.end() :].strip() if called else text, around)
     if found or not ph.joint:
         return found

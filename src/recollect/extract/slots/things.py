@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from ...dates import parse_dates
 from ..keys import slug
-from ..phrases import Phrases, any_of, is_capital, phrases
-from .base import Around, Reading, holds, listed, one, starts
+from ..phrases import Phrases, is_capital, listed
+from .base import Around, Reading, holds, one, standing, starts
 
+_BETWEEN = r"\s+%\s+(?:an? |the |my |our )?"
+"""Words that stand between two tools: "Kubernetes on GCP"."""
 _VERSION = re.compile(r"\s+(?:machine|box|laptop|desktop|server|pc|computer|v?\d+(?:\.\d+)*|lts)$", re.I)
 
 
@@ -59,7 +60,7 @@ def tools_in(text: str, ph: Phrases) -> list[str]:
         return []
     found: list[str] = []
     aside = False
-    joined = _joins(ph.lang).sub(", ", ph.separator.sub(", ", text))
+    joined = listed(ph.lang, _BETWEEN, "tool_joins").sub(", ", ph.separator.sub(", ", text))
     for item in re.split(r"\s*(?:,|\+|&)\s*", joined):
         said = ph.bare(ph.cut(ph.thing_ends.sub("", f" {item}"), most=5)).split()
         name = _VERSION.sub("", " ".join(word for word in said if word.lower() not in ph.lists.set("adverbs")))
@@ -68,13 +69,6 @@ def tools_in(text: str, ph: Phrases) -> list[str]:
             found.append(name)
         aside = aside or bool(ph.thing_ends.search(f" {item}"))
     return found
-
-
-@cache
-def _joins(lang: str) -> re.Pattern[str]:
-    """Words that stand between two tools: "Kubernetes on GCP"."""
-    words = phrases(lang).lists.list("tool_joins")
-    return re.compile(rf"\s+(?:{any_of(words)})\s+(?:an? |the |my |our )?" if words else "(?!)", re.I)
 
 
 def read_tools(text: str, around: Around) -> list[Reading]:
@@ -137,7 +131,7 @@ def _is_role(phrase: str, ph: Phrases) -> bool:
     lists, parts = ph.lists, [word.strip(".,").lower() for word in phrase.split()]
     if parts[0] in lists.set("not_role_start") or lists.set("no_role") & set(parts):
         return False
-    word = (listed(ph.lang, "role_links").split(phrase)[0].lower().split()[-1:] or [""])[0].strip(".,")
+    word = (standing(ph, "role_links").split(phrase)[0].lower().split()[-1:] or [""])[0].strip(".,")
     if parts[0] in lists.set("role_start") or not lists.set("roles").isdisjoint((word, word.rstrip("s"))):
         return True
     if word.endswith(lists.list("role_endings")):
