@@ -56,7 +56,8 @@ class Room(msgspec.Struct, frozen=True):
     owners: dict[str, tuple[Topic, Sense]]
     classes: dict[str, dict[str, str]]
     negation: frozenset[str]
-    adverbs: frozenset[str]
+    skipped: frozenset[str]
+    """Adverbs and commas, which are no part of what fills a slot when they stand before it."""
 
 
 @cache
@@ -75,7 +76,7 @@ def room(lang: str) -> Room:
                 patterns.append(compiled(id, source, lang, lists.table("macros"), lists.classes))
                 owners[id] = topic, sense
     matcher = Matcher(patterns, lists.set("after"), lists.set("adverbs"))
-    return Room(lang, matcher, owners, classes, lists.set("negation"), lists.set("adverbs"))
+    return Room(lang, matcher, owners, classes, lists.set("negation"), lists.set("adverbs") | {BREAK})
 
 
 def _folded(text: str, lang: str) -> str:
@@ -133,7 +134,7 @@ def _read(
                 gives = clause[cut[first].start : cut[last - 1].end]  # as written
             out[name] = [Reading(gives, slug(gives))]
             continue
-        while first < last - 1 and cut[first].word in here.adverbs | {BREAK}:
+        while first < last - 1 and cut[first].word in here.skipped:
             first += 1
         text = clause[cut[first].start : cut[last - 1].end if last < len(cut) else len(clause)]
         found = [] if _other_subject(text, name, here.lang) else read(name.rstrip("0123456789"), text, around)

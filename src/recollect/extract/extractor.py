@@ -57,15 +57,16 @@ def extract(
     found: list[tuple[Extracted, int]] = []
     for place, clause in enumerate(_clauses(text)):
         known = [*previous, *(item for item, _ in found)]
-        found += [(replace(item, speaker=speaker), place) for item in read_clause(clause, at, known)]
+        items = read_clause(clause, at, known)
+        found += [(replace(item, speaker=speaker) if speaker else item, place) for item in items]
     return _settled(found)
 
 
 def _clauses(text: str) -> Iterator[Clause]:
     """The statements of a message, each in the language of its sentence, else of the one before it."""
-    before, spoken, count = "", language_of(text) or "en", 0
+    before, spoken, count = "", "", 0
     for own, sentence, span in sentences(text):
-        spoken = language_of(own) or spoken
+        spoken = language_of(own) or spoken or language_of(text) or "en"
         if spoken in languages() and count < MAX_CLAUSES:
             found = statements(own, sentence, span, spoken, before)[0]
             yield from found[: MAX_CLAUSES - count]

@@ -40,6 +40,8 @@ def tokens(text: str, lang: str) -> list[Token]:
             word += "'"  # l', d' and such, standing alone
         if word in _BREAKS:
             out.append(Token(BREAK, *match.span()))
+        elif "'" not in word and word not in short:
+            out.append(Token(word, *match.span()))
         else:
             out.extend(_written_out(word, match.start(), match.end(), short))
     return out

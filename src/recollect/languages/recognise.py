@@ -24,15 +24,17 @@ def language_of(sentence: str) -> str | None:
         return "zh"
     if len(other.findall(head)) * 2 > len(head.replace(" ", "")):
         return "ru" if re.search("[\u0430-\u044f]", head) else None
-    found = [word for whole in _LATIN.findall(head.casefold().replace("’", "'")) for word in _parts(whole)]
-    scores, hits = dict.fromkeys(codes(), 0), dict.fromkeys(codes(), 0)
-    for word in found:
-        for code, weight in _weights().get(word, ()):
-            scores[code] += weight
-            hits[code] += 1
-    best = max(scores, key=lambda code: scores[code])
+    weights, scores, hits, size = _weights(), dict.fromkeys(codes(), 0), dict.fromkeys(codes(), 0), 0
+    for whole in _LATIN.findall(head.casefold().replace("’", "'")):
+        parts = _parts(whole) if "'" in whole else (whole,)
+        size += len(parts)
+        for word in parts:
+            for code, weight in weights.get(word, ()):
+                scores[code] += weight
+                hits[code] += 1
+    best = max(scores, key=scores.__getitem__)
     # At least an eighth of the words must be stop words of the language: single ones occur in others by chance.
-    return best if scores[best] >= 2 and hits[best] * 8 >= len(found) else None
+    return best if scores[best] >= 2 and hits[best] * 8 >= size else None
 
 
 def language_name(code: str) -> str:
@@ -41,9 +43,9 @@ def language_name(code: str) -> str:
 
 
 def _parts(word: str) -> tuple[str, ...]:
-    """A word, and its parts around an apostrophe: `j'habite` gives `j'habite`, `j'` and `habite`."""
-    head, mark, tail = word.partition("'")
-    return (word, f"{head}'", tail) if mark else (word,)
+    """A word and its parts around an apostrophe: `j'habite` gives `j'habite`, `j'` and `habite`."""
+    head, _, tail = word.partition("'")
+    return word, f"{head}'", tail
 
 
 @cache

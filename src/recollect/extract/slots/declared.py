@@ -69,13 +69,23 @@ def read_declared(slot: Slot, text: str, around: Around, read: Read) -> list[Rea
     words = text.split(" ")
     while slot.without and words[0].lower() in around.ph.lists.set(slot.without):
         words.pop(0)
-    text = " ".join(words)
-    out = []
-    for found in _found(slot, text, around, read):
+    text, out = " ".join(words), []
+    for found in _found(slot, text, around, read) if _may_fit(slot, text, around) else ():
         if _fits(slot, found, text, around) and not (slot.not_like and read(slot.not_like, found.said, around)):
             said = slot.put.format(found.said) if slot.put else found.said
             out.append(Reading(True if slot.true else said if found.value == found.said else found.value, slug(said)))
     return out
+
+
+def _may_fit(slot: Slot, text: str, around: Around) -> bool:
+    """What can be told before anything is read: most slots that any word may fill are refused here."""
+    ph, sentence = around.ph, around.sentence
+    return (
+        (not slot.begins or starts(text, ph, slot.begins))
+        and (not slot.not_opened or not starts(text, ph, slot.not_opened))
+        and (not slot.near or holds(sentence, ph, slot.near))
+        and (not slot.greeted or starts(sentence, ph, slot.greeted))
+    )
 
 
 def _found(slot: Slot, text: str, around: Around, read: Read) -> Iterator[_Found]:
@@ -112,23 +122,17 @@ def _bare(slot: Slot, said: str, around: Around) -> str:
 
 
 def _fits(slot: Slot, found: _Found, text: str, around: Around) -> bool:
-    ph, said, sentence = around.ph, found.said, around.sentence
+    ph, said = around.ph, found.said
     if slot.units:
         return found.value["unit"] in slot.units
     if not said or not slot.least <= ph.length(said) <= slot.most:
         return False
     behind = said.partition(" ")[2] if slot.verb else said
-    barred = (slot.not_begins, starts, behind), (slot.not_opened, starts, text), (slot.not_holds, holds, said)
-    wanted = (
-        (slot.begins, starts, text),
-        (slot.holds, holds, said),
-        (slot.last, holds, said.split()[-1]),
-        (slot.near, holds, sentence),
-        (slot.greeted, starts, sentence),
-    )
     return (
-        all(test(where, ph, name) for name, test, where in wanted if name)
-        and not any(test(where, ph, name) for name, test, where in barred if name)
+        (not slot.not_begins or not starts(behind, ph, slot.not_begins))
+        and (not slot.holds or holds(said, ph, slot.holds))
+        and (not slot.not_holds or not holds(said, ph, slot.not_holds))
+        and (not slot.last or holds(said.split()[-1], ph, slot.last))
         and (not slot.form or bool(re.search(slot.form, said)))
         and (not slot.whole or not slot.like or said == text.strip(" ,.!"))
         and (not slot.written or said[0].isupper() == (slot.written == "capital"))
