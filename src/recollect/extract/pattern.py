@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from ..errors import UsageError
+from .slots import opening_words
 from .tokens import tokens
 
 _PART = re.compile(r"\{\w+\}|<[^<>]+>|\.\.\.|[()|?*$]|[^\s(){}<>|?*$]+(?:\.[^\s(){}<>|?*$.]+)*")
@@ -122,7 +123,9 @@ class _Compiler:
         close = self.state(State("close", name, (then,)))
         loop = self.state(State("fork"))
         self.states[loop].out = (close, self.state(State("any", out=(loop,))))
-        return self.state(State("open", name, (self.state(State("any", out=(loop,))),), last=last))
+        first = dict.fromkeys(opening_words(name, self.lang), (loop,))
+        begin = self.state(State("words", table=first) if first else State("any", out=(loop,)))
+        return self.state(State("open", name, (begin,), last=last))
 
     def _wordings(self, listed: dict[str, str]) -> list[tuple[str, ...]]:
         """The wordings of a closed list as words, longest first."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from . import names, things, times
 from .base import Around, Reader, Reading
-from .declared import declared, read_declared
+from .declared import declared, opening_words, read_declared
 
-__all__ = ["Around", "Reading", "knows", "read"]
+__all__ = ["Around", "Reading", "knows", "opening_words", "read"]
 
 
 def read(name: str, text: str, around: Around) -> list[Reading]:

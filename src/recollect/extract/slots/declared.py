@@ -10,8 +10,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ...dates import DateRange
-from ...languages import slots
+from ...languages import slots, words
 from ..keys import slug
+from ..tokens import tokens
 from .base import Around, Reading, before_date, holds, starts, without_tail
 
 Read = Callable[[str, str, Around], list[Reading]]
@@ -64,12 +65,18 @@ def declared() -> dict[str, Slot]:
     return {name: msgspec.convert(table, Slot) for name, table in slots().items()}
 
 
+def opening_words(name: str, lang: str) -> set[str]:
+    """The words that a slot must begin with; empty where it may begin with any."""
+    slot = declared().get(name)
+    found = words(lang).list(slot.begins) if slot and slot.begins and not slot.without else ()
+    return {tokens(wording, lang)[0].word for wording in found}
+
+
 def read_declared(slot: Slot, text: str, around: Around, read: Read) -> list[Reading]:
     """What a declared slot makes of its words; `read` reads those it refers to."""
-    words = text.split(" ")
-    while slot.without and words[0].lower() in around.ph.lists.set(slot.without):
-        words.pop(0)
-    text, out = " ".join(words), []
+    while slot.without and text.partition(" ")[0].lower() in around.ph.lists.set(slot.without):
+        text = text.partition(" ")[2]
+    out = []
     for found in _found(slot, text, around, read) if _may_fit(slot, text, around) else ():
         if _fits(slot, found, text, around) and not (slot.not_like and read(slot.not_like, found.said, around)):
             said = slot.put.format(found.said) if slot.put else found.said
