@@ -123,7 +123,8 @@ class _Compiler:
         close = self.state(State("close", name, (then,)))
         loop = self.state(State("fork"))
         self.states[loop].out = (close, self.state(State("any", out=(loop,))))
-        first = dict.fromkeys(opening_words(name, self.lang), (loop,))
+        ways: tuple[int, ...] = (loop,)
+        first = dict.fromkeys(opening_words(name, self.lang), ways)
         begin = self.state(State("words", table=first) if first else State("any", out=(loop,)))
         return self.state(State("open", name, (begin,), last=last))
 
