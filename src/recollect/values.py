@@ -58,6 +58,13 @@ def check_text(text: Any, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
     return text
 
 
+def check_confidence(value: Any) -> float:
+    """A confidence as a float; raises unless it is a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidValue("confidence must be a number from 0 to 1")
+    return float(value)
+
+
 def encode_json(value: Any, what: str = "value") -> str:
     """The JSON text of a value, key order kept; refuses what would not come back the same."""
     return json_bytes(value, what, MAX_VALUE_BYTES).decode()

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Conflict, InvalidValue, NotFound, UsageError
+from ..errors import Conflict, NotFound, UsageError
 from ..filters import Where, parse_filter
 from ..ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ..records import Entry, Fact, FactVersion, Job, Key, Link, Tombstone
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
-from ..values import Json, check_name, check_text, encode_json
+from ..values import Json, check_confidence, check_name, check_text, encode_json
 from .audit import audit
 from .core import RETRIES, Core
 from .forgetting.fingerprints import value_fingerprint
@@ -347,8 +347,7 @@ class Facts:
         index: bool | Sequence[str] = True,
     ) -> Fact:
         check_name(key, "fact key")
-        if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
-            raise InvalidValue("confidence must be a number from 0 to 1")
+        checked = check_confidence(confidence)
         encode_json(value)
         now = self._core.now()
         at = to_datetime(now)
@@ -358,7 +357,7 @@ class Facts:
             ns=ns,
             key=key,
             value=value,
-            confidence=float(confidence),
+            confidence=checked,
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
             trust="user" if scope.actor in ("user", "import") else scope.actor,

@@ -21,7 +21,7 @@ from ..errors import InvalidValue, NotFound
 from ..ids import digest
 from ..records import Entry, Job, Learning, Link, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
-from ..values import check_name, check_text
+from ..values import check_confidence, check_name, check_text
 from .audit import audit
 from .core import Core
 from .facts import checked_limit, index_job
@@ -198,8 +198,7 @@ class Learnings:
             raise InvalidValue("a learning needs content")
         if type not in TYPES:
             raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
-        if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
-            raise InvalidValue("confidence must be a number from 0 to 1")
+        checked = check_confidence(confidence)
         at, scope = self._core.at(), self._core.scope
         return Learning(
             org=scope.org,
@@ -207,7 +206,7 @@ class Learnings:
             id=learning_id(content),
             content=content,
             type=type,
-            confidence=float(confidence),
+            confidence=checked,
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
             trust="user" if scope.actor in ("user", "import") else scope.actor,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import SchemaError, StoreError, StoreUnavailable
 from ..migrations import Migration, migrations_in, refuse_newer
@@ -141,8 +141,3 @@ async def _run(session: Session, sql: str) -> None:
         raise StoreError(f"a migration failed and was undone ({failed.state}: {failed.message})") from failed
     except Lost as lost:
         raise StoreUnavailable(f"the connection broke during a migration: {lost}") from lost
-
-
-async def scalar(session: Session, sql: bytes) -> Any:
-    """The one value that a query returns, run as the connecting user."""
-    return (await session.run([Step(sql, ())], repeatable=True))[0].rows()[0][0]

@@ -40,7 +40,8 @@ class Step(NamedTuple):
     cells: Sequence[Cell]
     binary: Sequence[int] | None = None
     ours: bool = True
-    """False if its text depends on a user's filter: there is no end of such texts, so they are not kept prepared."""
+    """False if its text depends on a user's filter. There is no end of such texts, so they may take only half of the
+    prepared statements."""
 
 
 class Failed(Exception):

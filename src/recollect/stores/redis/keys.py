@@ -22,9 +22,9 @@ EMPTY_KEY = b"rc:{rc:orgs}:empty"
 """Orgs found without rows, scored by the time; the hash tag puts it into the slot of `rc:orgs`."""
 _INT_OFFSET = 1 << 63
 _TIME_OFFSET = 10**18
-# Bytes above all of UTF-8 and of our digits: one ends a range, the other separates an index member from its row's key.
+# A byte above all of UTF-8 and of our digits: it ends a range. (The scripts also use 0xFE: it separates a member of an
+# index from its row's key.)
 AFTER_ALL = b"\xff"
-ROW_MARK = b"\xfe"
 
 
 def base_of(org: str) -> bytes:
