@@ -14,7 +14,7 @@ from .engine.core import Core, Shared
 from .engine.entities import cache_state
 from .engine.outbox import InProcess
 from .errors import Unsupported, UsageError
-from .plugged import check_embedder, check_model, check_reranker
+from .part_checks import check_embedder, check_model, check_reranker
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
 from .runtime import BlockingRuntime, Runtime
 from .scope import Ns, Scope, grants

@@ -24,7 +24,7 @@ LAYERS = {
     "messages": 3,
     "kinds": 4,
     "embed": 5, "extract": 5, "models": 5, "recall": 5, "stores": 5,
-    "context": 6, "plugged": 6,
+    "context": 6, "part_checks": 6,
     "engine": 7,
     "exporting": 8, "importing": 8, "opening": 8,
     "memory": 9, "running": 9,

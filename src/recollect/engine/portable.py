@@ -42,8 +42,8 @@ from ..typed import ready
 from ..values import check_name
 from .core import Core
 from .forgetting.guard import EPOCH
+from .idempotency import REPLAY
 from .numbering import NUMBERS
-from .replays import REPLAY
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,10 +22,10 @@ from .core import Core
 from .derive import REREAD
 from .folding import Folding
 from .forgetting.guard import epochs
+from .idempotency import collect_keys
 from .outbox import Jobs, Outbox
 from .recall.indexing import texts_of
 from .records import collect_uploads
-from .replays import collect_replays
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
@@ -96,7 +96,7 @@ class TtlGarbageCollector(Processor):
                 break
         if uploads := await collect_uploads(core):
             total["uploads"] = uploads
-        if replays := await collect_replays(core):
+        if replays := await collect_keys(core):
             total["replays"] = replays
         removed = sum(total.values())
         return Report(self.name, removed, removed, total)

@@ -26,7 +26,7 @@ from .derive import PASSING
 from .folding import Folding
 from .outbox import QUEUES, Outbox
 from .recall.recalling import Spaces
-from .recall.retrievals import CachedAssembling
+from .recall.retrieval_cache import CachedAssembling
 from .receipts import MessageReceipt
 from .state import State
 from .threads import Threads

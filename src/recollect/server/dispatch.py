@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..engine.replays import Replays
+from ..engine.idempotency import IdempotencyKey
 from ..errors import Conflict, TooLarge
 from . import replay
 from .answers import JSON, Unsuited, WrongMethod
@@ -148,7 +148,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
     replay.prepare(operation, call, name)
     # The row lies with the org, out of reach of its users.
     space = asked.server.handle_of(asked.key.org)
-    rows = Replays(space._core, name, digest)
+    rows = IdempotencyKey(space._core, name, digest)
     if await rows.seen():
         return await _again(asked, operation, call, rows)
     fresh = Asked(asked.server, asked.key, asked.memory.scope())
@@ -165,7 +165,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
     return result
 
 
-async def _again(asked: Asked, operation: Operation, call: Call, rows: Replays) -> Any:
+async def _again(asked: Asked, operation: Operation, call: Call, rows: IdempotencyKey) -> Any:
     """The answer to a request that was done before: what knows its own key is simply asked again."""
     if operation.name in replay.NATIVE | replay.NAMED:
         return await _called(asked, operation, call)

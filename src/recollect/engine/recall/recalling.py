@@ -14,10 +14,10 @@ from ...records import Job, Mark
 from ...scope import Namespace, Ns
 from ...stores.base import replica_reads
 from ..core import Core
-from .answers import Answers, Wanted
 from .candidates import DERIVED, KINDS, Asked, Candidates
+from .hits import Hits, Wanted
 from .indexing import Indexer, usual_language
-from .ranked import Pool, make_pool
+from .pools import Pool, make_pool
 
 Spaces = Sequence[Ns] | Ns | None
 """Where to search: namespaces, one of them, or None for all that the handle may read."""
@@ -75,7 +75,7 @@ class Recalling:
             view = self._core.scope.view()
             here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, bare)
             with replica_reads():
-                hits = await Answers(self._core).of(pools, here) if pools else []
+                hits = await Hits(self._core).of(pools, here) if pools else []
             if view is not None:
                 theirs = await self._of_shared(Core(self._core.shared, view), query, namespaces, asked, here, vector)
                 hits = self._together(hits, theirs, wanted)
@@ -94,7 +94,7 @@ class Recalling:
         given = None if many is None else [one for one in many if _is_prefix(one) or core.scope.may_read(str(one))]
         pool = await there.pool(query, namespaces=given, asked=asked, top_k=wanted.top_k, vector=vector)
         with replica_reads():
-            return [] if pool is None else await Answers(core).of([pool], wanted)
+            return [] if pool is None else await Hits(core).of([pool], wanted)
 
     def _together(self, mine: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
         """The best hits of both orgs within the token limit; on equal scores the handle's own come first."""
@@ -128,7 +128,7 @@ class Recalling:
             questions = await wordings(model, query, words) if words else []
             found += await self._pools(questions, namespaces, asked, wanted)
             for _ in range(hops):
-                shown = await Answers(self._core).of(found, Wanted(SHOWN)) if found else []
+                shown = await Hits(self._core).of(found, Wanted(SHOWN)) if found else []
                 questions = await follow_ups(model, query, [hit.text for hit in shown], 2)
                 if not questions:
                     break

@@ -18,7 +18,7 @@ from ...ports import to_micros
 from ...recall.hit import Hit
 from ...records import Entry, Mark
 from ..core import Core
-from .ranked import Pool
+from .pools import Pool
 
 ECHO = 12
 """An assistant's answer of at most so many terms counts as a mere repetition of what it answers."""

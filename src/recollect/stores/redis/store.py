@@ -20,11 +20,11 @@ from ..codec import codec, kinds
 from . import changes as batch
 from . import checks, health, schema
 from .connection import Client
-from .ending import Ending
+from .expiry_register import ExpiryRegister
 from .keys import AFTER_ALL, EMPTY_KEY, ORGS_KEY, base_of, bounds, encode_key, stamp
 from .rows import Layout, layout, quoted
 from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES, Script
-from .work import KEEP_SECONDS, Work
+from .work_register import KEEP_SECONDS, WorkRegister
 
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
@@ -95,8 +95,10 @@ class RedisStore:
         self._registers()
 
     def _registers(self) -> None:
-        self._work = Work(self._client, lambda cursor: self._holders_page(cursor, b"@", [b"jobs"]))
-        self._ending = Ending(self._client, lambda cursor: self._holders_page(cursor, b"!", list(_ending_tables())))
+        self._work = WorkRegister(self._client, lambda cursor: self._holders_page(cursor, b"@", [b"jobs"]))
+        self._expiries = ExpiryRegister(
+            self._client, lambda cursor: self._holders_page(cursor, b"!", list(_ending_tables()))
+        )
 
     async def incarnation(self) -> str:
         """The run ids of the servers as one text; it changes after a restart or a failover."""
@@ -163,7 +165,7 @@ class RedisStore:
         if not batch.only_removes(changes):
             await self._register(org, removing=batch.removes(changes))
             await self._work.enter(org, changes)
-            await self._ending.enter(org, changes)
+            await self._expiries.enter(org, changes)
         while True:
             reply = await self._commit(base, args, again=repeatable(changes))
             if reply[0] != b"unknown":
@@ -176,8 +178,8 @@ class RedisStore:
         """Remove expired rows for good."""
         counts: dict[str, int] = {}
         left = dict.fromkeys(_ending_tables(), limit)
-        await self._ending.sweep()
-        while orgs := await self._ending.due(now):
+        await self._expiries.sweep()
+        while orgs := await self._expiries.due(now):
             ends = []
             for org in orgs:
                 gone, after = await self._purge(org, now, left)
@@ -185,7 +187,7 @@ class RedisStore:
                 for name, count in gone.items():
                     left[name] -= count
                     counts[name.decode()] = counts.get(name.decode(), 0) + count
-            await self._ending.leave(ends, now)
+            await self._expiries.leave(ends, now)
             if min(left.values()) <= 0 or all(after and int(after) <= now for _, after in ends):
                 break  # a table reached its limit: the rest of it stays due, and this loop would find it again
         return counts

@@ -19,7 +19,7 @@ from ..base import Change, Increment, Load, Put
 from .connection import Client
 from .keys import ENDING_KEY
 from .scripts import ENDING_ENTER, ENDING_LEAVE
-from .work import ENTER_SECONDS, KEEP_SECONDS, SWEEP_SECONDS
+from .work_register import ENTER_SECONDS, KEEP_SECONDS, SWEEP_SECONDS
 
 _SWEPT = b""
 """A member that is no org's name; its score is the time of the last sweep."""
@@ -30,7 +30,7 @@ SWEEP_PART_SECONDS = 0.5
 """After so long a sweep stops at the end of a page, and goes on at the next purge."""
 
 
-class Ending:
+class ExpiryRegister:
     """The register as one process sees it."""
 
     def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:

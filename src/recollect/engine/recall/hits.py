@@ -12,7 +12,7 @@ from ...kinds import FINDABLE, fact_text
 from ...recall.hit import Hit, Reason
 from ...records import Fact
 from ..core import Core
-from .ranked import Pool, in_order
+from .pools import Pool, in_order
 from .reranking import RERANKED, Verdict
 from .revisions import Revisions
 
@@ -33,7 +33,7 @@ class Wanted(msgspec.Struct, frozen=True):
     """For a context: chunks are not merged, because the context joins those that fit, and no reasons are given."""
 
 
-class Answers:
+class Hits:
     """Makes hits from the pools of a question; the first pool is the question's own."""
 
     def __init__(self, core: Core) -> None:

@@ -16,7 +16,7 @@ REPLAY = "replay"
 DAY_MICROS = 24 * 3600 * 1_000_000
 
 
-class Replays:
+class IdempotencyKey:
     """One idempotency key, in the org of its user."""
 
     def __init__(self, core: Core, key: str, digest: str) -> None:
@@ -56,7 +56,7 @@ class Replays:
         return f"{day:08}:{self._key}"
 
 
-async def collect_replays(core: Core) -> int:
+async def collect_keys(core: Core) -> int:
     """Delete the keys from before yesterday; returns how many."""
     oldest = f"{_day(core) - 1:08}"
     removed = await core.apply(DeleteRange(Mark, (core.org, REPLAY), before=(oldest,)))

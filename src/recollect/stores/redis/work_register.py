@@ -26,7 +26,7 @@ _SWEPT = b""
 """A member that is no org's name; a register without it was never swept, or was flushed."""
 
 
-class Work:
+class WorkRegister:
     """The register as one process sees it."""
 
     def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:
