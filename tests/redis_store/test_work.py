@@ -115,7 +115,7 @@ def test_a_sweep_over_very_many_orgs_is_done_in_parts(
     before, gone = len(asked), {}
     while not gone:
         gone = run(store.purge(now=NOW + 11))
-    while store._ending._cursor:
+    while store._expiries._cursor:
         run(store.purge(now=NOW + 11))
     assert gone == {"state": 1} and max(asked[before:]) < 300
     looks = len(asked)

@@ -67,8 +67,8 @@ class ExpiryRegister:
         return [bytes(org).decode() for org in found]
 
     async def sweep(self) -> None:
-        """Enter every org that has rows which expire, unless that was done within the last day. With very many orgs each
-        call does a part, so that no purge takes long."""
+        """Enter every org that has rows which expire, unless that was done within the last day. With very many orgs
+        each call does a part, so that no purge takes long."""
         key, began = b"rc:{" + ENDING_KEY + b"}:seen", time.monotonic()
         if not self._cursor:
             last = await self._client.command(ENDING_KEY, b"ZSCORE", key, _SWEPT)
