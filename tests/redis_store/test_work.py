@@ -10,7 +10,7 @@ from recollect.ports import to_datetime
 from recollect.records import Fact, Job
 from recollect.runtime import Runtime
 from recollect.stores.base import Delete, Put
-from recollect.stores.redis import RedisStore, ending, work
+from recollect.stores.redis import RedisStore, expiry_register, work_register
 from recollect.stores.redis import store as store_module
 from recollect.stores.redis.keys import ENDING_KEY, ORGS_KEY, WORK_KEY, base_of
 from recollect.testing.plugin import Run
@@ -75,11 +75,11 @@ def test_the_register_shrinks_when_the_work_is_done_and_never_under_a_writer(
         run(store.apply([Delete(Job, job(org).row_key)], now=NOW))
     run(store.claim("q", owner="w", now=NOW, lease=1))
     assert run(store._work.orgs()) == ["a", "b"], "entered just now: a job may be on its way"
-    monkeypatch.setattr(work, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(work_register, "KEEP_SECONDS", -1.0)
     run(store.claim("q", owner="w", now=NOW, lease=1))
     assert run(store._work.orgs()) == []
     run(store.close())
-    monkeypatch.setattr(work, "KEEP_SECONDS", 300.0)
+    monkeypatch.setattr(work_register, "KEEP_SECONDS", 300.0)
     other = opened(server, runtime, run)
     run(other.apply([Put(job("b"))], now=NOW))
     assert [one.org for one in run(other.claim("q", owner="w", now=NOW, lease=1, limit=5))] == ["b"]
@@ -99,7 +99,7 @@ def test_a_sweep_over_very_many_orgs_is_done_in_parts(
     server: Any, runtime: Runtime, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "LOOK_ORGS", 100)
-    monkeypatch.setattr(ending, "SWEEP_PART_SECONDS", -1.0)
+    monkeypatch.setattr(expiry_register, "SWEEP_PART_SECONDS", -1.0)
     store = opened(server, runtime, run)
     run(store.apply([Put(job("a")), Put(entry("a", value=1, expires_at=to_datetime(NOW + 10)))], now=NOW))
     run(store._client.command(WORK_KEY, b"DEL", WORK_KEY))
@@ -161,7 +161,7 @@ def test_an_org_is_purged_again_when_its_next_row_ends_whoever_wrote_it(
     # The other process believes its org entered: the row is found all the same, five minutes later at the latest.
     run(other.apply([Put(entry("o", "c", value=1, expires_at=to_datetime(NOW + 20)))], now=NOW))
     assert run(store.purge(now=NOW + 301_000_000)) == {"state": 1}
-    monkeypatch.setattr(ending, "KEEP_SECONDS", -1.0)
+    monkeypatch.setattr(expiry_register, "KEEP_SECONDS", -1.0)
     assert run(store.purge(now=NOW + 2 * 10**9)) == {"state": 1}
     assert run(store._client.command(ENDING_KEY, b"ZCARD", ENDING_KEY)) == 0, "nothing ends: the org is out"
     run(store.close())
