@@ -473,13 +473,13 @@ export type Report = {
   notes: string[];
 };
 
-/** What a scrub did: names of files, tables and servers, never content. */
+/** The report of a scrub: names of files, tables and servers, never content. */
 export type Scrubbed = {
   done: string[];
   left: string[];
 };
 
-/** What is remembered, by kind, and how far it is indexed. */
+/** Counts of what is stored, by kind, and of what is indexed. */
 export type Stats = {
   org: string;
   threads: number;

@@ -406,7 +406,7 @@ class Core:
         return Core(self.shared, scope, self.batch, self.watched)
 
     def beside(self, *, blocking: bool) -> Core:
-        """The same handle for the other kind of caller."""
+        """This handle for blocking or for awaiting callers."""
         if self.batch is not None:
             raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
         if self.shared.runtime.blocking == blocking:

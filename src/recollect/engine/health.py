@@ -23,9 +23,9 @@ class Turns(msgspec.Struct, frozen=True):
     """Turns of ended sessions."""
 
     persisted: int
-    """Those that feed facts and learnings."""
+    """Turns from which facts and learnings are derived."""
     passing: int
-    """Those that `should_persist` kept out of them."""
+    """Turns that `should_persist` excluded from derivation."""
 
 
 class ReadingCost(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class ReadingCost(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """What is remembered, by kind, and how far it is indexed."""
+    """Counts of what is stored, by kind, and of what is indexed."""
 
     org: str
     threads: int
@@ -83,7 +83,7 @@ class Health:
         self._core = core
 
     async def stats(self) -> Stats:
-        """What is remembered in this org, by kind and by namespace, and how far it is indexed."""
+        """Count what is stored in this org, by kind, and how much of it is indexed."""
         core = self._core
         held = {kind.record.table.name: await self._visible(kind.record) for kind in KINDS if kind.counted}
         scopes = [mark for mark in await core.scan(Mark, "scope") if core.scope.may_read(mark.item)]
@@ -120,7 +120,7 @@ class Health:
         )
 
     async def _reading(self, items: set[str]) -> ReadingCost:
-        """What a model's calls cost, summed over the marks of the threads that this handle may see."""
+        """The cost of a model's calls, summed over the watermarks of the threads that this handle may read."""
         marks = [mark for mark in await self._core.scan(Mark, "derive") if mark.item in items]
         costs = [mark.detail["cost"] for mark in marks if mark.detail and "cost" in mark.detail]
         names = ("calls", "messages", "input_tokens", "output_tokens")

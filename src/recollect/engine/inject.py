@@ -39,7 +39,7 @@ TASK_HITS = 8
 
 
 class Remember(msgspec.Struct, frozen=True):
-    """Where the output of a task is kept: as a fact under a key."""
+    """Stores the output of a task as a fact under a key."""
 
     namespace: Ns
     key: str

@@ -443,7 +443,7 @@ class InProcess:
             while turns and await outbox.step():
                 turns -= 1
         except RecollectError as problem:
-            # What is left stays in the outbox for the next worker.
+            # The remaining jobs stay in the outbox for the next worker.
             shared.note("worker", problem)
 
 

@@ -70,7 +70,7 @@ class DeleteRange(msgspec.Struct, frozen=True):
 
 
 class Increment(msgspec.Struct, frozen=True):
-    """Add `record.value` to an integer entry, making it (with the record's expiry) where there is none."""
+    """Add `record.value` to an integer entry; a missing one is created with the record's expiry."""
 
     record: StateEntry
 
@@ -130,8 +130,8 @@ Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What a Put wrote: the version given and when the row was first made. `None` in its place means that the Put was
-    `absent` and the row was there."""
+    """The result of a Put: the version given and when the row was first made. `None` in its place means that the Put
+    was `absent` and the row was there."""
 
     version: int
     created_at: datetime | None
@@ -147,7 +147,7 @@ class Appended(msgspec.Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Where records live. Coroutines in blocking stores never suspend."""
+    """Keeps records in a database. Coroutines of stores made for a blocking runtime never suspend."""
 
     name: str
 
@@ -234,18 +234,18 @@ class SearchesVectors(Protocol):
 
 
 class Scrubbed(msgspec.Struct, frozen=True):
-    """What a scrub did: names of files, tables and servers, never content."""
+    """The report of a scrub: names of files, tables and servers, never content."""
 
     done: list[str] = []
-    """What was written anew without deleted bytes."""
+    """Files and tables that were rewritten without deleted bytes."""
     left: list[str] = []
-    """What may still hold deleted bytes, since it could not be rewritten or is not ours to rewrite; with the reason."""
+    """Places that may still hold deleted bytes, each with the reason why it was not rewritten."""
 
     def __add__(self, other: Scrubbed) -> Scrubbed:
         return Scrubbed(self.done + other.done, self.left + other.left)
 
     def under(self, name: str) -> Scrubbed:
-        """The same, each place with the name of its store in front."""
+        """The report with the store's name in front of each place."""
         return Scrubbed([f"{name}: {place}" for place in self.done], [f"{name}: {place}" for place in self.left])
 
 
@@ -269,9 +269,9 @@ class Absence(msgspec.Struct, frozen=True):
     found: list[str] = []
     """Files and tables in which a piece still is."""
     checked: list[str] = []
-    """What was searched through."""
+    """Files and tables that were searched."""
     unchecked: list[str] = []
-    """What may hold a piece and could not be searched, each with the reason."""
+    """Places that could not be searched, each with the reason."""
 
     @property
     def verified(self) -> bool | None:

@@ -193,7 +193,7 @@ def unknown_cells(kind: type[Record], cells: Mapping[str, Any]) -> dict[str, Any
 
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError)
-"""What decoding a damaged row may raise."""
+"""The exceptions that decoding a damaged row may raise."""
 
 
 def decoded(kind: type[Record], row: Row) -> Any:

@@ -42,7 +42,7 @@ class Guard(msgspec.Struct, frozen=True):
 
 
 def owner_of(source: str) -> str:
-    """What a source is part of: the thread of a message or summary, the document of a chunk; else itself."""
+    """The thing that a source is part of: a message's or summary's thread, a chunk's document, else itself."""
     return source.rpartition("#")[0] or source
 
 

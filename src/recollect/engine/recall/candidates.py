@@ -56,7 +56,7 @@ class Asked(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys((*self.kinds, *DERIVED)))
 
     def allowed(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Those that pass."""
+        """The entries that pass the filters."""
         bare = self.kinds is None and self.after is None and self.before is None and self.where is None
         return list(entries) if bare else [entry for entry in entries if self.allows(entry)]
 

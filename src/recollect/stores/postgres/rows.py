@@ -52,7 +52,7 @@ def bare(kind: type[Record]) -> Callable[[Row], Row]:
 
 @cache
 def seal_of(kind: type[Record]) -> Callable[[Row], int]:
-    """What the server mixed into the checksum of a row."""
+    """A function that computes the number which `recollect.seal` mixed into a row's checksum."""
     place, terms = codec(kind).place, []
     for i, name in enumerate(sealed(kind)):
         full = f"(x & 2147483647) * {_LOW[i]} + ((x >> 31) & 4294967295) * {_HIGH[i]}"
@@ -63,7 +63,7 @@ def seal_of(kind: type[Record]) -> Callable[[Row], int]:
 
 
 def _nothing(place: int) -> int:
-    """What a NULL in this place adds: it counts as -1."""
+    """The summand of a NULL in this place, which counts as -1."""
     return (-1 & 2147483647) * _LOW[place] + (-1 >> 31 & 4294967295) * _HIGH[place]
 
 
