@@ -129,10 +129,7 @@ def around(store: Any, url: str, now: int) -> None:
     from recollect import Memory
 
     timed("purge, the first since a day (its part of the sweep)", lambda: run_blocking(store.purge(now=now)))
-    ends = getattr(store, "_ending", None)
-    while ends is not None and ends._cursor:
-        run_blocking(store.purge(now=now))
-    timed("purge, nothing due", lambda: run_blocking(store.purge(now=now)))
+    timed("purge, the next one", lambda: run_blocking(store.purge(now=now)))
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

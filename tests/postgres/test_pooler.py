@@ -107,6 +107,8 @@ def test_a_server_killed_behind_the_pooler_loses_nothing_and_doubles_nothing() -
     written = texts(store, org)
     assert len(set(written)) == len(written)
     assert {text for writer in writers for text in writer.acknowledged} == set(written)
+    troubles = sum((writer.troubles for writer in writers), type(writers[0].troubles)())
+    print(f"PgBouncer: {KILLS} kills, {len(written)} acknowledged, troubles {troubles}")
     run_blocking(store.close())
     pooler.stop()
     server.stop()

@@ -38,7 +38,7 @@ CACHE_SECONDS = 1.0
 # An org is entered in the register of orgs again after this long, in case the register was flushed.
 REGISTER_SECONDS = 60.0
 _REPEATS = 8
-LOOK_ORGS = 10_000
+LOOK_ORGS = 2_000
 """How many orgs of the register are checked in one round trip."""
 LEAVE_SECONDS = 30.0
 
