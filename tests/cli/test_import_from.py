@@ -24,7 +24,7 @@ def test_it_shows_what_would_come_in_and_asks(recollect: Recollect, tmp_path: Pa
     _graph(tmp_path)
     refused = recollect("import", "--from", "auto", "memory.jsonl", input="n\n")
     assert refused.code != 0
-    assert "1 facts would come in" in refused.out
+    assert "1 facts would be imported" in refused.out
     assert "likes tea" in refused.out
     assert not (tmp_path / "recollect.db").exists()
     done = recollect("import", "--from", "auto", "memory.jsonl", "--namespace", "user:ada", input="y\n")
@@ -40,7 +40,7 @@ def test_it_shows_what_would_come_in_and_asks(recollect: Recollect, tmp_path: Pa
 def test_a_dry_run_leaves_no_file_behind_and_takes_none_away(recollect: Recollect, tmp_path: Path) -> None:
     _graph(tmp_path)
     dry = ("import", "--from", "auto", "memory.jsonl", "--dry-run")
-    assert "1 facts would come in" in recollect(*dry).out
+    assert "1 facts would be imported" in recollect(*dry).out
     assert recollect("--json", *dry).json()["found"] == {"facts": 1}
     (tmp_path / "empty.jsonl").write_text("")
     assert recollect("import", "--from", "messages", "empty.jsonl").code == 1

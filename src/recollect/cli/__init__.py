@@ -1,1 +1,1 @@
-"""The command line: one file per command group, each command a thin call of Memory."""
+"""The command line: one module per group of commands, each command a thin call of `Memory`."""

@@ -1,14 +1,13 @@
-"""`recollect analyze`: read agent frameworks' source and say how they manage memory."""
+"""`recollect analyze`: reports how agent frameworks manage memory, from their source code."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from .display import bar
 
 if TYPE_CHECKING:
     from recollect.analyze.analysis import Analysis
@@ -22,13 +21,13 @@ _FORMATS = ("markdown", "json", "html")
 @click.option("--markdown", "form", flag_value="markdown", help="Print Markdown (the default).")
 @click.option("--html", "form", flag_value="html", help="Print a self-contained HTML page.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Write reports into this folder.")
-@click.option("--keep", is_flag=True, help="Keep the reports in the memory, for the inspector.")
+@click.option("--keep", is_flag=True, help="Store the reports in the memory, for the inspector.")
 @click.option("--compare", is_flag=True, help="Add a matrix of all frameworks.")
 @click.option("--fail-on", "fail_on", multiple=True, metavar="RULE", help="Exit with 1 if the rule fails. Repeatable.")
 @click.option("--list-rules", is_flag=True, help="List the rules that --fail-on knows, and the eviction rules.")
 @click.option("--explain", metavar="FINDING", help="Show the path through the code that led to a finding.")
-@click.option("--time-limit", type=float, default=300.0, show_default=True, help="Give up on a checkout after so long.")
-@click.option("--model", help="Put the candidates to a language model: anthropic:ID, openai:ID or openai:ID@URL.")
+@click.option("--time-limit", type=float, default=300.0, show_default=True, help="The most seconds for one checkout.")
+@click.option("--model", help="Let a language model judge the candidates: anthropic:ID, openai:ID or openai:ID@URL.")
 @click.option(
     "--evidence", type=click.Path(file_okay=False, path_type=Path), help="Write the functions to judge into DIR."
 )
@@ -45,11 +44,11 @@ def command(
     model: str | None,
     evidence: Path | None,
 ) -> None:
-    """Say how the agent frameworks in PATH... manage memory.
+    """Report how the agent frameworks in PATH... manage memory.
 
-    Reads Python and TypeScript source; runs nothing of it and needs no model. With --model the functions in question
-    are also put to a language model, and the report says which findings are its own. Exits with 0, with 1 if a
-    --fail-on rule fails, and with 2 on wrong usage.
+    Reads Python and TypeScript source; runs none of it and needs no model. With --model a language model also judges
+    the functions in question, and the report marks its findings. Exits with 0, with 1 if a --fail-on rule fails, and
+    with 2 on wrong usage.
     """
     from recollect.errors import RecollectError
 
@@ -85,7 +84,7 @@ def command(
 
 
 def _keep(analyses: list[Analysis]) -> None:
-    """Put the reports into the memory that --url names, where the inspector shows them."""
+    """Store the reports in the memory of --url, where the inspector shows them."""
     from recollect.analyze.report import as_dict
 
     with click.get_current_context().obj.memory(create=True) as memory:
@@ -122,21 +121,9 @@ def _analyze(paths: tuple[Path, ...], time_limit: float) -> list[Analysis]:
         name = path.resolve().name
         names[name] = names.get(name, 0) + 1
         label = name if names[name] == 1 else f"{name}-{names[name]}"
-        with _bar(label) as progress:
+        with bar(label) as progress:
             found.append(analyze(path, name=label, time_limit=time_limit, progress=progress))
     return found
-
-
-@contextmanager
-def _bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A running count on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    try:
-        yield lambda done, total: click.echo(f"\r\x1b[K{label}: {done:,} of {total:,}", err=True, nl=False)
-    finally:
-        click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def _render(analyses: list[Analysis], form: str, compare: bool) -> str:
@@ -203,7 +190,7 @@ def _judged(analysis: Analysis, spec: str) -> Analysis:
         return run_blocking(model.complete(messages, system=system, max_tokens=400, schema=schema)).data
 
     try:
-        with _bar(f"{analysis.name}: judging") as progress:
+        with bar(f"{analysis.name}: judging") as progress:
             return judge(analysis, ask, Kept(cache_folder()), name=model.name, progress=progress)
     finally:
         run_blocking(model.close())
@@ -217,7 +204,7 @@ def _write_packs(analyses: list[Analysis], folder: Path) -> None:
 
 
 def _keep_explanations(analyses: list[Analysis]) -> None:
-    """Keep the way to every finding, so that --explain need not read the code again."""
+    """Cache the explanation of every finding, so that --explain need not analyse the code again."""
     from recollect.analyze.cache import Kept, cache_folder, fingerprint
     from recollect.analyze.explain import explanations
 
@@ -228,7 +215,7 @@ def _keep_explanations(analyses: list[Analysis]) -> None:
 
 
 def _explain_from_cache(paths: tuple[Path, ...], wanted: str) -> bool:
-    """Say the way to a finding if the folder was analysed before and has not changed since."""
+    """Print the cached explanation of a finding, if the folder was analysed before and has not changed since."""
     from recollect.analyze.cache import Kept, cache_folder, fingerprint
     from recollect.analyze.discover import discover
 

@@ -1,4 +1,4 @@
-"""`recollect browse`: look around in a memory on the terminal."""
+"""`recollect browse`: a terminal view of a memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .session import Session, session_of
 @click.command()
 @session_of
 def browse(session: Session) -> None:
-    """Users and other namespaces, their threads and facts, on the terminal; w says why a fact is known, q leaves."""
+    """Browse namespaces, threads and facts on the terminal; w shows where a fact came from, q quits."""
     with session.memory(settle=True) as memory:
         from .browser import Browser
 

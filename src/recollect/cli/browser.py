@@ -21,7 +21,7 @@ NEWEST = 200
 
 
 class Place(NamedTuple):
-    """What a line of the tree stands for."""
+    """The facts or the thread that a node of the tree shows."""
 
     kind: str
     ns: str
@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 class Browser(App[None]):
-    """Reads only; every look is a call of the memory's public methods."""
+    """The application: read-only, over the memory's public methods."""
 
     CSS = "Tree { width: 34; } #why { height: auto; max-height: 30%; padding: 0 1; color: $text-muted; }"
     TITLE = "recollect"
@@ -57,7 +57,7 @@ class Browser(App[None]):
         self.action_reload()
 
     def action_reload(self) -> None:
-        """Read the namespaces again, and what is shown."""
+        """Read the namespaces and the shown rows again."""
         tree = self.query_one(Tree)
         tree.clear()
         tree.show_root = False
@@ -76,7 +76,7 @@ class Browser(App[None]):
         self._show(event.node.data)
 
     def _show(self, place: Place | None) -> None:
-        """Fill the table with what a place holds."""
+        """Fill the table with the facts or messages of a node."""
         self._at = place
         table: DataTable[Text] = self.query_one(DataTable)
         table.clear(columns=True)
@@ -94,7 +94,7 @@ class Browser(App[None]):
                 _add(table, (fact.key, fact.value, fact.confidence, fact.updated_at), fact.key)
 
     def action_why(self) -> None:
-        """The messages that the chosen fact came from."""
+        """Show the messages that the selected fact came from."""
         table: DataTable[Text] = self.query_one(DataTable)
         if self._at is None or self._at.kind != "facts" or not table.row_count:
             return
@@ -112,5 +112,5 @@ class Browser(App[None]):
 
 
 def _add(table: DataTable[Text], values: tuple[Any, ...], key: str) -> None:
-    """A row; as text, so that brackets in content are not read as markup."""
+    """Add a row of `Text`, so that brackets in content are not parsed as markup."""
     table.add_row(*(Text(human(value)) for value in values), key=key)

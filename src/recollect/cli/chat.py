@@ -1,4 +1,4 @@
-"""`recollect chat`: talk to a model, or to an echo that needs none, with memory; see what is learned and why."""
+"""`recollect chat`: a chat with memory, with a model or with an echo that needs none."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ HELP = """\
 @click.option(
     "--model", envvar="RECOLLECT_MODEL", help="anthropic:MODEL, openai:MODEL or openai:MODEL@URL; without one, an echo."
 )
-@click.option("--thread", help="A talk to go on with; a new one otherwise.")
-@click.option("--budget", type=int, default=4000, show_default=True, help="Tokens of a request.")
+@click.option("--thread", help="The thread to continue; a new one otherwise.")
+@click.option("--budget", type=int, default=4000, show_default=True, help="The most tokens of a request.")
 @click.option("--system", help="The system prompt.")
 @session_of
 def chat(session: Session, model: str | None, thread: str | None, budget: int, system: str | None) -> None:
-    """Talk with memory: to a model, or to an echo that answers with what it remembers and needs no key.
+    """Chat with memory: with a model, or with an echo that answers with what it remembers and needs no key.
 
-    Who talks is --user, or your login. /help says what can be asked besides.
+    The user is --user, or your login. /help lists the commands.
     """
     from ..models import open_model
 
@@ -64,7 +64,7 @@ def chat(session: Session, model: str | None, thread: str | None, budget: int, s
 
 
 class Talk:
-    """The talk on the screen."""
+    """One chat: its turns and its commands."""
 
     def __init__(self, memory: Memory, user: str, model: Model | None) -> None:
         self._memory = memory
@@ -76,12 +76,12 @@ class Talk:
         self.turns = 0
 
     def greet(self, thread: str) -> None:
-        """Who talks to whom, and how to get help."""
+        """Print who talks to whom, and how to get help."""
         name = self._model.name if self._model else "an echo (give --model for a language model)"
         _aside(f"{self._user} talks to {name}; /help helps, /quit or Ctrl-D leaves")
 
     def turn(self, run: Any, said: str) -> None:
-        """One message and its answer; what was learned from it is told."""
+        """Run one turn: answer a message, store both, and print the facts extracted from it."""
         self._request = run.context(said)
         answer = self._answered(said)
         before = {fact.key: fact.version for fact in self._facts()}
@@ -105,7 +105,7 @@ class Talk:
         return "".join(pieces) or "(no answer)"
 
     def _stream(self) -> Iterator[str]:
-        """The model's answer as it comes."""
+        """Stream the model's answer."""
         from ..models import iterate
 
         assert self._model is not None and self._request is not None
@@ -115,12 +115,12 @@ class Talk:
         return iterate(self._model.stream(rest, system=system, max_tokens=ANSWER_TOKENS))
 
     def _echo(self, said: str) -> str:
-        """What is remembered that has to do with it, in place of an answer."""
+        """The recalled memories that match the message, in place of a model's answer."""
         hits = self._memory.recall(said, kinds=["fact", "learning", "document"], top_k=3)
         return "I remember: " + "; ".join(hit.text for hit in hits) if hits else "I remember nothing about that yet."
 
     def command(self, line: str) -> bool:
-        """Do what a line that begins with / asks; False to leave."""
+        """Run a command such as /facts; false for /quit."""
         name, _, rest = line[1:].partition(" ")
         if name in ("quit", "exit", "q"):
             return False
@@ -178,7 +178,7 @@ class Talk:
 
 
 def _lines() -> Iterator[str]:
-    """What is typed, line by line; with editing and history on a terminal."""
+    """The lines typed or piped in; with editing and history on a terminal."""
     terminal = sys.stdin.isatty()
     if terminal:
         with suppress(ImportError):  # Windows edits lines by itself
@@ -195,6 +195,6 @@ def _lines() -> Iterator[str]:
 
 
 def _aside(text: str) -> None:
-    """Something that is not part of the talk."""
+    """Print a dimmed line that is not part of the conversation."""
     for line in text.split("\n"):
         echo(click.style(f"  {cell(line)}", dim=True))

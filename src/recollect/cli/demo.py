@@ -51,7 +51,7 @@ with Memory(sys.argv[1], worker=False) as memory, memory.tasks.run("import-crm",
 def demo(session: Session, keep: str | None) -> None:
     """A guided first look: sessions, facts, a correction, folding, a killed task, forgetting.
 
-    With --keep, a new file with a believable history to look around in: `recollect open FILE` shows it.
+    With --keep, write a file with ten weeks of sample history instead; `recollect open FILE` shows it.
     """
     if keep is not None:
         _kept(keep)
@@ -70,7 +70,7 @@ def _kept(path: str) -> None:
     from .demo_story import tell
 
     if os.path.exists(path):
-        raise UsageError(f"{path} is there already; name a new file")
+        raise UsageError(f"{path} exists already; name a new file")
     tell(path)
     click.echo(f"{path}: a hospital's memory of ten weeks. Look around: recollect open {path}")
 

@@ -1,7 +1,7 @@
-"""The demo file: ten weeks at a hospital, with all that an operator meets when looking into a memory.
+"""Writes the demo file: ten weeks at a hospital, with the cases an operator meets when inspecting a memory.
 
-Several users and sessions, a fact that a trip turned wrong after its owner had corrected it, a long thread with a
-summary, a task that was killed half-way and resumed, documents, working memory, and messages that no model could read.
+Several users and sessions, a corrected fact that a later message about a trip overwrote, a long thread with a summary,
+a task that was killed half-way and resumed, documents, working memory, and messages whose extraction failed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNREADABLE = ("night shift", "supplier rating", "holiday list")
 
 
 class StoryClock:
-    """A clock that the story sets."""
+    """A clock set by the story."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -37,12 +37,12 @@ class StoryClock:
         return self.now
 
     def at(self, days: float, hour: int, minute: int = 0) -> None:
-        """So many days before the end of the story, at a time of day."""
+        """Set the clock to a time of day, `days` before the end of the story."""
         day = (self.end - timedelta(days=days)).replace(hour=hour, minute=minute, second=0, microsecond=0)
         self.now = day
 
     def on(self, seconds: float = 45) -> None:
-        """A little later."""
+        """Advance the clock."""
         self.now += timedelta(seconds=seconds)
 
     @property
@@ -84,7 +84,7 @@ def _memory(path: str, clock: StoryClock, model: Callable[[str], Any] | None = N
 
 
 def _settle(memory: Memory, clock: StoryClock) -> None:
-    """Index and derive what is waiting, a moment after it was said."""
+    """Run the waiting jobs, a few seconds later."""
     clock.on(3)
     memory.jobs.drain()
 
@@ -166,7 +166,7 @@ def _launch_plan(memory: Memory, clock: StoryClock) -> None:
 
 
 def _week(memory: Memory, clock: StoryClock, dice: random.Random) -> None:
-    """Four days of orders in one thread: folded at its old end, with results of tools that are too long to send."""
+    """Four days of orders in one thread, its oldest part summarised, with tool results too long to send."""
     clock.at(5, 9, 2)
     thread = _thread(memory, "ada", "Launch and ward orders", system=SYSTEM, tools=TOOLS)
     plan = ("The launch is on 10 March now. Budget stays at 4,200 euros.", "Noted: 10 March, 4,200 euros.")
@@ -211,7 +211,7 @@ def _fold(memory: Memory, thread: str, *, room: int) -> None:
 
 
 def _reader(clock: StoryClock) -> Callable[[str], Any]:
-    """A small model that takes a trip for a move, and that a provider has no room for on some messages."""
+    """A fake model that mistakes a trip for a move, and answers 429 for some messages."""
 
     def read(prompt: str) -> Any:
         from ..models.remote import model_error
@@ -242,7 +242,7 @@ def _trip(memory: Memory, clock: StoryClock) -> None:
 
 
 def _sent(memory: Memory, thread: str, text: str) -> None:
-    """What the user says, stored with what was recalled for it, as a session does in the cached layout."""
+    """Append a user's message with the memory recalled for it, as a session does in the cached layout."""
     ada = memory.scope(user="ada")
     made = ada.context(
         text, thread=thread, system=SYSTEM, tools=TOOLS, budget=6000, layout="cached", recall=Recall(top_k=2)
@@ -255,7 +255,7 @@ def _newest(memory: Memory) -> str:
 
 
 def _unread(memory: Memory, clock: StoryClock) -> None:
-    """Three messages that wait for a model that has no room: tried five times, then given up."""
+    """Three messages whose extraction fails: tried five times, then dead letters."""
     said = (
         ("joao", "Night shift handover", "From now on I take the night shift on Tuesdays."),
         ("mei", "Supplier questions", "My supplier rating for Nordmed is 4.6 of 5."),
@@ -313,7 +313,7 @@ with Memory(path, clock=lambda: now, worker=False) as memory:
 
 
 def _task(path: str, clock: StoryClock) -> None:
-    """An import of eight customers whose process is killed after the fourth; another one goes on from there."""
+    """An import of eight customers whose process is killed after the fourth and resumed by another."""
     items = [f"customer-{number:02}" for number in range(1, 9)]
     for stop, minutes in ((items[3], 30), ("", 28)):
         start = (clock.end - timedelta(minutes=minutes)).isoformat()

@@ -1,4 +1,4 @@
-"""What the people of the demo file say."""
+"""The texts of the demo file: conversations, tools, documents, people."""
 
 from __future__ import annotations
 

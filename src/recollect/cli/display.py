@@ -1,6 +1,6 @@
-"""How values look to people: tables that fit the terminal, times as one says them, colours by meaning.
+"""Prints values for people: tables that fit the terminal, relative times, colours by meaning, progress.
 
-Written here and not taken from a library: a table of `rich` took longer to load than the memory it shows.
+It does not use `rich`, whose import took longer than opening the memory it would show.
 """
 
 from __future__ import annotations
@@ -9,31 +9,34 @@ import os
 import re
 import shutil
 import sys
+import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 GAP = 2
 NARROWEST = 8
-"""No column that can be wrapped becomes narrower than this."""
+"""The narrowest that a column is made to fit the terminal."""
 PIPED_COLUMNS = 100
 _GENERATED = re.compile(r"[0-9a-hjkmnp-tv-z]{20}|[0-9a-f]{24,64}")
 SHORT = 8
-"""How many characters of a generated id are shown; commands take them in place of the whole."""
+"""How many characters of a generated id are shown; commands accept them in place of the whole id."""
+BAR = 24
+"""The width of a progress bar."""
 
 _GOOD = {"active", "done", "ok", "ready", "completed", "yes", "all well", "user"}
 _UNSURE = {"pending", "running", "superseded", "waiting", "expired", "paused", "processor", "tool", "web"}
 _BAD = {"dead", "failed", "rejected", "deleted", "lost", "no trace", "error"}
 _MEANT = ("status", "state", "integrity", "trust")
-"""Columns whose words have a colour."""
+"""Columns whose words are coloured by `_GOOD`, `_UNSURE` and `_BAD`."""
 
 
 def columns() -> int:
-    """The width to fill."""
+    """The width of the output in columns."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -41,13 +44,13 @@ def columns() -> int:
 
 
 def echo(text: str = "", *, err: bool = False) -> None:
-    """Print; colours only on a terminal, or as NO_COLOR and FORCE_COLOR say."""
+    """Print, with colours on a terminal only, unless NO_COLOR or FORCE_COLOR is set."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     click.echo(text, err=err, color=colour)
 
 
 def table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
-    """Rows under headings, columns aligned, long texts wrapped; columns that are empty everywhere are left out."""
+    """Print rows under headings, with long texts wrapped; columns without any value are left out."""
     now = datetime.now(UTC)
     used = [name for name in names if any(row.get(name) not in (None, "", [], {}, ()) for row in rows)] or names[:1]
     cells = [[human(row.get(name), now=now) for name in used] for row in rows]
@@ -62,7 +65,7 @@ def table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
 
 
 def pairs(fields: Sequence[tuple[str, Any]]) -> None:
-    """Names and values, one a line; what is long is wrapped beside its name."""
+    """Print names and values, one per line; long values are wrapped beside their name."""
     now = datetime.now(UTC)
     left = max((measure(titled(name)) for name, _ in fields), default=0)
     room = max(columns() - left - GAP, 2 * NARROWEST)
@@ -79,7 +82,7 @@ def titled(name: str) -> str:
 
 
 def human(value: Any, *, now: datetime | None = None, nested: bool = False) -> str:
-    """A value in a cell: times from now, ids short, no JSON."""
+    """A value for a table cell: relative times, shortened ids, no JSON."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -99,7 +102,7 @@ def human(value: Any, *, now: datetime | None = None, nested: bool = False) -> s
 
 
 def spelled(value: Any, *, now: datetime) -> str:
-    """A value that has a line of its own: whole ids, the date beside how long ago it was."""
+    """A value on a line of its own: whole ids, absolute and relative times."""
     if isinstance(value, datetime):
         return f"{value.astimezone():%d %b %Y %H:%M:%S} ({ago(value, now)})"
     if isinstance(value, dict):
@@ -110,7 +113,7 @@ def spelled(value: Any, *, now: datetime) -> str:
 
 
 def ago(moment: datetime, now: datetime) -> str:
-    """A moment as one says it: from now where it is near, by date where it is not."""
+    """A time relative to now (`3 h ago`), or as a date if it is more than a week away."""
     seconds = (now - moment).total_seconds()
     near = abs(seconds)
     if near < 45:
@@ -122,15 +125,14 @@ def ago(moment: datetime, now: datetime) -> str:
     return f"{moment.astimezone():%d %b}" if near < 86_400 * 300 else f"{moment.astimezone():%d %b %Y}"
 
 
-def lasting(seconds: float) -> str:
-    """A length of time."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=round(seconds)))
+def url_without_password(url: str) -> str:
+    """A URL without user, password and query, to be shown."""
+    scheme, found, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if found else url
 
 
 def cell(value: Any) -> str:
-    """Text without control characters that would move the cursor."""
+    """Text with control characters escaped, so that content cannot send commands to the terminal."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else human(value)
@@ -138,7 +140,7 @@ def cell(value: Any) -> str:
 
 
 def measure(text: str) -> int:
-    """How many columns the longest line of a text takes; wide and combining characters counted as terminals do."""
+    """The columns of the longest line of a text; wide characters take two, combining ones none."""
     return max((sum(map(_columns_of, line)) for line in text.split("\n")), default=0)
 
 
@@ -149,7 +151,7 @@ def _columns_of(char: str) -> int:
 
 
 def fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Column widths that fit: the widest gives way first, down to a few characters."""
+    """Column widths that fit the room: the widest column is narrowed first, down to `NARROWEST`."""
     widths = list(natural)
     while sum(widths) + GAP * (len(widths) - 1) > room and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
@@ -157,7 +159,7 @@ def fitted(natural: Sequence[int], room: int) -> list[int]:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """The lines of a text within a width, broken at spaces where there are any."""
+    """The lines of a text wrapped to a width, at spaces if possible."""
     lines: list[str] = []
     for line in text.replace("\t", "    ").split("\n"):
         while measure(line) > width:
@@ -189,7 +191,7 @@ def _line(parts: Sequence[str]) -> str:
 
 
 def _row(names: Sequence[str], parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """A line of a table; colours go on last and around no space, so that nothing trails."""
+    """A line of a table; padding is outside of the colour codes, so that trailing spaces can be stripped."""
     filled = max((at for at, part in enumerate(parts) if part), default=-1) + 1
     shown = []
     for at in range(filled):
@@ -200,7 +202,7 @@ def _row(names: Sequence[str], parts: Sequence[str], widths: Sequence[int], righ
 
 
 def _coloured(name: str, text: str) -> str:
-    """Ids and times stand back; words of a state have the colour of what they mean."""
+    """The text with its colour: by column for ids and times, by meaning for words of a state."""
     if not text:
         return text
     if name == "heading":
@@ -216,7 +218,7 @@ def _coloured(name: str, text: str) -> str:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[..., None]]:
-    """A running count on a terminal, nothing elsewhere; call what it gives with how much more was done."""
+    """A running count on a terminal, nothing elsewhere; yields a function to call with how much more was done."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
@@ -229,5 +231,25 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
 
     try:
         yield more
+    finally:
+        click.echo("\r\x1b[K", err=True, nl=False)
+
+
+@contextmanager
+def bar(label: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A progress bar on a terminal, nothing elsewhere; yields a function to call with (done, total or None)."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    began = time.monotonic()
+
+    def show(done: int, total: int | None) -> None:
+        rate = done / max(time.monotonic() - began, 0.001)
+        filled = BAR * done // total if total else 0
+        drawn = f"[{'#' * filled}{'.' * (BAR - filled)}] {100 * done // total:3d}%  " if total else ""
+        click.echo(f"\r\x1b[K{label} {drawn}{done:,}  {rate:,.0f}/s", err=True, nl=False)
+
+    try:
+        yield show
     finally:
         click.echo("\r\x1b[K", err=True, nl=False)

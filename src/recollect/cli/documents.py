@@ -1,4 +1,4 @@
-"""Documents on the command line."""
+"""`recollect documents`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text would be remembered for, on the command line."""
+"""`recollect extract`: shows which facts would be extracted from a text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .session import Session, session_of
 
 @click.command()
 @click.argument("text")
-@click.option("--explain", "explained", is_flag=True, help="Also what almost matched or was not taken, and why.")
+@click.option("--explain", "explained", is_flag=True, help="Also show what almost matched or was rejected, and why.")
 @session_of
 def extract(session: Session, text: str, explained: bool) -> int:
-    """Facts that TEXT states of its writer; exit status 1 where there are none. Stores nothing."""
+    """Show the facts that TEXT states about its writer; exit status 1 if there are none. Stores nothing."""
     from ..extract.explain import explain
 
     steps = explain(text, datetime.now(UTC))

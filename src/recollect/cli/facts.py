@@ -1,4 +1,4 @@
-"""Facts on the command line."""
+"""`recollect facts` and `recollect memory`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ memory.add_command(list_)
 @click.option("--as-of", type=click.DateTime(), help="The value at a moment (UTC).")
 @session_of
 def get(session: Session, namespace: str, key: str, as_of: object) -> None:
-    """One fact; exit status 1 where there is none."""
+    """Show one fact; exit status 1 if there is none."""
     from datetime import UTC, datetime
 
     moment = as_of.replace(tzinfo=UTC) if isinstance(as_of, datetime) else None
@@ -94,7 +94,7 @@ def set(
 @click.argument("key")
 @session_of
 def delete(session: Session, namespace: str, key: str) -> None:
-    """Take a fact back; its history stays."""
+    """Delete a fact; its history is kept."""
     with session.memory() as opened:
         gone = opened.facts.delete(namespace, key)
     session.gone(gone, f"{namespace}/{key}", missing=f"no fact {key!r} in {namespace}")
@@ -105,7 +105,7 @@ def delete(session: Session, namespace: str, key: str) -> None:
 @click.argument("key")
 @session_of
 def history(session: Session, namespace: str, key: str) -> None:
-    """Every version, oldest first."""
+    """List every version, oldest first."""
     with session.memory(settle=True) as opened:
         versions = opened.facts.history(namespace, key)
     if not versions:
@@ -132,7 +132,7 @@ def correct(session: Session, namespace: str, key: str, value: str, reason: str 
 @click.option("--reason", help="Why; kept in its history.")
 @session_of
 def reject(session: Session, namespace: str, key: str, reason: str | None) -> None:
-    """Say that a fact is wrong; the same value does not come back from a derivation."""
+    """Mark a fact as wrong; the same value is not extracted again."""
     with session.memory() as opened:
         fact = opened.facts.reject(namespace, key, reason=reason)
         session.done({"version": fact.version}, f"rejected {fact.id}")

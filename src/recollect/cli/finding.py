@@ -1,4 +1,4 @@
-"""Recall and context on the command line."""
+"""`recollect recall` and `recollect context`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .session import Session, plain, read_filter, read_json, session_of, thread_
 
 @click.command()
 @click.argument("query")
-@click.option("--in", "namespaces", multiple=True, help="Namespaces to look in; all that may be seen otherwise.")
+@click.option("--in", "namespaces", multiple=True, help="Namespaces to search; all readable ones otherwise.")
 @click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(["message", "fact", "learning", "summary", "document"]),
     help="Only things of this kind; may be repeated.",
@@ -34,7 +34,7 @@ def recall(
     where: str | None,
     min_score: float | None,
 ) -> int:
-    """Find what matters for QUERY; exit status 1 where nothing is found."""
+    """Find memories relevant to QUERY; exit status 1 if nothing is found."""
     with session.memory(settle=True) as memory:
         hits = memory.recall(
             query,
@@ -53,12 +53,12 @@ def recall(
 
 
 def _names(reasons: list[str]) -> list[str]:
-    """Which signals found it, strongest first; ranks and weights are for --json."""
+    """The three strongest signals of a hit; ranks and weights are only in --json."""
     return [reason.partition(" ")[0] for reason in reasons[:3]]
 
 
 def _readable(row: dict[str, Any]) -> str:
-    """The text of a hit; the value of a fact is written as in other tables."""
+    """The text of a hit, with a fact's JSON value written as in other tables."""
     key, _, value = row["text"].partition(": ")
     if row["kind"] != "fact" or value[:1] not in ("{", "["):
         return str(row["text"])
@@ -87,7 +87,7 @@ def context(
     no_recall: bool,
     messages: bool,
 ) -> None:
-    """The request for INPUT in THREAD: what is in, what is out and why, and where the tokens go."""
+    """Assemble the request for INPUT in THREAD, and show what it holds, what was left out and why."""
     with session.memory(settle=True) as memory:
         made = memory.context(
             input,

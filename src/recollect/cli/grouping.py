@@ -1,4 +1,4 @@
-"""Groups of commands that suggest what was meant."""
+"""Command groups that suggest similar names for a mistyped command."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import click
 
 
 class Suggesting(click.Group):
-    """A group that names the nearest command when there is none of the name given."""
+    """A group that suggests the nearest commands for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command, or an error that says which was probably meant."""
+        """The command, or a UsageError with suggestions."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             meant = self.elsewhere(ctx, name) or nearest(name, self.list_commands(ctx))
@@ -28,14 +28,14 @@ class Suggesting(click.Group):
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """The names that differ by a slip or two, nearest first."""
+    """Up to three similar names, nearest first."""
     from difflib import get_close_matches
 
     return get_close_matches(name, list(known), n=3, cutoff=0.6)
 
 
 def json_first(args: Iterable[str]) -> list[str]:
-    """The arguments with `--json` before the command, wherever it stood; what comes after `--` is left alone."""
+    """The arguments with `--json` moved to the front, wherever it was; arguments after `--` are unchanged."""
     given = list(args)
     end = given.index("--") if "--" in given else len(given)
     if "--json" not in given[:end]:
@@ -44,5 +44,5 @@ def json_first(args: Iterable[str]) -> list[str]:
 
 
 def group() -> Callable[[Callable[..., Any]], Suggesting]:
-    """A decorator for a group of commands that suggests."""
+    """A decorator that makes a `Suggesting` group."""
     return click.group(cls=Suggesting)

@@ -1,4 +1,4 @@
-"""Stats, namespaces, watch, doctor and migrate on the command line."""
+"""`recollect stats`, `namespaces`, `watch`, `doctor` and `migrate`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .session import Session, session_of
     "--price",
     type=(float, float),
     metavar="IN OUT",
-    help="What your model costs for a million tokens read and written: shows what reading 1,000 messages costs.",
+    help="Prices of a million input and output tokens: shows the cost of extraction per 1,000 messages.",
 )
 @session_of
 def stats(session: Session, price: tuple[float, float] | None) -> None:
-    """What is remembered, by kind, how far it is indexed, and what reading messages by a model has cost."""
+    """Count records by kind; show how much is indexed, and the tokens that extraction by a model has used."""
     with session.memory(settle=True) as memory:
         found = msgspec.to_builtins(memory.stats())
     if price is not None:
@@ -36,7 +36,7 @@ def stats(session: Session, price: tuple[float, float] | None) -> None:
 @click.option("--after", help="The last one seen.")
 @session_of
 def namespaces(session: Session, kind: Kind | None, prefix: str | None, limit: int | None, after: str | None) -> None:
-    """The namespaces that hold something, in order; KIND is user, agent, workflow or global."""
+    """List the namespaces that hold something; KIND is user, agent, workflow or global."""
     with session.memory() as memory:
         found = memory.namespaces(kind, prefix=prefix, limit=limit, after=after)
     session.show([{"namespace": name} for name in found], ["namespace"], empty="no namespace holds anything")
@@ -45,10 +45,10 @@ def namespaces(session: Session, kind: Kind | None, prefix: str | None, limit: i
 @click.command()
 @click.argument("namespaces", nargs=-1)
 @click.option("--kind", "kinds", multiple=True, help="Only changes of this kind, such as fact; may be repeated.")
-@click.option("--for", "seconds", type=float, help="Stop after so many seconds without a change; else never.")
+@click.option("--for", "seconds", type=float, help="Stop after so many seconds without a change.")
 @session_of
 def watch(session: Session, namespaces: tuple[str, ...], kinds: tuple[str, ...], seconds: float | None) -> None:
-    """Say what any process changes, as it is committed: the kind and the namespace, never content."""
+    """Print changes of any process as they are committed: kind and namespace, never content."""
     with session.memory() as memory, memory.watch(namespaces or None, kinds=kinds or None) as changes:
         while notices := changes.next(timeout=seconds):
             for notice in notices:
@@ -60,10 +60,10 @@ def watch(session: Session, namespaces: tuple[str, ...], kinds: tuple[str, ...],
 
 @click.command()
 @click.option("--deep", is_flag=True, help="Read every page.")
-@click.option("--retry-dead", is_flag=True, help="Give dead letters another chance first.")
+@click.option("--retry-dead", is_flag=True, help="Retry dead letters first.")
 @session_of
 def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
-    """What stands under this memory and what is wrong with it; exit status 1 where something is."""
+    """Check the store and print its details and problems; exit status 1 if there are problems."""
     with session.memory() as memory:
         revived = memory.jobs.retry_dead() if retry_dead else 0
         diagnosis = memory.doctor(deep=deep)
@@ -85,7 +85,7 @@ def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
 @click.command()
 @session_of
 def migrate(session: Session) -> None:
-    """Bring the store's schema up to date; opening it does this too where the rights suffice."""
+    """Bring the store's schema up to date; opening it does this too if the rights suffice."""
     with session.memory(create=True) as memory:
         found = memory.doctor()
     schema = found.details.get("schema", "none needed")

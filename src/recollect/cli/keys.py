@@ -1,4 +1,4 @@
-"""Keys of the server, on the command line."""
+"""`recollect keys`: API keys of the server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[Any, Any, T]]) -> T
 @keys.command()
 @click.option("--user", default=None, help="Only what this user may see; none: the whole org.")
 @click.option("--role", "roles", multiple=True, help="reader, writer, forget, operator, admin; repeat for several.")
-@click.option("--actor", default="user", show_default=True, help="Who its writes are by, in the audit trail.")
+@click.option("--actor", default="user", show_default=True, help="The actor of its writes in the audit trail.")
 @click.option("--read", "read", multiple=True, help="A namespace the key may read besides its own.")
 @click.option("--write", "write", multiple=True, help="A namespace the key may write besides its own.")
 @click.option("--note", default="", help="What the key is for.")
@@ -45,7 +45,7 @@ def create(
     session: Session, user: str | None, roles: tuple[str, ...], actor: Actor, read: tuple[str, ...],
     write: tuple[str, ...], note: str, ttl: float | None,
 ) -> None:  # fmt: skip
-    """Make a key and print it; it is not shown again."""
+    """Create a key and print it; it is not shown again."""
     given: Any = {"actor": actor, "read": read, "write": write, "note": note, "ttl": ttl}
     roles = roles or ("reader", "writer")
     made = _with(session, lambda all_: all_.create(org=session.org, user=user, roles=roles, **given))
@@ -65,7 +65,7 @@ def list_(session: Session) -> None:
 @click.argument("id")
 @session_of
 def rotate(session: Session, id: str) -> None:
-    """A new secret for a key; the old one ends at once."""
+    """Replace the secret of a key; the old one ends at once."""
     made = _with(session, lambda all_: all_.rotate(id))
     session.done(msgspec.to_builtins(made), made.key)
 
@@ -74,5 +74,5 @@ def rotate(session: Session, id: str) -> None:
 @click.argument("id")
 @session_of
 def revoke(session: Session, id: str) -> None:
-    """End a key."""
+    """Revoke a key."""
     session.gone(_with(session, lambda all_: all_.revoke(id)), id, missing=f"no key {id!r}")

@@ -1,4 +1,4 @@
-"""`recollect`: the entry point, its global options, and the commands, each loaded when it is used."""
+"""The entry point `recollect`: global options, and the table of commands, each imported on use."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ _COMMANDS = {
     "facts": ("facts", "Namespaced values: list, get, set, delete, history, correct, reject."),
     "memory": ("facts", "The same facts, by namespace: memory list NS."),
     "threads": ("threads", "Conversations: list, show, create, append, delete, summaries."),
-    "learnings": ("people", "What was learned of a user: list, add, delete."),
-    "profile": ("people", "Everything known of one user: profile show USER."),
+    "learnings": ("people", "What was learned about a user: list, add, delete."),
+    "profile": ("people", "Everything known about one user: profile show USER."),
     "state": ("state", "Small key-values and counters: get, set, delete, increment."),
-    "records": ("records", "What integrations keep, under ordered keys: list, get, put, delete."),
+    "records": ("records", "Data of integrations under ordered keys: list, get, put, delete."),
     "tasks": ("tasks", "Resumable tasks: list, show, delete."),
     "documents": ("documents", "Long-form knowledge: add, list, delete."),
-    "recall": ("finding", "Find what matters for a query, with reasons."),
-    "extract": ("extracting", "What a text would be remembered for; --explain says why."),
-    "context": ("finding", "The request for an input, and where its tokens go."),
-    "process": ("care", "Run maintenance processors."),
-    "worker": ("care", "Index and derive what was appended, and clean up, until stopped."),
-    "forget": ("care", "Remove a thing and all that was derived from it."),
-    "why": ("care", "Where something came from, back to the messages."),
-    "audit": ("care", "Who changed what, when; newest first."),
-    "scrub": ("care", "Rewrite the store's files without the bytes of deleted rows."),
+    "recall": ("finding", "Find memories relevant to a query, with reasons."),
+    "extract": ("extracting", "Show the facts that would be extracted from a text."),
+    "context": ("finding", "Assemble the request for an input, and show where its tokens go."),
+    "process": ("maintenance", "Run maintenance processors."),
+    "worker": ("maintenance", "Index messages, extract facts from them and clean up, until stopped."),
+    "forget": ("maintenance", "Remove one thing and all that was derived from it."),
+    "why": ("maintenance", "Show where something came from, back to the messages."),
+    "audit": ("maintenance", "List who changed what and when."),
+    "scrub": ("maintenance", "Rewrite the store's files without the bytes of deleted rows."),
     "export": ("transfer", "Write everything to a file of JSON lines, or for another tool."),
     "move-org": ("moving", "Move the org to another database while it is used."),
-    "import": ("transfer", "Load a file that export wrote, or what another tool has kept."),
-    "stats": ("health", "What is remembered, by kind."),
-    "namespaces": ("health", "The namespaces that hold something."),
-    "watch": ("health", "Say what any process changes, as it happens: kinds and namespaces."),
-    "doctor": ("health", "What stands under this memory, and what is wrong with it."),
+    "import": ("transfer", "Load a file that export wrote, or the data of another tool."),
+    "stats": ("health", "Count records by kind."),
+    "namespaces": ("health", "List the namespaces that hold something."),
+    "watch": ("health", "Print changes of any process as they happen: kinds and namespaces."),
+    "doctor": ("health", "Check the store, and list its details and problems."),
     "migrate": ("health", "Bring the store's schema up to date."),
-    "analyze": ("analyze", "How other frameworks manage memory, from their source."),
+    "analyze": ("analyze", "Report how other frameworks manage memory, from their source."),
     "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),
     "open": ("serve", "Look at a memory in the browser: open FILE."),
     "mcp": ("mcp", "Serve the memory to an assistant over MCP, on stdio."),
-    "skills": ("skills", "Skills that teach an assistant to use all this: list, install DIR."),
-    "keys": ("keys", "Keys of the server: create, list, rotate, revoke."),
+    "skills": ("skills", "Skills that teach an assistant to use Recollect: list, install DIR."),
+    "keys": ("keys", "API keys of the server: create, list, rotate, revoke."),
     "demo": ("demo", "A guided first look; asks nothing, needs no key and no network."),
-    "chat": ("chat", "Talk to a model, or to an echo, with memory: /why, /forget, /context."),
-    "browse": ("browse", "Look around in a memory on the terminal: users, threads, facts."),
+    "chat": ("chat", "Chat with a model, or with an echo, with memory: /why, /forget, /context."),
+    "browse": ("browse", "Browse a memory on the terminal: users, threads, facts."),
     "completion": ("completion", "Shell completion: recollect completion bash|zsh|fish."),
 }
 
 
 class Commands(Suggesting):
-    """Commands by name, imported on use, so that `recollect --help` and each command stay quick."""
+    """Imports each command on use, so that `recollect --help` and every single command start fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -98,7 +98,7 @@ def cli(ctx: click.Context, url: str | None, hot: str | None, org: str, user: st
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; errors become one clear line on stderr (JSON under --json) and an exit status."""
+    """Run the command line; errors become one line on stderr (JSON under --json) and an exit status."""
     given = json_first(sys.argv[1:] if args is None else args)
     try:
         result: Any = cli.main(args=given, prog_name="recollect", standalone_mode=False)

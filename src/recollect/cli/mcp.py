@@ -1,4 +1,4 @@
-"""`recollect mcp`: the memory for assistants, over the Model Context Protocol on stdio."""
+"""`recollect mcp`: serves the memory over the Model Context Protocol on stdio."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NEEDS = 'this needs packages that are not installed; run: pip install "recollect
 def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
     """Serve the memory to an assistant over MCP, on stdin and stdout.
 
-    Claude, Cursor and VS Code start this command themselves. With --user, only that user's memory; else the whole
-    org, and `user:me` where no namespace is named.
+    Claude, Cursor and VS Code start this command themselves. With --user, it serves only that user's memory; otherwise
+    the whole org, with `user:me` as the default namespace.
     """
     try:
         with sparing():
@@ -38,7 +38,7 @@ def mcp(session: Session, tools: str, max_tokens: int, quiet: bool) -> None:
     options = Options(sets=chosen_sets(tools), max_tokens=max_tokens)
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("recollect.mcp").setLevel(logging.WARNING if quiet else logging.INFO)
-    # On a server the key says who acts.
+    # On a server the actor is that of the API key.
     acts: Actor = "user" if session.url.startswith(("http://", "https://")) else "assistant"
     memory = AsyncMemory(session.url, hot=session.hot, org=session.org, user=session.user, actor=acts)
     serve_stdio(memory, options)

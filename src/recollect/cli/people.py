@@ -1,4 +1,4 @@
-"""Learnings and profiles on the command line."""
+"""`recollect learnings` and `recollect profile`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .session import Session, ending, session_of
 
 @group()
 def learnings() -> None:
-    """What was learned of a user, or of everyone."""
+    """What was learned about a user, or in general."""
 
 
 _user = click.option(
-    "--user", "of", help="Whose; without one, here or as `recollect --user`, what was learned of everyone."
+    "--user", "of", help="The user; without one, here or as `recollect --user`, learnings that apply to everyone."
 )
 
 
@@ -27,7 +27,7 @@ _user = click.option(
 @click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
 @session_of
 def list_(session: Session, of: str | None, min_confidence: float, type_: LearningType | None, limit: int) -> None:
-    """Learnings, most used first."""
+    """List learnings, most used first."""
     with session.memory(settle=True) as memory:
         found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit, user=of)
         session.show(
@@ -45,7 +45,7 @@ def list_(session: Session, of: str | None, min_confidence: float, type_: Learni
 @click.option("--confidence", type=float, default=0.5, show_default=True, help="How sure it is, 0 to 1.")
 @session_of
 def add(session: Session, content: str, of: str | None, type_: LearningType, confidence: float) -> None:
-    """Keep a learning; the same content again reinforces it."""
+    """Add a learning; adding the same content again reinforces it."""
     with session.memory(create=True) as memory:
         made = memory.learnings.add(content, type=type_, confidence=confidence, user=of)
         session.done({"id": made.id, "confidence": made.confidence}, f"{made.id} confidence {made.confidence:g}")
@@ -65,14 +65,14 @@ def delete(session: Session, id: str, of: str | None) -> None:
 
 @group()
 def profile() -> None:
-    """Everything known of one user."""
+    """Everything known about one user."""
 
 
 @profile.command()
 @click.argument("user")
 @session_of
 def show(session: Session, user: str) -> None:
-    """Facts, preferences and learnings of a user."""
+    """Show the facts, preferences and learnings of a user."""
     with session.memory(settle=True) as memory:
         found = memory.profile.get(user)
     if session.as_json:

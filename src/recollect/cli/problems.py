@@ -1,4 +1,4 @@
-"""From an exception to what a user is told: one line, or one JSON object, and an exit status."""
+"""Prints exceptions as one line, or as one JSON object, and maps them to exit statuses."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FELL_SHORT, _WRONG_USAGE, _STOPPED = 1, 2, 130
 
 
 def end(problem: BaseException, *, as_json: bool) -> NoReturn:
-    """Tell a problem and leave; what is no known kind of problem is raised on, with its traceback."""
+    """Print an error and exit; an unexpected exception is raised again, with its traceback."""
     if isinstance(problem, click.Abort | KeyboardInterrupt):
         _tell("Stopped", "stopped", as_json)
         sys.exit(_STOPPED)
     if isinstance(problem, BrokenPipeError):
-        # The reader went away (as `| head` does); keep the interpreter from complaining about it at exit.
+        # The reader closed the pipe (as `| head` does); keep the interpreter from complaining about it at exit.
         sys.stderr.close()
         sys.exit(0)
     if isinstance(problem, click.ClickException):
@@ -46,7 +46,7 @@ def _tell(kind: str, message: str, as_json: bool) -> None:
 
 
 def _missing(problem: ModuleNotFoundError) -> BaseException:
-    """The install line where a package of an extra is missing; anything else is a fault of ours and stays one."""
+    """A UsageError with the install command if a package of an extra is missing; otherwise the exception itself."""
     needed = (problem.name or "").split(".")[0]
     extra = extra_of(needed)
     if extra is None:
@@ -55,7 +55,7 @@ def _missing(problem: ModuleNotFoundError) -> BaseException:
 
 
 def extra_of(module: str) -> str | None:
-    """The extra that brings a module, as the package's own metadata says."""
+    """The extra that installs a module, from the package's metadata."""
     import re
     from importlib.metadata import PackageNotFoundError, requires
 

@@ -1,4 +1,4 @@
-"""Records on the command line."""
+"""`recollect records`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEY_HELP = "KEY is JSON, like '[\"thread-1\", 7]', or one plain word."
 
 @group()
 def records() -> None:
-    """Bytes and JSON values that integrations keep, under ordered keys."""
+    """Bytes and JSON values of integrations, under ordered keys."""
 
 
 @records.command("list")
@@ -33,7 +33,7 @@ def records() -> None:
 def list_(
     session: Session, namespace: str, prefix: str, after: str | None, where: str | None, reverse: bool, limit: int
 ) -> None:
-    """Keys of a namespace in their order, with size and metadata."""
+    """List the keys of a namespace in order, with size and metadata."""
     bound: Any = None if after is None else {"before" if reverse else "after": _key(after)}
     with session.memory() as memory:
         found = memory.records.scan(
@@ -44,7 +44,7 @@ def list_(
     session.show(rows, ("key", "size", "version", "meta", "updated_at"))
 
 
-@records.command(help=f"One record; exit status 1 where there is none. {_KEY_HELP}")
+@records.command(help=f"Show one record; exit status 1 if there is none. {_KEY_HELP}")
 @click.argument("namespace")
 @click.argument("key")
 @click.option("--raw", is_flag=True, help="The data alone, byte for byte, on standard output.")

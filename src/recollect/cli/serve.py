@@ -1,4 +1,4 @@
-"""`recollect serve` and `recollect open`: the HTTP API and the inspector over any store."""
+"""`recollect serve` and `recollect open`: serve the HTTP API and the inspector over any store."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ NEEDS = 'the server needs packages that are not installed; run: pip install "rec
 @click.option("--port", default=8377, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
 @click.option("--name", "names", multiple=True, help="A host name clients may use; repeat for several.")
 @click.option("--root-path", default="", help="The path it is mounted under, behind a proxy.")
-@click.option("--trusted-proxy", default="", help="Addresses of proxies whose X-Forwarded-* headers are believed.")
-@click.option("--worker/--no-worker", default=True, help="Index and derive in this process.")
+@click.option("--trusted-proxy", default="", help="Addresses of proxies whose X-Forwarded-* headers are trusted.")
+@click.option("--worker/--no-worker", default=True, help="Also run the background worker in this process.")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes over one store.")
 @click.option(
     "--analyze", "folders", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder that operators may have analysed; repeat for several.",
+    help="A folder that operators may analyse; repeat for several.",
 )  # fmt: skip
-@click.option("--link", is_flag=True, help="Print a one-time link to the inspector, also where there are keys.")
-@click.option("--tools", default="all", show_default=True, help="What /mcp offers: core, tasks, graph or all.")
-@click.option("--issuer", default=None, help="An OAuth issuer whose tokens /mcp takes besides keys.")
+@click.option("--link", is_flag=True, help="Print a one-time link to the inspector, even if there are keys.")
+@click.option("--tools", default="all", show_default=True, help="Tool sets of /mcp: core, tasks, graph or all.")
+@click.option("--issuer", default=None, help="An OAuth issuer whose tokens /mcp accepts besides keys.")
 @click.option(
-    "--resource", default=None, help="The address of /mcp that tokens must name.  [default: where it listens]"
+    "--resource", default=None, help="The URL of /mcp that tokens must have as audience.  [default: where it listens]"
 )
 @click.option(
     "--log", "log_format", default="none", show_default=True, type=click.Choice(["none", "text", "json"]),
     help="A line per request on standard error: ids, status and time, never content.",
 )  # fmt: skip
-@click.option("--trace", is_flag=True, help="Requests as spans of OpenTelemetry, below the caller's traceparent.")
+@click.option("--trace", is_flag=True, help="Make OpenTelemetry spans of requests, as children of `traceparent`.")
 @session_of
 def serve(
     session: Session, host: str, port: int, names: tuple[str, ...], root_path: str, trusted_proxy: str, worker: bool,
     workers: int, folders: tuple[Path, ...], link: bool, tools: str, issuer: str | None, resource: str | None,
     log_format: LogFormat, trace: bool,
 ) -> None:  # fmt: skip
-    """Serve the memory over HTTP, on this machine unless told otherwise.
+    """Serve the memory over HTTP, by default on this machine only.
 
-    Another address than loopback needs keys: make one first with `recollect keys create`. On loopback, while there is
-    no key, a one-time link to the inspector is printed.
+    Any address other than loopback needs keys: create one first with `recollect keys create`. On loopback, while there
+    is no key, a one-time link to the inspector is printed.
     """
     _installed()
     from ..server.app import Options
@@ -65,7 +65,7 @@ def serve(
     log_to_stderr(log_format)
     keyed = _has_keys(session)
     if not keyed and not is_loopback(host):
-        raise UsageError(f"{host} is not loopback, and there is no key; make one: recollect keys create --role admin")
+        raise UsageError(f"{host} is not loopback, and there is no key; run: recollect keys create --role admin")
     at = f"http://{host}:{port}{root_path}"
     click.echo(f"recollect: {at}", err=True)
     if link or not keyed:
@@ -111,7 +111,7 @@ def _installed() -> None:
 
 
 def _assistants(session: Session, tools: str, issuer: str | None, resource: str) -> list[MakePart]:
-    """What serves assistants at /mcp, where its packages are installed."""
+    """The parts that serve MCP at /mcp, if its packages are installed."""
     if find_spec("mcp") is None:
         if issuer is not None:
             raise UsageError('--issuer is for /mcp; run: pip install "recollect[mcp]"')
@@ -155,7 +155,7 @@ def _free_port() -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Whether an address is a loopback address."""
     if host == "localhost":
         return True
     try:
@@ -165,7 +165,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _code(session: Session) -> str:
-    """The code of a one-time link, kept in the store: the server swaps it for a cookie."""
+    """Store and return the code of a one-time link, which the server exchanges for a session cookie."""
     from ..server.browser import local_operator
 
     made: str = _kept(session, lambda keys, sessions: sessions.link(local_operator(session.org)))
@@ -177,7 +177,7 @@ def _has_keys(session: Session) -> bool:
 
 
 def _kept(session: Session, work: Any) -> Any:
-    """Something done with the keys and sessions that the store holds."""
+    """Run a coroutine function over the keys and sessions in the store."""
     from ..runtime import run_blocking
     from ..server.auth import Keys
     from ..server.browser import Sessions

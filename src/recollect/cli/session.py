@@ -1,4 +1,4 @@
-"""What a command has in hand: the memory it opens, and how it prints."""
+"""The state of one run of the command line: opens the memory, prints results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE = "recollect.db"
 SETTLE_SECONDS = 10.0
-"""How long a command that reads works on what is still waiting to be derived."""
+"""The most seconds that a reading command spends on waiting jobs before it reads."""
 _FILES = ("", "-wal", "-shm", "-journal", "-ballast")
 
 
@@ -31,20 +31,20 @@ class Session:
         self._hot = hot
         self._org = org
         self.user = user
-        """Only what this user may see, where one is named."""
+        """The user that the memory is narrowed to, if any."""
         self.as_json = as_json
         self._told = False
-        """Whether the command has begun to say what it did: then it did something."""
+        """Whether the command has printed a result, so that the file it created must be kept."""
         self._wrote_nothing = False
 
     @property
     def url(self) -> str:
-        """The URL given, or the file in this folder."""
+        """The URL given, or `recollect.db` in the current folder."""
         return self._url or DEFAULT_FILE
 
     @property
     def hot(self) -> str | None:
-        """The hot store in front, if one was named."""
+        """The URL of the hot store, if any."""
         return self._hot
 
     @property
@@ -54,11 +54,11 @@ class Session:
 
     @contextmanager
     def memory(self, *, create: bool = False, settle: bool = False, **options: Any) -> Iterator[Memory]:
-        """The memory, closed at the end.
+        """Open the memory, and close it at the end.
 
-        Only `create` makes a file, and a command that fails or wrote nothing leaves none behind. Commands write without
-        deriving, so that they end at once; with `settle`, what a file has waiting is derived first. Servers have
-        workers for that.
+        A file is created only with `create`, and removed again if the command fails or writes nothing. Commands do not
+        run the jobs they cause, so that they return at once; with `settle` the waiting jobs of a file are run first
+        (servers have workers for that).
         """
         from ..blocking.memory import Memory
 
@@ -70,7 +70,7 @@ class Session:
         unused = False
         try:
             if settle and path is not None:
-                # The outbox is the org's: a user's handle may not work through it.
+                # Jobs belong to the org: a memory narrowed to a user may not run them.
                 with Memory(self.url, hot=self._hot, org=self._org, **options) as whole:
                     left = _settled(whole)
                 if left:
@@ -87,7 +87,7 @@ class Session:
                 _remove(path)
 
     def show(self, rows: Sequence[Any], columns: Sequence[str], *, empty: str = "nothing") -> None:
-        """Records as a table, or as a JSON list."""
+        """Print records as a table, or as a JSON list."""
         self._told = True
         dicts = [row if isinstance(row, dict) else plain(row) for row in rows]
         if self.as_json:
@@ -98,13 +98,13 @@ class Session:
             table(dicts, columns)
 
     def one(self, record: Any, *, missing: str) -> None:
-        """A record as its fields, or as JSON; NotFound where there is none."""
+        """Print a record's fields; raises NotFound if it is None."""
         if record is None:
             raise NotFound(missing)
         self.fields(record if isinstance(record, dict) else plain(record))
 
     def fields(self, fields: dict[str, Any]) -> None:
-        """Names and values, or JSON; what is empty is left out for people."""
+        """Print names and values, or JSON; without --json empty values are left out."""
         self._told = True
         if self.as_json:
             self.print_json(fields)
@@ -112,7 +112,7 @@ class Session:
             pairs([(name, value) for name, value in fields.items() if value not in (None, "", [], {}, ())])
 
     def done(self, fact: dict[str, Any], said: str) -> None:
-        """What was done: a sentence, or JSON."""
+        """Print what was done, as a sentence or as JSON."""
         self._told = True
         if self.as_json:
             self.print_json(fact)
@@ -120,37 +120,37 @@ class Session:
             echo(cell(said))
 
     def wrote_nothing(self) -> None:
-        """Say that the command only looked: a file that was made to open the memory is taken away again."""
+        """Note that the command only read, so that a file created for it is removed again."""
         self._wrote_nothing = True
 
     def gone(self, was_there: bool, what: str, *, missing: str) -> None:
-        """That something was deleted; NotFound where it was not there."""
+        """Print that something was deleted; raises NotFound if it did not exist."""
         if not was_there:
             raise NotFound(missing)
         self.done({"deleted": True}, f"deleted {what}")
 
     @staticmethod
     def print_json(value: Any) -> None:
-        """JSON on one line."""
+        """Print a value as JSON on one line."""
         click.echo(msgspec.json.encode(value, enc_hook=str).decode())
 
 
 def thread_id(memory: Memory, given: str) -> str:
-    """The id of a thread, from its id or from the end of it that tables show."""
+    """The id of a thread, given whole or by the last characters that tables show."""
     if len(given.removeprefix("…")) < SHORT or memory.threads.get(given) is not None:
         return given
     return ending(given, [one.id for ns in memory.stats().namespaces for one in memory.threads.list(ns)])
 
 
 def ending(given: str, ids: Sequence[str]) -> str:
-    """An id from the end of it that tables show, where only one ends so."""
+    """The only id that ends with the given characters; the text as given if there is none or several."""
     end = given.removeprefix("…")
     found = [id for id in ids if id.endswith(end)] if len(end) >= SHORT else []
     return found[0] if len(found) == 1 else given
 
 
 def _settled(memory: Memory) -> int:
-    """Derive what is waiting; how many jobs are left."""
+    """Run the waiting jobs; returns how many are left."""
     memory.jobs.drain(seconds=SETTLE_SECONDS)
     return sum(one.waiting - one.failing for one in memory.jobs.backlog())
 
@@ -160,14 +160,14 @@ def _is_empty(memory: Memory) -> bool:
 
 
 def _remove(path: str) -> None:
-    """Take away the file that a command made and put nothing into."""
+    """Remove an unused database file with its side files."""
     for end in _FILES:
         with suppress(FileNotFoundError):
             os.unlink(path + end)
 
 
 def _file(url: str) -> str | None:
-    """The path of a memory that is a file; None for servers."""
+    """The path of a file URL; None for servers."""
     scheme, found, rest = url.partition("://")
     if not found:
         return None if url == ":memory:" else url
@@ -178,7 +178,7 @@ def _file(url: str) -> str | None:
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """A record as a dict of plain values; times stay times."""
+    """A record as a dict of plain values, except that times stay datetimes."""
     made: dict[str, Any] = msgspec.to_builtins(record, builtin_types=(datetime,))
     if "id" not in made and hasattr(record, "id"):
         made = {"id": record.id, **made}
@@ -186,12 +186,12 @@ def plain(record: Any) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """A JSON value as typed; plain words are text. The same key twice is refused: one of the two would be lost."""
+    """Parse an argument as JSON, or take it as text; refuses duplicate keys, of which one would be lost."""
     import json
 
     def unique(found: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in found}) < len(found):
-            raise click.UsageError("the same key twice in a JSON object")
+            raise click.UsageError("a JSON object has the same key twice; remove one")
         return dict(found)
 
     try:
@@ -201,7 +201,7 @@ def read_json(text: str) -> Any:
 
 
 def read_filter(text: str | None) -> dict[str, Any] | None:
-    """A filter as typed; anything but a JSON object is refused with an example."""
+    """Parse a filter, which must be a JSON object."""
     if text is None:
         return None
     found = read_json(text)

@@ -1,4 +1,4 @@
-"""`recollect skills`: folders that teach an assistant when and how to use the memory and the analyser."""
+"""`recollect skills`: installs Agent Skills that teach an assistant to use the memory and the analyser."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from .session import Session, session_of
 
 
 def skill_folders() -> list[Path]:
-    """The skills that came with the package, or with the checkout it runs from."""
+    """The folders of the skills in the package, or in the checkout it runs from."""
     package = Path(__file__).resolve().parent.parent
     for place in (package / "skills", package.parent.parent / "skills"):
         found = sorted(one.parent for one in place.glob("*/SKILL.md"))
         if found:
             return found
-    raise NotFound("the skills did not come with this installation; install recollect again")
+    raise NotFound("this installation has no skills; install recollect again")
 
 
 @click.group(cls=Suggesting)
 def skills() -> None:
-    """Skills for assistants, in the open Agent Skills form: list, install."""
+    """Skills for assistants, in the open Agent Skills format: list, install."""
 
 
 @skills.command("list")
 @session_of
 def list_(session: Session) -> None:
-    """The skills there are."""
+    """List the skills."""
     session.show([{"skill": one.name, "files": len(_files(one))} for one in skill_folders()], ["skill", "files"])
 
 

@@ -1,4 +1,4 @@
-"""State on the command line."""
+"""`recollect state`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def state() -> None:
 @click.argument("key")
 @session_of
 def get(session: Session, key: str) -> None:
-    """One value; exit status 1 where there is none."""
+    """Show one value; exit status 1 if there is none."""
     with session.memory() as memory:
         session.one(memory.state.entry(key), missing=f"no state {key!r}")
 

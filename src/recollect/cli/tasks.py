@@ -1,4 +1,4 @@
-"""Tasks on the command line."""
+"""`recollect tasks`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tasks() -> None:
 @click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
 @session_of
 def list_(session: Session, namespace: str | None, limit: int) -> None:
-    """Tasks of all namespaces, or of one."""
+    """List tasks of all namespaces, or of one."""
     with session.memory() as memory:
         found = memory.tasks.list(namespace, limit=limit)
         session.show(found, COLUMNS, empty=f"no tasks in {namespace}" if namespace else "no tasks")
@@ -30,7 +30,7 @@ def list_(session: Session, namespace: str | None, limit: int) -> None:
 @click.argument("task")
 @session_of
 def show(session: Session, task: str) -> None:
-    """Where a task stands."""
+    """Show the checkpoint of a task."""
     with session.memory() as memory:
         session.one(memory.tasks.get(task), missing=f"no task {task!r}")
 

@@ -1,4 +1,4 @@
-"""Threads on the command line."""
+"""`recollect threads`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def threads() -> None:
 @click.option("--after", help="The thread to go on after.")
 @session_of
 def list_(session: Session, namespace: str, limit: int | None, after: str | None) -> None:
-    """Threads of a namespace."""
+    """List the threads of a namespace."""
     with session.memory() as memory:
         found = memory.threads.list(namespace, limit=limit, after=after)
         session.show(found, ("id", "title", "length", "tokens", "updated_at"), empty=f"no threads in {namespace}")
@@ -33,7 +33,7 @@ def list_(session: Session, namespace: str, limit: int | None, after: str | None
 @click.option("--all", "everything", is_flag=True, help="All messages.")
 @session_of
 def show(session: Session, thread: str, last: int, everything: bool) -> None:
-    """The newest messages of a thread, oldest of them first."""
+    """Show the newest messages of a thread, in chronological order."""
     with session.memory() as memory:
         thread = thread_id(memory, thread)
         found = memory.threads.messages(thread) if everything else memory.threads.recent(thread, last)
@@ -53,7 +53,7 @@ def _calls(message: object) -> str:
 @click.option("--ttl", type=float, help="Seconds to live.")
 @session_of
 def create(session: Session, namespace: str, title: str | None, id: str | None, ttl: float | None) -> None:
-    """Make a thread and print its id."""
+    """Create a thread and print its id."""
     with session.memory(create=True) as memory:
         made = memory.threads.create(namespace, title, id=id, ttl=ttl)
         session.done(plain(made), made.id)
@@ -67,12 +67,12 @@ def create(session: Session, namespace: str, title: str | None, id: str | None, 
     help="Whose words TEXT is.",
 )  # fmt: skip
 @click.option("--name", help="Who speaks.")
-@click.option("--key", help="Doing it again under the same key does nothing.")
+@click.option("--key", help="An idempotency key: repeating the command with it adds nothing.")
 @session_of
 def append(session: Session, thread: str, text: str | None, role: str, name: str | None, key: str | None) -> None:
     """Add a message: TEXT, or messages as JSON lines on standard input (OpenAI or Anthropic shape).
 
-    The message is stored when this returns; facts are derived by a worker, or by the next command that reads them.
+    The message is stored when this returns; facts are extracted by a worker, or by the next command that reads them.
     """
     if text is not None:
         given: list[dict[str, object]] = [{"role": role, "content": text}]
@@ -89,7 +89,7 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
 
 
 def _message(line: str, role: str) -> dict[str, object]:
-    """A line of standard input: a message in JSON, or plain text."""
+    """The message of a line of standard input, which is JSON or plain text."""
     found = read_json(line.rstrip("\n"))
     return found if isinstance(found, dict) else {"role": role, "content": line.rstrip("\n")}
 
@@ -98,7 +98,7 @@ def _message(line: str, role: str) -> dict[str, object]:
 @click.argument("thread")
 @session_of
 def delete(session: Session, thread: str) -> None:
-    """Remove a thread with its messages; `forget` also removes what was derived from them."""
+    """Delete a thread with its messages; `forget` also removes what was derived from them."""
     with session.memory() as memory:
         gone = memory.threads.delete(thread_id(memory, thread))
     session.gone(gone, thread, missing=f"no thread {thread!r}")
@@ -108,7 +108,7 @@ def delete(session: Session, thread: str) -> None:
 @click.argument("thread")
 @session_of
 def summaries(session: Session, thread: str) -> None:
-    """The summaries of a thread, each with the range it stands for."""
+    """List the summaries of a thread, each with the range of messages it replaces."""
     with session.memory() as memory:
         found = memory.threads.summaries(thread_id(memory, thread))
         session.show(found, ("first", "last", "method", "tokens", "text", "created_at"), empty="no summaries yet")

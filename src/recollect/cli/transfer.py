@@ -1,18 +1,14 @@
-"""Export and import on the command line."""
+"""`recollect export` and `recollect import`."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from ..errors import UsageError
-from .display import ago, cell, echo, progress, table
+from .display import ago, bar, cell, echo, progress, table
 from .session import Session, session_of
 
 if TYPE_CHECKING:
@@ -22,21 +18,20 @@ KINDS = (
     "auto", "chatgpt", "claude", "openai-agents", "langgraph", "mem0", "letta", "mcp", "graphiti", "messages",
     "obsidian", "markdown",
 )  # fmt: skip
-"""What `--from` takes; a test compares it with the readers, which are not loaded for `--help`."""
+"""The choices of `--from`, repeated here so that `--help` does not import the readers; a test compares them."""
 FORMATS = ("recollect", "openai", "anthropic", "markdown", "langgraph")
-WIDTH = 24
 
 
 @click.command()
 @click.argument("path", metavar="PATH", type=click.Path(writable=True))
-@click.option("--to", type=click.Choice(FORMATS), default="recollect", show_default=True, help="Who is to read it.")
+@click.option("--to", type=click.Choice(FORMATS), default="recollect", show_default=True, help="The format.")
 @click.option("--namespace", metavar="NS", help="Only what is in this namespace; not for recollect.")
 @session_of
 def export(session: Session, path: str, to: str, namespace: str | None) -> None:
     """Write everything of the org to PATH, as JSON lines that import loads; or with --to for another tool.
 
-    openai and anthropic: JSON lines, a thread in each. markdown: a folder. langgraph: a SQLite file for its saver and
-    its store.
+    openai and anthropic: JSON lines, one thread per line. markdown: a folder. langgraph: a SQLite file for its saver
+    and its store.
     """
     options: dict[str, Any] = {"to": to, "namespace": namespace}
     with session.memory(settle=True) as memory, progress("rows written") as tick:
@@ -46,13 +41,13 @@ def export(session: Session, path: str, to: str, namespace: str | None) -> None:
 
 @click.command("import")
 @click.argument("path", metavar="PATH")
-@click.option("--from", "kind", type=click.Choice(KINDS), help="What another tool wrote; auto looks by itself.")
+@click.option("--from", "kind", type=click.Choice(KINDS), help="The tool that wrote it; auto recognises it.")
 @click.option("--namespace", metavar="NS", help="Where it goes.  [default: each user's own, or user:me]")
-@click.option("--map", "mapping", metavar="FILE", help="Users and namespaces there and here, as TOML or JSON.")
-@click.option("--map-user", "users", metavar="THERE=HERE", multiple=True, help="One user there and here.")
-@click.option("--source", metavar="NAME", help="What it is known by, for `forget --source`.  [default: KIND:FILE]")
-@click.option("--dry-run", is_flag=True, help="Say what would come in, and write nothing.")
-@click.option("--strict", is_flag=True, help="Import nothing where anything cannot come in.")
+@click.option("--map", "mapping", metavar="FILE", help="A mapping of users and namespaces, as TOML or JSON.")
+@click.option("--map-user", "users", metavar="THERE=HERE", multiple=True, help="Map a user of the source to one here.")
+@click.option("--source", metavar="NAME", help="The source name, for `forget --source`.  [default: KIND:FILE]")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported, and write nothing.")
+@click.option("--strict", is_flag=True, help="Import nothing if anything cannot be imported.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @session_of
 def import_(
@@ -67,10 +62,10 @@ def import_(
     strict: bool,
     yes: bool,
 ) -> int:
-    """Load PATH, a file that export wrote, or with --from what another tool has kept.
+    """Load PATH, a file that export wrote, or with --from the data of another tool.
 
-    From another tool, what would come in is counted and shown first. Doing it again adds only what is missing, also
-    after a kill. What cannot come in is listed with its place and the reason, and the exit status is 1.
+    With --from, what would be imported is counted and shown first. Importing again adds only what is missing, also
+    after a kill. What cannot be imported is listed with its position and the reason, and the exit status is 1.
     """
     if kind is None:
         _load(session, path)
@@ -112,7 +107,7 @@ def _run(memory: Memory, path: str, label: str, options: dict[str, Any]) -> Impo
 
 
 def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int:
-    """What came in or would; 1 where something could not, or nothing was there."""
+    """Print a report; returns the exit status: 1 if something could not be imported or the source is empty."""
     status = 1 if report.failed or not any(report.found.values()) else 0
     if session.as_json:
         session.print_json(msgspec.to_builtins(report))
@@ -125,7 +120,7 @@ def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int
         rows = [msgspec.structs.asdict(sample) for sample in report.samples]
         table(rows, ("what", "id", "namespace", "at", "text"))
     if report.problems and (report.dry_run or not brief):
-        echo(cell(f"{report.failed} cannot come in:"))
+        echo(cell(f"{report.failed} cannot be imported:"))
         table([msgspec.structs.asdict(problem) for problem in report.problems], ("place", "reason"))
     if not report.dry_run and any(report.added.values()):
         echo(cell(f"undo it with: recollect forget --source {report.source!r}"))
@@ -136,11 +131,11 @@ def _sentence(report: ImportReport) -> str:
     counted = report.found if report.dry_run else report.added
     found = ", ".join(f"{count:,} {what}" for what, count in counted.items() if count) or "nothing"
     known = sum(report.known.values())
-    parts = [f"{report.kind}: {found} {'would come in' if report.dry_run else 'imported'}"]
+    parts = [f"{report.kind}: {found} {'would be imported' if report.dry_run else 'imported'}"]
     if known:
         parts.append(f"{known:,} were here already")
     if report.failed:
-        parts.append(f"{report.failed:,} cannot come in")
+        parts.append(f"{report.failed:,} cannot be imported")
     if report.dry_run:
         spaces = [ns for ns in report.namespaces if ns]
         parts.append(f"into {', '.join(spaces[:3])}{' and others' if len(spaces) > 3 else ''}" if spaces else "")
@@ -150,23 +145,3 @@ def _sentence(report: ImportReport) -> str:
         now = datetime.now(UTC)
         parts.append(f"from {ago(report.first_at, now)} to {ago(report.last_at, now)}")
     return "; ".join(part for part in parts if part)
-
-
-@contextmanager
-def bar(label: str) -> Iterator[Callable[[int, int | None], None]]:
-    """A progress bar on a terminal, nothing elsewhere; call what it gives with how much is done, and of how much."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    began = time.monotonic()
-
-    def show(done: int, total: int | None) -> None:
-        rate = done / max(time.monotonic() - began, 0.001)
-        filled = WIDTH * done // total if total else 0
-        drawn = f"[{'#' * filled}{'.' * (WIDTH - filled)}] {100 * done // total:3d}%  " if total else ""
-        click.echo(f"\r\x1b[K{label} {drawn}{done:,}  {rate:,.0f}/s", err=True, nl=False)
-
-    try:
-        yield show
-    finally:
-        click.echo("\r\x1b[K", err=True, nl=False)

@@ -1,4 +1,4 @@
-"""Maintenance, forgetting and provenance on the command line."""
+"""Maintenance, forgetting and provenance: `process`, `worker`, `forget`, `scrub`, `why`, `audit`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from ..errors import StoreError, UsageError
-from .display import cell, echo, progress
+from .display import cell, echo, progress, url_without_password
 from .session import Session, plain, session_of
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def process(session: Session, names: tuple[str, ...]) -> None:
 )
 @session_of
 def worker(session: Session, once: bool, lease: float, every: float, names: tuple[str, ...]) -> None:
-    """Index what was appended, derive facts from it, and clean up, until stopped.
+    """Index appended messages, extract facts from them, and clean up, until stopped.
 
-    For all orgs, or for the one --org names. Start as many as wanted, on as many machines; each job is done by one.
-    Says on standard error what it did, and at the end how many jobs.
+    Works for all orgs, or for that of --org. Start any number, on any number of machines; each job is done by one.
+    Reports on standard error, and prints the number of jobs at the end.
     """
     if lease <= 0 or every <= 0:
-        raise UsageError("--lease and --every are seconds, above 0")
+        raise UsageError("--lease and --every must be above 0 seconds")
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: stop.append(got))
@@ -63,7 +63,8 @@ def worker(session: Session, once: bool, lease: float, every: float, names: tupl
             orgs = "all orgs" if memory.org == "default" else f"the org {memory.org}"
             _say(
                 session,
-                f"working for {orgs} on {_place(session.url)}; {', '.join(names)} every {every:g} s; Ctrl-C stops",
+                f"working for {orgs} on {url_without_password(session.url)}; {', '.join(names)} every {every:g} s; "
+                "Ctrl-C stops",
             )
         while not stop:
             try:
@@ -74,7 +75,7 @@ def worker(session: Session, once: bool, lease: float, every: float, names: tupl
             except StoreError as problem:
                 if once:
                     raise
-                # A store that is away comes back; a worker that gave up would not.
+                # The store may be back soon: keep trying instead of ending the worker.
                 echo(f"recollect: {cell(str(problem))}; trying again", err=True)
                 claimed = 0
                 time.sleep(1)
@@ -89,11 +90,11 @@ def worker(session: Session, once: bool, lease: float, every: float, names: tupl
 
 
 _TURN_SECONDS = 5.0
-"""How long a worker works before it looks whether to stop or to clean up."""
+"""How long a worker drains jobs before it checks for signals and due maintenance."""
 
 
 def _say(session: Session, what: str) -> None:
-    """What a worker does, with the time, on standard error; not under --json."""
+    """Print a line with the time on standard error, except under --json."""
     if not session.as_json:
         echo(f"{click.style(time.strftime('%H:%M:%S'), dim=True)} {cell(what)}", err=True)
 
@@ -108,12 +109,6 @@ def _waiting(memory: Memory) -> int:
     return sum(one.waiting for one in memory.jobs.backlog())
 
 
-def _place(url: str) -> str:
-    """A URL without its user and password."""
-    scheme, found, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if found else url
-
-
 @click.command()
 @click.option("--user", "of", help="A user, with everything known of them.")
 @click.option("--thread", help="A conversation.")
@@ -121,7 +116,7 @@ def _place(url: str) -> str:
 @click.option("--fact", help="A fact: NAMESPACE/KEY.")
 @click.option("--source", help="Everything that came from one source.")
 @click.option("--physical", is_flag=True, help="Rewrite the SQLite file too, and verify; on a server see scrub.")
-@click.option("--preview", is_flag=True, help="Count what would go, and remove nothing.")
+@click.option("--preview", is_flag=True, help="Count what would be removed, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @session_of
 def forget(
@@ -135,7 +130,7 @@ def forget(
     preview: bool,
     yes: bool,
 ) -> int:
-    """Remove a thing and everything derived from it, and say what went."""
+    """Remove one thing and everything derived from it, and print what was removed."""
     named = [value for value in (of, thread, message, fact, source) if value is not None]
     if len(named) != 1:
         raise UsageError("say what to forget: one of --user, --thread, --message, --fact, --source")
@@ -148,7 +143,7 @@ def forget(
     if session.as_json:
         session.print_json(msgspec.to_builtins(erasure))
     else:
-        done = "would go" if preview else "removed"
+        done = "would be removed" if preview else "removed"
         session.show([{"kind": kind, done: count} for kind, count in erasure.counts.items()], ("kind", done))
         if physical and not preview:
             _say_verified(erasure)
@@ -156,7 +151,7 @@ def forget(
 
 
 def _say_verified(erasure: Erasure) -> None:
-    """What was found in the store's files, and what nobody looked at."""
+    """Print in which files traces were found, and which were not searched."""
     for place in erasure.found:
         click.echo(f"still found in: {cell(place)}")
     for place in erasure.unchecked:
@@ -172,8 +167,8 @@ def _say_verified(erasure: Erasure) -> None:
 def scrub(session: Session, yes: bool) -> int:
     """Rewrite the store's files without the bytes of deleted rows, for every org; for operators.
 
-    On Postgres each table is locked while it is rewritten, and needs its owner; the write-ahead log needs a superuser.
-    On Redis each server writes all its data once. Exit status 1 where something may still hold deleted bytes.
+    On Postgres each table is locked while it is rewritten, which needs its owner's rights; the write-ahead log needs a
+    superuser's. On Redis each server writes all its data once. Exit status 1 if something may still hold deleted bytes.
     """
     if not yes and not session.as_json:
         click.confirm("This rewrites the files of every org and may take locks. Go on?", abort=True)
@@ -193,7 +188,7 @@ def scrub(session: Session, yes: bool) -> int:
 @click.argument("item")
 @session_of
 def why(session: Session, item: str) -> None:
-    """Where ITEM came from: a fact (NAMESPACE/KEY), a learning, a summary or a message, by its id."""
+    """Show where ITEM came from: a fact (NAMESPACE/KEY), a learning, a summary or a message, by its id."""
     with session.memory(settle=True) as memory:
         found = memory.why(item)
     if session.as_json:
@@ -209,7 +204,7 @@ def why(session: Session, item: str) -> None:
 @click.option("--limit", type=int, default=100, show_default=True, help="At most so many.")
 @session_of
 def audit(session: Session, subject: str | None, limit: int) -> None:
-    """Who changed what, when; newest first."""
+    """List who changed what and when, newest first."""
     with session.memory() as memory:
         found = memory.audit.list(subject=subject, limit=limit, reverse=True)
         session.show(found, ("created_at", "action", "subject", "actor", "user", "source", "detail"), empty="no events")
