@@ -27,9 +27,10 @@ EXCLUDED = "_excluded"
 
 
 class RecollectHistoryProvider(HistoryProvider):
-    """Keeps the history of a session as a thread. A message with an id is stored once, however often it is sent.
+    """Stores the history of a session as a thread; a message's id is its idempotency key.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL; `limit` loads only the newest messages, tool exchanges whole.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL; `limit` loads only the newest messages, without splitting a tool
+    call from its result.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class RecollectHistoryProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[FrameworkMessage]:
-        """The messages of a session, as they were saved."""
+        """The messages of a session, exactly as they were saved."""
         try:
             found = await self._handles.awaited.threads.messages(self.thread_of(session_id))
         except NotFound:
@@ -69,7 +70,7 @@ class RecollectHistoryProvider(HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Add messages at the end, all or none."""
+        """Append messages in one transaction."""
         if messages:
             await self._handles.awaited.threads.append(
                 self.thread_of(session_id), *map(message_of, messages), create=self._space,
@@ -77,12 +78,12 @@ class RecollectHistoryProvider(HistoryProvider):
             )  # fmt: skip
 
     async def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         await self._handles.aclose()
 
 
 class RecollectContextProvider(ContextProvider):
-    """Gives an agent what is remembered for its input, as fenced instructions."""
+    """Adds memories recalled for the input to an agent's instructions, fenced as data."""
 
     def __init__(
         self, memory: Source, *, source_id: str = "recollect_memory", namespaces: Spaces = None, top_k: int = 5
@@ -93,7 +94,7 @@ class RecollectContextProvider(ContextProvider):
         self._top_k = top_k
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Recall for what is being asked."""
+        """Recall for the user's messages and extend the instructions."""
         asked = " ".join(message.text for message in context.input_messages if message.role == "user")
         found = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
         if found:
@@ -101,10 +102,10 @@ class RecollectContextProvider(ContextProvider):
 
 
 class RecollectCheckpointStorage:
-    """Keeps the checkpoints of workflows as records.
+    """Stores the checkpoints of workflows as records.
 
-    Values are encoded by the framework's own rules, which pickle what is not JSON; only its safe types and those in
-    `allowed` are read back, and a checkpoint that could not be read is refused when it is saved.
+    Values are encoded by the framework, which pickles what is not JSON. When reading, only its safe types and those in
+    `allowed` are unpickled; a checkpoint that could not be read back is refused on `save`.
     """
 
     def __init__(self, memory: Source, *, namespace: str | None = None, allowed: Sequence[str] = ()) -> None:
@@ -117,7 +118,7 @@ class RecollectCheckpointStorage:
         return self._handles.awaited
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-        """Keep a checkpoint; its id."""
+        """Store a checkpoint; returns its id."""
         data = json.dumps(encode_checkpoint_value(checkpoint.to_dict())).encode()
         self._decoded(data)
         meta = {"workflow": checkpoint.workflow_name, "time": checkpoint.timestamp}
@@ -136,17 +137,17 @@ class RecollectCheckpointStorage:
         return [self._decoded(record.data) for record in await self._rows(workflow_name)]
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
-        """Their ids."""
+        """The ids of the checkpoints of a workflow, oldest first."""
         return [str(record.key[-1]) for record in await self._rows(workflow_name, keys_only=True)]
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
-        """The newest by its own time."""
+        """The checkpoint with the latest timestamp."""
         rows = await self._rows(workflow_name)
         newest = max(rows, key=lambda record: datetime.fromisoformat(record.meta["time"]), default=None)
         return None if newest is None else self._decoded(newest.data)
 
     async def delete(self, checkpoint_id: str) -> bool:
-        """Delete one; whether it was there."""
+        """Delete one; false if it did not exist."""
         return await self._memory.records.delete(self._space, _key(checkpoint_id))
 
     async def _rows(self, workflow: str, *, keys_only: bool = False) -> list[OpaqueRecord]:
@@ -161,14 +162,14 @@ class RecollectCheckpointStorage:
 
 
 class BudgetCompaction:
-    """A compaction strategy: leaves out the oldest messages until the rest fits, tool exchanges whole."""
+    """A compaction strategy that excludes the oldest messages until the rest fits, without splitting tool exchanges."""
 
     def __init__(self, budget: Budget, *, counter: Any = None) -> None:
         self._budget = budget
         self._counter = counter
 
     async def __call__(self, messages: list[FrameworkMessage]) -> bool:
-        """Mark what does not fit; whether anything changed."""
+        """Mark the messages that do not fit as excluded; true if any was."""
         shown = [message for message in messages if not message.additional_properties.get(EXCLUDED, False)]
         kept = set(fitting([message_of(message) for message in shown], self._budget, counter=self._counter))
         left_out = [message for place, message in enumerate(shown) if place not in kept]
@@ -178,7 +179,7 @@ class BudgetCompaction:
 
 
 def message_of(message: FrameworkMessage) -> Message:
-    """A message of theirs as one of ours, with a copy of itself as the original."""
+    """Convert a framework message to ours, with the original in `raw`."""
     blocks: list[dict[str, Any]] = []
     for content in message.contents:
         kind = content.type
@@ -199,7 +200,7 @@ def message_of(message: FrameworkMessage) -> Message:
 
 
 def _newest(messages: list[FrameworkMessage], limit: int) -> list[FrameworkMessage]:
-    """The newest messages, beginning where no result has lost its call."""
+    """The newest messages, starting where no tool result is separated from its call."""
     for start in range(max(0, len(messages) - limit), len(messages)):
         rest = messages[start:]
         called = {c.call_id for m in rest for c in m.contents if c.type == "function_call"}

@@ -20,11 +20,11 @@ MAX_LINES = 999_999
 WIDTH = len(str(MAX_LINES))
 TRIES = 20
 Edit = Callable[[str], tuple[str, str]]
-"""From the text of a file to its new text and what is said of it."""
+"""(text of a file) → (its new text, the message for the model)."""
 
 
 class _Files:
-    """The files of one namespace: every command, written once for blocking and awaited tools."""
+    """The commands of the tool over the files of one namespace, shared by the blocking and the async tool."""
 
     def __init__(self, memory: AsyncMemory, space: str) -> None:
         self._memory = memory
@@ -42,7 +42,7 @@ class _Files:
         return _listing(command.path, key, inside)
 
     async def create(self, command: Any) -> str:
-        """A new file; one that is there is refused, whoever made it."""
+        """Create a file; fails if the path exists."""
         key = _key(command.path)
         if not key or await self._below(key):
             raise ToolError(f"File {command.path} already exists")
@@ -54,7 +54,7 @@ class _Files:
         return f"File created successfully at: {command.path}"
 
     async def str_replace(self, command: Any) -> str:
-        """Replace a text that stands in a file once."""
+        """Replace a text that must occur exactly once in a file."""
 
         def edit(content: str) -> tuple[str, str]:
             _check_unique(content, command)
@@ -69,7 +69,7 @@ class _Files:
         return await self._edit(command.path, edit)
 
     async def insert(self, command: Any) -> str:
-        """Insert a text behind a line."""
+        """Insert a text after a line."""
 
         def edit(content: str) -> tuple[str, str]:
             lines = content.split("\n")
@@ -87,7 +87,7 @@ class _Files:
         return await self._edit(command.path, edit)
 
     async def delete(self, command: Any) -> str:
-        """Delete a file, or a directory with all that is in it."""
+        """Delete a file, or a directory with its contents."""
         key = _key(command.path)
         if not key:
             raise ToolError("Cannot delete the /memories directory itself")
@@ -101,7 +101,7 @@ class _Files:
         return f"Successfully deleted {command.path}"
 
     async def rename(self, command: Any) -> str:
-        """Rename a file or a directory, in one step."""
+        """Rename a file or a directory in one transaction."""
         old, new = _key(command.old_path), _key(command.new_path)
         if not old:
             raise ToolError("Cannot rename the /memories directory itself")
@@ -127,7 +127,7 @@ class _Files:
         return "All memory cleared"
 
     async def _edit(self, path: str, edit: Edit) -> str:
-        """Change a file; where someone else changed it meanwhile, the edit is done again on what they wrote."""
+        """Edit a file by compare-and-set; after a conflict the edit is repeated on the new text."""
         key = _key(path)
         for left in range(TRIES - 1, -1, -1):
             fact = await self._file(key) if key else None
@@ -150,7 +150,7 @@ class _Files:
         return await self._memory.facts.list(self._space, prefix=f"{key or ROOT[1:]}/")
 
     async def _no_file_above(self, key: str) -> None:
-        """A file cannot be a directory as well."""
+        """Fail if a parent directory of the path is a file."""
         parts = key.split("/")
         above = ["/".join(parts[:count]) for count in range(2, len(parts))]
         found = await self._memory.facts.get_many(self._space, above) if above else []
@@ -166,9 +166,9 @@ class _Options:
 
 
 class RecollectMemoryTool(_Options, BetaAbstractMemoryTool):
-    """The memory tool for a blocking client: what Claude writes down is kept as facts, with their history.
+    """The memory tool for a blocking client: stores Claude's files as facts, with their history.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL; `namespace` says whose notes they are, such as `user:ada`.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL; `namespace` is where the files are, such as `user:ada`.
     """
 
     def _do(self, work: Callable[[_Files], Awaitable[str]]) -> str:
@@ -208,7 +208,7 @@ class RecollectMemoryTool(_Options, BetaAbstractMemoryTool):
 
 
 class AsyncRecollectMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
-    """The same for an async client."""
+    """The memory tool for an async client."""
 
     async def _do(self, work: Callable[[_Files], Awaitable[str]]) -> str:
         return await _told(work(_Files(self._handles.awaited, self._space)))
@@ -247,7 +247,7 @@ class AsyncRecollectMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
 
 
 async def _told(work: Awaitable[str]) -> str:
-    """What cannot be kept is told to the model, which can do better."""
+    """Convert UsageError to ToolError, whose message the model sees."""
     try:
         return await work
     except UsageError as problem:
@@ -255,7 +255,7 @@ async def _told(work: Awaitable[str]) -> str:
 
 
 def _key(path: str) -> str:
-    """The key of a path; empty for the root. A path that leaves `/memories` is refused."""
+    """The fact key of a path; empty for the root. Raises ToolError for a path outside of `/memories`."""
     if not path.startswith(ROOT):
         raise ToolError(f"Path must start with {ROOT}, got: {path}")
     if not path[len(ROOT) :].startswith("/") and path != ROOT:

@@ -1,4 +1,4 @@
-"""AutoGen: a memory that is recalled. `pip install 'recollect[autogen]'`."""
+"""AutoGen: a memory with recall. `pip install 'recollect[autogen]'`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = "autogen"
 
 
 class RecollectMemoryConfig(BaseModel):
-    """What such a memory is made from."""
+    """The serialisable configuration of a `RecollectMemory`."""
 
     url: str
     namespace: str | None = None
@@ -30,7 +30,7 @@ class RecollectMemoryConfig(BaseModel):
 
 
 class RecollectMemory(AutoGenMemory):
-    """Keeps what an agent is told as facts, and gives its model context what matters for the last message."""
+    """Stores content as facts, and adds memories recalled for the last message to the model context."""
 
     component_config_schema = RecollectMemoryConfig
     component_provider_override = "recollect.adapters.autogen.RecollectMemory"
@@ -45,7 +45,7 @@ class RecollectMemory(AutoGenMemory):
         self._url = memory if isinstance(memory, str) else None
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
-        """Add what is remembered for the last message to a model's context, fenced as data."""
+        """Add memories recalled for the last message to a model context, fenced as data."""
         messages = await model_context.get_messages()
         asked = next((str(one.content) for one in reversed(messages) if one.type == "UserMessage"), "")
         found = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
@@ -57,7 +57,7 @@ class RecollectMemory(AutoGenMemory):
     async def query(
         self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: Any
     ) -> MemoryQueryResult:
-        """What matters for a query, best first, with recall's score."""
+        """Memories relevant to a query, best first, with recall's score."""
         text = query if isinstance(query, str) else _text(query)
         hits = await self._handles.awaited.recall(text, namespaces=self._namespaces, top_k=self._top_k)
         found = [
@@ -70,11 +70,11 @@ class RecollectMemory(AutoGenMemory):
         return MemoryQueryResult(results=found)
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
-        """Keep a piece of content as a fact."""
+        """Store a piece of content as a fact."""
         await self._handles.awaited.facts.set(self._space, f"{ROOT}/{new_id()}", _text(content))
 
     async def clear(self) -> None:
-        """Forget what was added."""
+        """Delete everything that was added."""
         await self._handles.awaited.facts.delete_range(self._space, f"{ROOT}/", history=False)
 
     async def close(self) -> None:
@@ -83,7 +83,7 @@ class RecollectMemory(AutoGenMemory):
 
     def _to_config(self) -> RecollectMemoryConfig:
         if self._url is None:
-            raise UsageError("a memory that was handed over cannot be written down; make it from a URL")
+            raise UsageError("only a RecollectMemory made from a URL can be serialised, not one made from a Memory")
         return RecollectMemoryConfig(url=self._url, namespace=self._space, top_k=self._top_k)
 
     @classmethod
@@ -97,4 +97,4 @@ def _text(content: MemoryContent) -> str:
         return value
     if isinstance(value, dict):
         return msgspec.json.encode(value).decode()
-    raise UsageError("only text and JSON are remembered; describe an image or a file in words")
+    raise UsageError("only text and JSON can be stored; describe an image or a file in words")

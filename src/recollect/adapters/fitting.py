@@ -1,4 +1,4 @@
-"""What adapters share for prompts: which messages fit a budget, and what is recalled for a question, as text."""
+"""Shared by adapters: choose the messages that fit a budget, and recall for a question as fenced text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..memory import AsyncMemory
 from ..messages import Given, Message, as_message
 
 PLACE = "place"
-"""Key in a message's metadata: where it stood in the list it came from."""
+"""Metadata key for a message's index in the given list."""
 Budget = TokenBudget | int | str
 
 
 def fitting(
     messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: Any = None
 ) -> list[int]:
-    """The places of the messages that fit, a tool call always with its results; the newest ones unless told."""
+    """The indices of the messages that fit, a tool call always with its results; by default the newest ones."""
     numbered = [_numbered(given, place) for place, given in enumerate(messages)]
     made = compress(numbered, budget=budget, policy=policy or SlidingWindow(), counter=counter)
     kept = [message.metadata.get(PLACE) for message in (*made.system_messages, *made.view)]
@@ -36,7 +36,7 @@ def _numbered(given: Given, place: int) -> Message:
 
 
 async def recalled(memory: AsyncMemory, query: str, *, namespaces: Spaces = None, top_k: int = 5) -> str:
-    """What is remembered for a question, fenced and labelled as data; empty where there is nothing."""
+    """Memories recalled for a question, fenced and labelled as data; empty if there are none."""
     if not query.strip():
         return ""
     hits = await memory.recall(query, namespaces=namespaces, top_k=top_k)

@@ -32,15 +32,15 @@ except ImportError:  # an earlier release, which raised its base class
 
 ROOT = "google-adk"
 APPS = "workflow:google-adk"
-"""Where the state of apps is, which all users of an app share."""
+"""The namespace of app state, which all users of an app share."""
 TRIES = 40
 
 
 class RecollectSessionService(BaseSessionService):
-    """Keeps a session as a thread of its user, each event as a message, and state as records; all of an event at once.
+    """Stores a session as a thread of its user, events as messages and state as records; an event in one transaction.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. A writer whose session was changed by another gets
-    `StaleSessionError`, by the version of what is stored and not by a clock.
+    `StaleSessionError`; this is detected by record versions (compare-and-set), not by timestamps.
     """
 
     def __init__(self, memory: Source) -> None:
@@ -53,7 +53,7 @@ class RecollectSessionService(BaseSessionService):
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
-        """A new session; an id that is taken is refused."""
+        """Create a session; raises AlreadyExistsError if the id is taken."""
         id = (session_id or "").strip() or new_id()
         deltas = _session_util.extract_state_delta(state or {})
         session = Session(app_name=app_name, user_id=user_id, id=id, state=deltas["session"])
@@ -75,7 +75,7 @@ class RecollectSessionService(BaseSessionService):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """A session with its events, or the newest of them, and all state it sees."""
+        """A session with its events (all, or as `config` limits them) and the merged app, user and session state."""
         id = session_id.strip() if session_id else session_id
         stored = await self._stored(app_name, user_id, id)
         if stored is None:
@@ -101,11 +101,11 @@ class RecollectSessionService(BaseSessionService):
         await self._memory.threads.delete(thread_of(app_name, user_id, id))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """The state that all sessions of a user in an app share."""
+        """The state shared by all sessions of a user in an app."""
         return _state(await self._memory.records.get(f"user:{user_id}", _user_key(app_name)))
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event and the state it changes in one commit; the same event again is stored once."""
+        """Store an event and the state it changes in one transaction; idempotent for the same event."""
         if event.partial:
             return event
         app, user, id = session.app_name, session.user_id, session.id
@@ -130,7 +130,7 @@ class RecollectSessionService(BaseSessionService):
     async def _appended(
         self, session: Session, stored: OpaqueRecord, event: Event, message: Message, left: int
     ) -> bool:
-        """Commit an event on a session as it was read; False where another came between."""
+        """Commit an event by compare-and-set on the session read before; false after a conflict."""
         app, user, id = session.app_name, session.user_id, session.id
         delta = event.actions.state_delta if event.actions else {}
         deltas = _session_util.extract_state_delta(delta or {})
@@ -146,7 +146,7 @@ class RecollectSessionService(BaseSessionService):
             return False
 
     async def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         await self._handles.aclose()
 
     # -- parts
@@ -155,7 +155,7 @@ class RecollectSessionService(BaseSessionService):
         return await self._memory.records.get(f"user:{user}", _session_key(app, id))
 
     async def _shared(self, app: str, user: str, deltas: Mapping[str, Any]) -> list[tuple[str, RecordKey, Any, int]]:
-        """The state of the app and of the user as it will be, each with the version it was read at."""
+        """The new app and user state, each with the version it was read at (for compare-and-set)."""
         found = []
         for name, space, key in (("app", APPS, _app_key(app)), ("user", f"user:{user}", _user_key(app))):
             if deltas[name]:
@@ -184,7 +184,7 @@ class RecollectSessionService(BaseSessionService):
                 await batch.threads.append(thread_of(app, user, id), message, key=key, create=space)
 
     async def _known(self, app: str, user: str, id: str, event: Event) -> bool:
-        """Whether this very event is among the last that were stored."""
+        """Whether this event is among the last twenty stored."""
         try:
             recent = await self._memory.threads.recent(thread_of(app, user, id), 20)
         except NotFound:
@@ -220,9 +220,9 @@ class RecollectSessionService(BaseSessionService):
 
 
 class RecollectMemoryService(BaseMemoryService):
-    """Finds what was said, and the facts taken from it, by recall in the user's own namespace.
+    """Searches messages and facts by recall in the user's own namespace.
 
-    Sessions of a `RecollectSessionService` on the same memory are found without being added.
+    Sessions of a `RecollectSessionService` on the same memory need not be added.
     """
 
     def __init__(self, memory: Source, *, top_k: int = 10) -> None:
@@ -230,7 +230,7 @@ class RecollectMemoryService(BaseMemoryService):
         self._top_k = top_k
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Add a session's events; those that were added before are left as they are."""
+        """Add a session's events; those added before are skipped."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
@@ -244,7 +244,7 @@ class RecollectMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Add events; each is stored once, however often it is given."""
+        """Add events; idempotent for the same event."""
         said = [event for event in events if not event.partial]
         if said:
             await self._handles.awaited.threads.append(
@@ -265,7 +265,7 @@ class RecollectMemoryService(BaseMemoryService):
         await self._handles.awaited.facts.set_many(f"user:{user_id}", facts)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """What matters for a query, best first."""
+        """Memories relevant to a query, best first."""
         mine = thread_of(app_name, user_id, "")
         space = f"user:{user_id}"
         hits = await self._handles.awaited.recall(query, namespaces=space, top_k=self._top_k)
@@ -280,7 +280,7 @@ class RecollectMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=entries)
 
     async def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         await self._handles.aclose()
 
 
@@ -290,7 +290,7 @@ def thread_of(app: str, user: str, session: str) -> str:
 
 
 def message_of(event: Event) -> Message:
-    """An event as a message, with the event itself as its original."""
+    """Convert an event to a message, with the original in `raw`."""
     parts = (event.content.parts if event.content else None) or []
     calls = [part.function_call for part in parts if part.function_call]
     results = [part.function_response for part in parts if part.function_response]
@@ -316,7 +316,7 @@ def _dumped(event: Event) -> Any:
 
 
 def _event_key(event: Event) -> str:
-    """Equal events have one key; two that merely share an id have two."""
+    """The idempotency key of an event: its id and a digest, so that different events with one id are both stored."""
     return f"{event.id}-{hashlib.blake2b(event.model_dump_json().encode(), digest_size=8).hexdigest()}"
 
 

@@ -1,4 +1,4 @@
-"""Haystack: a compactor that keeps tool exchanges whole. `pip install 'recollect[haystack]'`."""
+"""Haystack: a compactor that does not split tool exchanges. `pip install 'recollect[haystack]'`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHRINK = 0.8
 
 
 class RecollectCompactor:
-    """Leaves out the oldest messages until the rest is small enough, never one half of a tool exchange."""
+    """Drops the oldest messages until the rest fits, without separating a tool call from its result."""
 
     def __init__(self, counter: str | None = None) -> None:
         self.counter = counter
@@ -25,13 +25,13 @@ class RecollectCompactor:
     def compact(
         self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
     ) -> list[ChatMessage] | None:
-        """A shorter list, or None where none is shorter."""
+        """A shorter list, or None if there is none."""
         said = [message_of(message) for message in messages]
         budget, best = target_tokens, list(messages)
         for _ in range(STEPS):
             try:
                 kept = fitting(said, max(1, budget), counter=self.counter)
-            except BudgetError:  # what must stay is larger; what was found before is as close as it gets
+            except BudgetError:  # what must be kept is larger: the last result is the best possible
                 break
             if kept and len(kept) < len(best):
                 best = [messages[place] for place in kept]
@@ -43,11 +43,11 @@ class RecollectCompactor:
     async def compact_async(
         self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
     ) -> list[ChatMessage] | None:
-        """The same; nothing in it waits."""
+        """`compact` for async callers; it does no I/O."""
         return self.compact(messages, target_tokens, token_counter)
 
     def to_dict(self) -> dict[str, Any]:
-        """Its settings."""
+        """Serialise the settings."""
         return {
             "type": "recollect.adapters.haystack.RecollectCompactor",
             "init_parameters": {"counter": self.counter},
@@ -55,12 +55,12 @@ class RecollectCompactor:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RecollectCompactor:
-        """One with these settings."""
+        """Restore from `to_dict`."""
         return cls(**data.get("init_parameters", {}))
 
 
 def message_of(message: ChatMessage) -> Message:
-    """A message of theirs as one of ours: text, tool calls and their results."""
+    """Convert a Haystack message to ours: text, tool calls and results."""
     role = message.role.value
     if role == "tool":
         results = [

@@ -28,10 +28,10 @@ ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool",
 
 
 class RecollectMiddleware(AgentMiddleware):
-    """Keeps what is sent to the model within a budget, and adds what is remembered; the agent's state is untouched.
+    """Fits requests to a token budget and adds recalled memories; the agent's state is not changed.
 
-    `budget` counts the messages; tool calls stay with their results. `recall` adds what is remembered for the last
-    question behind the system prompt, fenced as data.
+    `budget` applies to the messages; tool calls stay with their results. `recall` adds memories for the last question
+    after the system prompt, fenced as data.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class RecollectMiddleware(AgentMiddleware):
         self._counter = counter
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
-        """Shorten and fill a request, then go on."""
+        """Shorten the request, add memories, and call the handler."""
         return handler(run_blocking(self._request(self._handles.stepped, request)))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
-        """Shorten and fill a request, then go on."""
+        """Shorten the request, add memories, and call the handler."""
         return await handler(await self._request(self._handles.awaited, request))
 
     async def _request(self, memory: AsyncMemory, request: ModelRequest[Any]) -> ModelRequest[Any]:
@@ -77,7 +77,7 @@ class RecollectMiddleware(AgentMiddleware):
 
 
 class RecollectChatMessageHistory(BaseChatMessageHistory):
-    """The messages of one session, kept as a thread."""
+    """The messages of one session, stored as a thread."""
 
     def __init__(self, session_id: str, memory: Source, *, namespace: str | None = None) -> None:
         self._handles = Handles(memory)
@@ -101,11 +101,11 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
         return messages_from_dict([message.raw for message in found])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Add messages at the end, all or none."""
+        """Append messages in one transaction."""
         run_blocking(self._add(self._handles.stepped, messages))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Add messages at the end, all or none."""
+        """Append messages in one transaction."""
         await self._add(self._handles.awaited, messages)
 
     async def _add(self, memory: AsyncMemory, messages: Sequence[BaseMessage]) -> None:
@@ -121,12 +121,12 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
         await self._handles.awaited.threads.delete(self._thread)
 
     def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         self._handles.close()
 
 
 def message_of(message: BaseMessage) -> Message:
-    """A message of theirs as one of ours, with itself as the original."""
+    """Convert a LangChain message to ours, with the original in `raw`."""
     extra: dict[str, Any] = {}
     if isinstance(message, AIMessage) and message.tool_calls:
         extra["tool_calls"] = [

@@ -22,7 +22,7 @@ TRIES = 40
 
 
 class RecollectChatStore(AsyncDBChatStore):
-    """Keeps each key's messages as a thread. Archiving marks messages, which stay where recall finds them.
+    """Stores the messages of each key as a thread; archived messages are only marked, so recall still finds them.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL.
     """
@@ -44,7 +44,7 @@ class RecollectChatStore(AsyncDBChatStore):
         return f"{self._space}/{key}"
 
     async def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         await self._handles.aclose()
 
     async def get_messages(
@@ -54,22 +54,22 @@ class RecollectChatStore(AsyncDBChatStore):
         limit: int | None = None,
         offset: int | None = None,
     ) -> list[ChatMessage]:
-        """Messages of a key in order, those of one status unless it is None."""
+        """Messages of a key in order; with `status=None` of any status."""
         found = (await self._rows(key, status))[offset or 0 :]
         return [_chat(message) for message in (found if limit is None else found[:limit])]
 
     async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
-        """How many there are."""
+        """The number of messages of a key."""
         return len(await self._rows(key, status))
 
     async def add_message(self, key: str, message: ChatMessage, status: MessageStatus = MessageStatus.ACTIVE) -> None:
-        """Add one message at the end."""
+        """Append one message."""
         await self.add_messages(key, [message], status)
 
     async def add_messages(
         self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
     ) -> None:
-        """Add messages at the end, all or none."""
+        """Append messages in one transaction."""
         if messages:
             said = [message_of(message, status) for message in messages]
             await self._memory.threads.append(self.thread_of(key), *said, create=self._space)
@@ -77,12 +77,12 @@ class RecollectChatStore(AsyncDBChatStore):
     async def set_messages(
         self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
     ) -> None:
-        """Put other messages in the place of all there are, in one step."""
+        """Replace all messages in one transaction."""
         await self._memory.threads.create(self._space, id=self.thread_of(key))
         await self._memory.threads.replace(self.thread_of(key), [message_of(one, status) for one in messages])
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
-        """Delete the message at a place and give it back."""
+        """Delete the message at an index and return it."""
         rows = await self._rows(key, None)
         if not 0 <= idx < len(rows):
             return None
@@ -96,14 +96,14 @@ class RecollectChatStore(AsyncDBChatStore):
             await self._memory.threads.delete_messages(self.thread_of(key), ids=[row.id for row in rows])
 
     async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
-        """Delete the oldest active messages and give them back."""
+        """Delete the oldest active messages and return them."""
         oldest = (await self._rows(key, MessageStatus.ACTIVE))[:n]
         if oldest:
             await self._memory.threads.delete_messages(self.thread_of(key), ids=[row.id for row in oldest])
         return [_chat(row) for row in oldest]
 
     async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
-        """Mark the oldest active messages as archived and give them back; of several callers each gets others."""
+        """Mark the oldest active messages as archived and return them; concurrent callers get different ones."""
         for left in range(TRIES - 1, -1, -1):
             record = await self._memory.records.get(self._space, _archive_key(key))
             oldest = (await self._rows(key, MessageStatus.ACTIVE))[:n]
@@ -139,12 +139,12 @@ class RecollectChatStore(AsyncDBChatStore):
 
     @classmethod
     def class_name(cls) -> str:
-        """Its name."""
+        """The name that LlamaIndex serialises the store by."""
         return "RecollectChatStore"
 
 
 class RecollectMemoryBlock(BaseMemoryBlock[str]):
-    """What is remembered for the last question, fenced; messages that leave the short term are kept in a thread."""
+    """Memories recalled for the last question, fenced; messages flushed from short-term memory go into a thread."""
 
     name: str = "recollect"
     _handles: Handles = PrivateAttr()
@@ -178,7 +178,7 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
 
 
 def message_of(message: ChatMessage, status: MessageStatus) -> Message:
-    """A message of theirs as one of ours, with itself as the original."""
+    """Convert a LlamaIndex message to ours, with the original in `raw`."""
     role = str(message.role.value)
     known = {"chatbot": "assistant", "model": "assistant", "function": "tool"}.get(role, role)
     known = known if known in ("user", "assistant", "system", "developer", "tool") else "user"

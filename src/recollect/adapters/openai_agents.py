@@ -25,11 +25,11 @@ RESULTS = ("_call_output", "_output")
 
 
 class RecollectSession:
-    """A conversation of the SDK, kept as a thread: durable, recalled, and safe with several writers.
+    """A session of the SDK, stored as a thread: durable, searchable by recall, safe for concurrent writers.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. The thread is in `namespace`: `workflow:openai-agents`, or the
-    user's own where the memory is a user's handle. With `whole`, a limit never separates a tool call from its output
-    or its reasoning: an exchange that would be cut is left out.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. The thread is in `namespace`, by default `workflow:openai-agents`
+    or the user's own if the memory is narrowed to a user. With `whole`, a limit never separates a tool call from its
+    output or its reasoning: an exchange that would be cut is left out.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class RecollectSession:
         try:
             if limit is None or limit < 0:
                 return [_item(message) for message in await memory.threads.messages(self._thread)]
-            # One more tells whether the first of them belongs to what is cut off.
+            # One item more, to see whether the first one belongs to an exchange that the limit cuts.
             newest = await memory.threads.recent(self._thread, limit + self._whole) if limit else []
         except NotFound:
             return []
@@ -71,14 +71,14 @@ class RecollectSession:
         return whole_exchanges(items, limit) if self._whole else items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Add items at the end, all or none; when this returns they are on the disk."""
+        """Append items in one transaction; they are durable when this returns."""
         self._check_open()
         if items:
             messages = [message_of(item) for item in items]
             await self._run(lambda memory: memory.threads.append(self._thread, *messages, create=self._space))
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the newest item out; of several callers each gets another."""
+        """Remove and return the newest item; concurrent callers get different ones."""
 
         async def pop(memory: AsyncMemory) -> Any:
             try:
@@ -91,13 +91,13 @@ class RecollectSession:
         return popped
 
     async def clear_session(self) -> None:
-        """Remove all items; facts that were taken from them stay until they are forgotten."""
+        """Remove all items; facts extracted from them stay until they are forgotten."""
         await self._run(lambda memory: memory.threads.delete(self._thread))
 
     async def replace_items(self, items: Sequence[TResponseInputItem], *, expect: Sequence[TResponseInputItem]) -> bool:
-        """Put other items in the place of all, in one step; False where they are no longer those expected.
+        """Replace all items if they are still the expected ones (compare-and-set); false otherwise.
 
-        For compaction: what another run added meanwhile is not lost.
+        For compaction: items that another run added meanwhile are not lost.
         """
         messages = [message_of(item) for item in items]
 
@@ -115,7 +115,7 @@ class RecollectSession:
     async def _get_compaction_snapshot(
         self, limit: int, *, prune_prefix: Callable[[TResponseInputItem], bool] | None = None
     ) -> _CompactionSnapshot | None:
-        """What the SDK compacts: the newest items, and a way to replace the last of them if nobody came between."""
+        """The newest items for the SDK's compaction, with a function that replaces their suffix by compare-and-set."""
 
         async def newest(memory: AsyncMemory) -> list[Message]:
             try:
@@ -156,7 +156,7 @@ class RecollectSession:
         return True
 
     def close(self) -> None:
-        """Refuse further work, and close the memory where it was opened from a URL."""
+        """Refuse further calls, and close the memory if it was opened from a URL."""
         self._closed = True
         self._handles.close()
 
@@ -172,7 +172,7 @@ class RecollectSession:
 def budgeted(
     budget: Budget, *, counter: Any = None
 ) -> Callable[[list[TResponseInputItem], list[TResponseInputItem]], list[TResponseInputItem]]:
-    """For `RunConfig(session_input_callback=…)`: as much of the history as fits beside the new input, newest first."""
+    """For `RunConfig(session_input_callback=…)`: keeps as much of the newest history as fits beside the new input."""
 
     def fitted(history: list[TResponseInputItem], new: list[TResponseInputItem]) -> list[TResponseInputItem]:
         items = [*history, *new]
@@ -187,7 +187,7 @@ def budgeted(
 def recalling(
     memory: Source, *, namespaces: Spaces = None, top_k: int = 5
 ) -> Callable[[CallModelData[Any]], Coroutine[Any, Any, ModelInputData]]:
-    """For `RunConfig(call_model_input_filter=…)`: what is remembered for the last question, behind the instructions."""
+    """For `RunConfig(call_model_input_filter=…)`: adds memories for the last question after the instructions."""
     handles = Handles(memory)
 
     async def filled(data: CallModelData[Any]) -> ModelInputData:
@@ -201,7 +201,7 @@ def recalling(
 
 
 def message_of(item: Any) -> Message:
-    """An item as a message, with the item itself as its original."""
+    """Convert an item to a message, with the original in `raw`."""
     try:
         json.dumps(item)
     except ValueError as problem:
@@ -221,7 +221,7 @@ def message_of(item: Any) -> Message:
 
 
 def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
-    """The newest items, at most `limit`, that begin where an exchange does and hold no output without its call."""
+    """The newest items, at most `limit`, from the start of an exchange on, without an output whose call is cut."""
     first = max(0, len(items) - limit)
     for start in range(first, len(items)):
         if _begins(items, start) and not _orphans(items[start:]):
@@ -230,7 +230,7 @@ def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
 
 
 def _begins(items: Sequence[Any], place: int) -> bool:
-    """Whether nothing before an item belongs to it: reasoning and calls go with what follows them."""
+    """Whether an exchange starts at this index: reasoning and calls belong to the items after them."""
     return _part(items[place]) != "result" and (place == 0 or _part(items[place - 1]) in ("message", "result"))
 
 
@@ -255,7 +255,7 @@ def _item(message: Message) -> Any:
 
 
 def _parts(content: Any) -> Any:
-    """Text parts of the Responses API as those of the chat API."""
+    """Text parts of the Responses API in the chat API's shape."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     return [{"type": "text", "text": _text(part.get("text"))} for part in content if isinstance(part, dict)]

@@ -36,17 +36,17 @@ from .handles import Handles, Source
 
 ROOT = "pydantic-ai"
 ABOVE = 32
-"""How many of its ancestors an entry names, so that a history is read in few steps."""
+"""How many ancestors are stored with an entry, so that a history is read in few round trips."""
 TRIES = 40
 _records: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 _entries: TypeAdapter[ConversationEntry] = TypeAdapter(ConversationEntry)
 
 
 class RecollectConversationStore(ConversationStore):
-    """Keeps conversations as records, each message once; what was said is mirrored into a thread for recall.
+    """Stores conversations as records, each message once, and mirrors their text into a thread for recall.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. A deleted conversation takes the entries with it that no other
-    one needs, and its thread. With `mirror=False` nothing is mirrored.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. Deleting a conversation also deletes its thread and the entries
+    that no other conversation uses. With `mirror=False` there is no thread.
     """
 
     def __init__(self, memory: Source, *, namespace: str | None = None, mirror: bool = True) -> None:
@@ -64,7 +64,7 @@ class RecollectConversationStore(ConversationStore):
         return None if found is None else _records.validate_json(_bytes(found))
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
-        """The records, those of a scope, the newest first."""
+        """All records, or those of a scope, newest first."""
         where = None if scope is None else {"scope": scope}
         found = await self._memory.records.scan(self._space, (ROOT, "record"), where=where)
         records = [_records.validate_json(_bytes(one)) for one in found]
@@ -77,7 +77,10 @@ class RecollectConversationStore(ConversationStore):
         new_entries: Sequence[ConversationEntry] = (),
         expected_revision: str | None,
     ) -> None:
-        """Store a record and its new entries in one commit, or raise `ConversationConflict` and store nothing."""
+        """Store a record and its new entries in one transaction, by compare-and-set on its revision.
+
+        Raises `ConversationConflict`, and stores nothing, if the revision is another.
+        """
         memory, space = self._memory, self._space
         key = _record_key(record.conversation_id)
         stored = await memory.records.get(space, key)
@@ -102,7 +105,7 @@ class RecollectConversationStore(ConversationStore):
     async def _expected_head(
         self, record: ConversationRecord, new: Sequence[ConversationEntry]
     ) -> list[tuple[RecordKey, int]]:
-        """The entry that a record ends in must be there when it is written."""
+        """The entry a record points to, with its version: it must still exist when the record is written."""
         if record.head_id is None or record.head_id in {entry.id for entry in new}:
             return []
         found = await self._memory.records.get(self._space, _entry_key(record.head_id))
@@ -137,14 +140,14 @@ class RecollectConversationStore(ConversationStore):
         return f"{self._space}/{conversation_id}"
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Delete a conversation, the entries that no other one reaches, and its mirror."""
+        """Delete a conversation, the entries that no other one reaches (mark and sweep), and its thread."""
         for left in range(TRIES - 1, -1, -1):
             head = await self._memory.records.get(self._space, _head_key())
             stored = await self._memory.records.get(self._space, _record_key(conversation_id))
             if stored is None or _revision(stored) != expected_revision:
                 raise ConversationConflict(conversation_id)
             try:
-                # A record written meanwhile changes the head: it may have come to need an entry.
+                # Every write changes the head record: after one, compute again which entries are unused.
                 await self._delete(stored, 0 if head is None else head.version)
                 break
             except Conflict:
@@ -173,14 +176,14 @@ class RecollectConversationStore(ConversationStore):
                 await batch.records.delete(self._space, _entry_key(id))
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """One entry; `KeyError` where there is none."""
+        """One entry; raises `KeyError` if there is none."""
         found = await self._memory.records.get(self._space, _entry_key(entry_id))
         if found is None:
             raise KeyError(entry_id)
         return _entries.validate_json(_bytes(found))
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to one, oldest first, many in one read."""
+        """The entries up to and including one, oldest first; `ABOVE` of them per read."""
         history: list[ConversationEntry] = []
         wanted = [] if head_id is None else [head_id]
         while wanted and (limit is None or len(history) < limit):
@@ -194,12 +197,12 @@ class RecollectConversationStore(ConversationStore):
         return history[:limit][::-1]
 
     async def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         await self._handles.aclose()
 
 
 def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
-    """A history processor: the newest messages that fit, a tool call always with its results."""
+    """A history processor that keeps the newest messages that fit, a tool call always with its results."""
 
     def process(messages: list[ModelMessage]) -> list[ModelMessage]:
         kept = fitting([message_of(message) for message in messages], budget, counter=counter)
@@ -211,7 +214,7 @@ def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMess
 def recalling(
     memory: Source, *, namespaces: Spaces = None, top_k: int = 5
 ) -> Callable[[list[ModelMessage]], Coroutine[Any, Any, list[ModelMessage]]]:
-    """A history processor: what is remembered for the last question goes in front of it, fenced."""
+    """A history processor that puts memories recalled for the last question before it, fenced."""
     handles = Handles(memory)
 
     async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
@@ -228,7 +231,7 @@ def recalling(
 
 
 def message_of(message: ModelMessage) -> Message:
-    """A message of theirs as one of ours: text, tool calls and their results."""
+    """Convert a Pydantic AI message to ours: text, tool calls and results."""
     blocks: list[dict[str, Any]] = []
     for part in message.parts:
         if isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_call_id and part.tool_name:

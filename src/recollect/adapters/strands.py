@@ -21,9 +21,9 @@ ROOT = "strands"
 
 
 class RecollectSessionRepository(SessionRepository):
-    """Keeps sessions, agents and messages as records, for a `RepositorySessionManager`.
+    """Stores sessions, agents and messages as records, for a `RepositorySessionManager`.
 
-    What is said is mirrored into a thread for each agent, where recall finds it.
+    The text of messages is mirrored into a thread for each agent, so that recall finds it.
     """
 
     def __init__(self, memory: Source, *, namespace: str | None = None) -> None:
@@ -35,7 +35,7 @@ class RecollectSessionRepository(SessionRepository):
         return self._handles.memory.blocking
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
-        """A new session; one that exists is refused."""
+        """Create a session; raises SessionException if it exists."""
         self._create(_key("session", session.session_id), session.to_dict(), f"Session {session.session_id}")
         return session
 
@@ -45,7 +45,7 @@ class RecollectSessionRepository(SessionRepository):
         return None if found is None else Session.from_dict(found)
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """A new agent of a session."""
+        """Create an agent of a session."""
         self._need_session(session_id)
         agent = session_agent.agent_id
         self._create(_key("agent", session_id, agent), session_agent.to_dict(), f"Agent {agent}")
@@ -56,14 +56,14 @@ class RecollectSessionRepository(SessionRepository):
         return None if found is None else SessionAgent.from_dict(found)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """Write an agent that exists; the time it was made stays."""
+        """Update an existing agent; its creation time is kept."""
         self._need_session(session_id)
         before = self._need_agent(session_id, session_agent.agent_id)
         session_agent.created_at = before.created_at
         self._write(_key("agent", session_id, session_agent.agent_id), session_agent.to_dict())
 
     def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
-        """A new message of an agent."""
+        """Create a message of an agent."""
         self._need_session(session_id)
         self._need_agent(session_id, agent_id)
         number = session_message.message_id
@@ -79,7 +79,7 @@ class RecollectSessionRepository(SessionRepository):
         return None if found is None else SessionMessage.from_dict(found)
 
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
-        """Write a message that exists, such as one that was redacted; its mirror loses what was said."""
+        """Update an existing message (a redaction, say), and redact its copy in the thread."""
         self._need_session(session_id)
         self._need_agent(session_id, agent_id)
         number = session_message.message_id
@@ -93,32 +93,32 @@ class RecollectSessionRepository(SessionRepository):
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
-        """Messages in order, a page of them."""
+        """A page of messages in order."""
         records = self._memory.records.scan(self._space, _key("message", session_id, agent_id))
         page = records[offset:] if limit is None else records[offset : offset + limit]
         return [SessionMessage.from_dict(record.data) for record in page]
 
     def create_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
-        """The state of a swarm or a graph."""
+        """Store the state of a swarm or a graph."""
         self._need_session(session_id)
         self._write(_key("multi", session_id, multi_agent.id), multi_agent.serialize_state())
 
     def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
-        """It, or None."""
+        """The state of a swarm or a graph, or None."""
         return self._read(_key("multi", session_id, multi_agent_id))
 
     def update_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
-        """Write it, where it exists."""
+        """Update the state of a swarm or a graph that exists."""
         if self.read_multi_agent(session_id, multi_agent.id) is None:
             raise SessionException(f"MultiAgent state {multi_agent.id} does not exist in session {session_id}")
         self._write(_key("multi", session_id, multi_agent.id), multi_agent.serialize_state())
 
     def thread_of(self, session_id: str, agent_id: str) -> str:
-        """The id of the thread that mirrors what an agent's session says."""
+        """The id of the thread that mirrors an agent's messages in a session."""
         return f"{self._space}/{session_id}/{agent_id}"
 
     def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         self._handles.close()
 
     def _create(self, key: RecordKey, data: Any, what: str) -> None:
@@ -179,7 +179,7 @@ class RecollectMemoryStore:
         self._namespaces = namespaces
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
-        """What matters for a query, best first."""
+        """Memories relevant to a query, best first."""
         most = (options or {}).get("max_search_results") or self.max_search_results or 10
         hits = await self._handles.awaited.recall(query, namespaces=self._namespaces, top_k=most)
         return [
@@ -187,7 +187,7 @@ class RecollectMemoryStore:
         ]
 
     async def add(self, content: str, metadata: Any = None) -> Any:
-        """Keep a piece of knowledge as a fact; the same text again is the same fact."""
+        """Store a text as a fact, unless there is one with the same text."""
         key = f"{ROOT}/{(metadata or {}).get('id') or new_id()}"
         held = await self._handles.awaited.facts.list(self._space, prefix=f"{ROOT}/")
         if any(fact.value == content for fact in held):
@@ -195,21 +195,21 @@ class RecollectMemoryStore:
         return await self._handles.awaited.facts.set(self._space, key, content)
 
     async def add_messages(self, messages: list[Any], context: AddMessagesContext | None = None) -> Any:
-        """Keep messages in a thread, from which facts are taken."""
+        """Append messages to a thread, from which facts are extracted."""
         said = [message for message in map(_said, messages) if message.text.strip()]
         if said:
             await self._handles.awaited.threads.append(f"{self._space}/{self.name}", *said, create=self._space)
 
 
 def _said(message: Any) -> Message:
-    """The text of a message."""
+    """Convert a Strands message to ours, with its text only."""
     parts = [part["text"] for part in message.get("content", ()) if isinstance(part, dict) and "text" in part]
     role = "assistant" if message.get("role") == "assistant" else "user"
     return Message(role=role, content="\n".join(parts))
 
 
 def _json(data: Any) -> Any:
-    """The same in JSON types: their enumerations are texts."""
+    """The data in plain JSON types, with enumerations as text."""
     return json.loads(json.dumps(data))
 
 

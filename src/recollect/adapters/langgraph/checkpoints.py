@@ -1,9 +1,8 @@
-"""Reading and writing checkpoints as records: the saver's work, written once for blocking and awaited callers."""
+"""Reads and writes checkpoints as records; shared by the saver's blocking and async methods."""
 
 from __future__ import annotations
 
 import builtins
-import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from threading import Lock
@@ -32,16 +31,15 @@ from .rows import CheckpointRow, WriteRow, checkpoint_row
 from .values import Known, Stored, Version
 
 PAGE = 50
-"""Checkpoints read at once when many are asked for."""
+"""The number of checkpoints per page of a scan."""
 KEPT_LISTS = 256
 KEPT_BYTES = 32 * 1024 * 1024
-logger = logging.getLogger(__name__)
 Channel = tuple[str, str, str]
-"""A thread, a namespace of it and a channel."""
+"""(thread, namespace, channel)."""
 
 
 class KnownLists:
-    """The lists that this process wrote last, the least used leaving when there are too many."""
+    """An LRU cache of the list values that this process wrote last, which the next versions are compared with."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Channel, Known] = OrderedDict()
@@ -49,7 +47,7 @@ class KnownLists:
         self._lock = Lock()
 
     def get(self, channel: Channel) -> Known | None:
-        """What is known of a channel."""
+        """The cached version of a channel, or None."""
         with self._lock:
             known = self._kept.get(channel)
             if known is not None:
@@ -57,7 +55,7 @@ class KnownLists:
             return known
 
     def put(self, channel: Channel, known: Known) -> None:
-        """Remember a version."""
+        """Cache a version."""
         with self._lock:
             self._drop(channel)
             self._kept[channel] = known
@@ -66,7 +64,7 @@ class KnownLists:
                 self._drop(next(iter(self._kept)))
 
     def drop(self, channel: Channel) -> None:
-        """Forget a channel: someone else changed it."""
+        """Remove a channel from the cache, because another process changed it."""
         with self._lock:
             self._drop(channel)
 
@@ -94,7 +92,7 @@ class Checkpoints:
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keep a checkpoint and the new values of its channels, in one commit."""
+        """Store a checkpoint and the new values of its channels in one transaction."""
         thread, ns, parent = place_of(config)
         bare = checkpoint.copy()
         held: dict[str, Any] = bare.pop("channel_values")  # type: ignore[misc]  # it is stored by itself
@@ -115,7 +113,7 @@ class Checkpoints:
         versions: ChannelVersions,
         whole: Mapping[str, tuple[Stored, tuple[values.Item, ...] | None]],
     ) -> None:
-        """Write it with lists as differences; where a base was deleted meanwhile, write them whole."""
+        """Write a checkpoint with lists as deltas; if a base version was deleted meanwhile, with whole lists."""
         puts = [
             RecordPut(key=rows.head_key(row.thread), data=b""),
             RecordPut(key=rows.checkpoint_key(row.thread, row.ns, row.id), data=rows.encode(row)),
@@ -155,7 +153,7 @@ class Checkpoints:
         versions: ChannelVersions,
         whole: Mapping[str, tuple[Stored, tuple[values.Item, ...] | None]],
     ) -> tuple[dict[str, Stored], builtins.list[tuple[RecordKey, int]]]:
-        """How each value is stored, and the versions that must still be there when it is."""
+        """How each value is stored (whole or as a delta), and the base versions that must still exist on commit."""
         stored: dict[str, Stored] = {}
         bases: builtins.list[tuple[RecordKey, int]] = []
         for name, (full, items) in whole.items():
@@ -169,7 +167,7 @@ class Checkpoints:
         return stored, bases
 
     async def _last(self, row: CheckpointRow, channel: str) -> Known | None:
-        """The version that a list is compared with: the last one here, else the newest that is stored."""
+        """The base version for the delta of a list: the cached one, else the newest stored."""
         place = (row.thread, row.ns, channel)
         known = self._known.get(place)
         if known is not None or row.parent is None:
@@ -187,7 +185,7 @@ class Checkpoints:
     async def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
     ) -> None:
-        """Keep what a task wrote; a write that is there stays, but for errors, interrupts and the like."""
+        """Store the writes of a task; an existing write is kept, except special ones such as errors and interrupts."""
         thread, ns, id = place_of(config)
         if id is None:
             raise KeyError("checkpoint_id")
@@ -204,7 +202,7 @@ class Checkpoints:
     # -- reading
 
     async def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """One checkpoint, the newest where none is named."""
+        """The checkpoint that a config names, else the newest."""
         row = await self._row(config)
         return None if row is None else await self.opened(row)
 
@@ -215,7 +213,7 @@ class Checkpoints:
             record = await self.memory.records.get(self.space, rows.checkpoint_key(thread, ns, id))
             found = [] if record is None else [record]
         else:
-            # A hidden one has a younger descendant, so it is never the newest.
+            # A hidden checkpoint always has a newer descendant, so the newest one is visible.
             prefix = rows.checkpoints_prefix(thread, ns)
             found = await self.memory.records.scan(self.space, prefix, reverse=True, limit=1)
         row = checkpoint_row(found[0]) if found else None
@@ -251,7 +249,7 @@ class Checkpoints:
         return {name: values.opened(one, lists.get(name, ()), self.serde) for name, one in stored.items()}
 
     async def _lists(self, thread: str, ns: str, stored: Mapping[str, Stored]) -> dict[str, tuple[values.Item, ...]]:
-        """The items of each list among the values, with the versions they lean on."""
+        """The items of each list among the values, rebuilt from their base versions."""
         lists: dict[str, tuple[values.Item, ...]] = {}
         for name, one in stored.items():
             if one.type == values.LIST:
@@ -260,7 +258,7 @@ class Checkpoints:
         return lists
 
     async def _below(self, thread: str, ns: str, channel: str, stored: Stored) -> dict[Version, Stored]:
-        """The versions that one leans on: those from the whole one to its base lie together."""
+        """The chain of base versions of a delta: all from the whole version to its base, which are adjacent keys."""
         assert stored.whole is not None and stored.base is not None
         prefix = rows.value_key(thread, ns, channel, 0)[:-1]
         ends = [(*prefix, stored.whole), (*prefix, stored.base)]
@@ -272,7 +270,7 @@ class Checkpoints:
     async def rows_of(
         self, thread: str | None, ns: str | None, *, before: str | None = None
     ) -> AsyncIterator[CheckpointRow]:
-        """Checkpoints of a thread and a namespace, or of all, the newest of each first."""
+        """Checkpoints of a thread and namespace, or of all, newest first within each."""
         prefix = rows.checkpoints_prefix(thread, ns)
         last = None if before is None or ns is None else (*prefix, before)
         while True:
@@ -292,7 +290,7 @@ class Checkpoints:
         before: RunnableConfig | None,
         limit: int | None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Checkpoints that fit, the newest first."""
+        """Matching checkpoints, newest first."""
         named = {} if config is None else config["configurable"]
         thread, ns, id = named.get("thread_id"), named.get("checkpoint_ns"), named.get("checkpoint_id")
         end = None if before is None else get_checkpoint_id(before)
@@ -311,14 +309,14 @@ class Checkpoints:
         return all(metadata.get(name) == wanted for name, wanted in filter.items())
 
     async def history(self, config: RunnableConfig, channels: Sequence[str]) -> Mapping[str, DeltaChannelHistory]:
-        """For each channel its writes since the nearest ancestor that holds its value, oldest first, and that value."""
+        """For each delta channel the value of the nearest ancestor that has one, and the writes since, in order."""
         found: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
         remaining = set(channels)
         target = await self._row(config) if channels else None
         parent = None if target is None else target.parent
         if target is None or parent is None:
             return found
-        # Hidden ancestors count: this is what they were kept for.
+        # Hidden ancestors are included: they are kept for this.
         async for row in self._ancestors(target.thread, target.ns, parent):
             wanted = {name: row.versions[name] for name in remaining if name in row.versions}
             held = await self._values(row, wanted)
@@ -336,7 +334,7 @@ class Checkpoints:
         return found
 
     async def _ancestors(self, thread: str, ns: str, id: str) -> AsyncIterator[CheckpointRow]:
-        """A checkpoint and its parents: most lie in front of one another, so a page of neighbours is read at once."""
+        """A checkpoint and its ancestors; a page of older neighbours is read at once, since most are among them."""
         near: dict[str, CheckpointRow] = {}
         wanted: str | None = id
         while wanted is not None:
@@ -355,13 +353,13 @@ class Checkpoints:
 
 
 def place_of(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """The thread, the namespace and the checkpoint that a config names."""
+    """(thread, namespace, checkpoint id or None) of a config."""
     named = config["configurable"]
     return str(named["thread_id"]), named.get("checkpoint_ns") or "", named.get("checkpoint_id")
 
 
 def config_of(row: CheckpointRow, id: str | None = None) -> RunnableConfig:
-    """The config that names a checkpoint, or another one beside it."""
+    """The config of a checkpoint, or of another one in the same thread and namespace."""
     return {
         "configurable": {"thread_id": row.thread, "checkpoint_ns": row.ns, "checkpoint_id": id or row.id},
     }

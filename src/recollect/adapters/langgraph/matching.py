@@ -1,4 +1,4 @@
-"""The filters and namespace patterns of LangGraph's stores, on values in hand."""
+"""Evaluates the filters and namespace patterns of LangGraph's stores in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def check_filter(filter: Mapping[str, Any] | None) -> None:
-    """Refuse a filter with a key or an operator that no store knows."""
+    """Raise ValueError for an invalid key or an unknown operator."""
     for key, wanted in (filter or {}).items():
         if not isinstance(key, str) or not _FILTER_KEY.match(key):
             raise ValueError(f"Invalid filter key: {str(key)[:60]!r}; it is letters, digits, '_', '-' and '.'")
@@ -31,7 +31,7 @@ def check_filter(filter: Mapping[str, Any] | None) -> None:
 
 
 def passes(value: Mapping[str, Any], filter: Mapping[str, Any] | None) -> bool:
-    """Whether a value passes all parts of a filter; a dotted key looks inside."""
+    """Whether a value matches all parts of a filter; dotted keys address nested values."""
     return all(_compare(_at(value, key), wanted) for key, wanted in (filter or {}).items())
 
 
@@ -73,7 +73,7 @@ def _operate(value: Any, name: str, wanted: Any) -> bool:
 
 
 def _equal(value: Any, wanted: Any) -> bool:
-    """JSON's equality: true is not 1, and what is missing equals null."""
+    """JSON equality: true is not 1, and a missing value equals null."""
     value = None if value is _MISSING else value
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
 

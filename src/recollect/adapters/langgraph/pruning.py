@@ -1,11 +1,11 @@
-"""Deleting and copying checkpoints without breaking those that stay.
+"""Deletes and copies checkpoints without breaking the remaining ones (a mark-and-sweep garbage collection).
 
-A checkpoint that stays may need rows of one that goes: versions of a list that its own version leans on, and, for delta
-channels, the writes of its ancestors back to the last snapshot. So what is deleted is what nothing that stays needs. An
-ancestor that is still needed is hidden: it is neither listed nor found, and the history of a delta channel reads it.
+A remaining checkpoint may need rows of a deleted one: base versions of its lists and, for delta channels, the writes of
+its ancestors back to the last snapshot. Only rows that no remaining checkpoint needs are deleted. A deleted ancestor
+that is still needed is hidden: it is not listed or found, but the history of a delta channel reads it.
 
-Each commit expects the thread's head as it was read. A checkpoint written meanwhile changes the head; then all is read
-again, so nothing goes that a new checkpoint has come to need.
+Each commit is a compare-and-set on the thread's head record, which every new checkpoint rewrites. After a conflict all
+is computed again, so that no row is deleted that a new checkpoint needs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .checkpoints import Checkpoints
 from .rows import CheckpointRow, checkpoint_row
 
 AT_ONCE = 400
-"""Records deleted or copied in one commit."""
+"""How many records are deleted or copied in one transaction."""
 TRIES = 20
 Going = Callable[[Sequence[CheckpointRow]], set[tuple[str, str]]]
-"""Says which of a thread's checkpoints go, each by namespace and id."""
+"""Selects the checkpoints of a thread to delete, as (namespace, id)."""
 
 
 class Pruning:
@@ -38,7 +38,7 @@ class Pruning:
         self._records = checkpoints.memory.records
 
     async def delete_thread(self, thread: str) -> None:
-        """Delete all that is kept of a thread; the checkpoints go first, so that nobody sees half of one."""
+        """Delete all rows of a thread in one transaction."""
         runs = {row.run for row in await self._rows(thread) if row.run is not None}
         async with self._memory.batch() as batch:
             for prefix in (rows.checkpoints_prefix(thread), *_parts(thread)):
@@ -48,7 +48,7 @@ class Pruning:
                 await batch.records.delete(self._space, rows.run_key(run, thread))
 
     async def delete_for_runs(self, runs: Sequence[str]) -> None:
-        """Delete the checkpoints that runs made, in whatever threads they ran."""
+        """Delete the checkpoints that runs made, in all threads."""
         for run in map(str, runs):
             marks = await self._records.scan(self._space, rows.run_key(run, "")[:-1])
             for mark in marks:
@@ -67,7 +67,7 @@ class Pruning:
         await self._remove(thread, older)
 
     async def copy(self, source: str, target: str) -> None:
-        """Copy all that is kept of a thread; the checkpoints come last, so that nobody sees half of one."""
+        """Copy all rows of a thread; checkpoints last, so that no reader sees one without its values."""
         for prefix in _parts(source):
             await self._copy(prefix, lambda record: RecordPut(key=_moved(record.key, target), data=record.data))
         await self._copy(rows.checkpoints_prefix(source), lambda record: _renamed(record, target))
@@ -81,7 +81,7 @@ class Pruning:
             await self._records.put_many(self._space, [copied(record) for record in page])
             last = page[-1].key
 
-    # -- what goes and what stays
+    # -- mark and sweep
 
     async def _remove(self, thread: str, going: Going) -> None:
         for left in range(TRIES - 1, -1, -1):
@@ -112,7 +112,7 @@ class Pruning:
     async def _replace(
         self, version: int, thread: str, hidden: Sequence[CheckpointRow], dead: Iterable[RecordKey]
     ) -> None:
-        """One commit, under the head as it was read."""
+        """One transaction, by compare-and-set on the head's version."""
         async with self._memory.batch() as batch:
             await batch.records.put(self._space, rows.head_key(thread), b"", expect=version)
             for row in hidden:
@@ -121,7 +121,7 @@ class Pruning:
                 await batch.records.delete(self._space, key)
 
     async def _unused_values(self, thread: str, kept: Sequence[CheckpointRow]) -> list[RecordKey]:
-        """Versions of channels that no checkpoint holds and no held version leans on."""
+        """Channel versions that no kept checkpoint refers to, directly or as a base."""
         found = {record.key: record for record in await self._records.scan(self._space, _parts(thread)[0])}
         wanted = [
             rows.value_key(thread, row.ns, name, version) for row in kept for name, version in row.versions.items()
@@ -133,7 +133,7 @@ class Pruning:
                 continue
             used.add(key)
             stored = values.decode(found[key].data)  # type: ignore[arg-type]  # it was put as bytes
-            # The whole version that a row of differences begins with is where reading starts: see Checkpoints._below.
+            # The whole version at the start of a chain of deltas is read too: see Checkpoints._below.
             wanted += [(*key[:-1], version) for version in (stored.base, stored.whole) if version is not None]
         return [key for key in found if key not in used]
 
@@ -147,7 +147,7 @@ class Pruning:
 
 
 def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The ancestors that delta channels of the checkpoints that stay are rebuilt from."""
+    """The ancestors from which delta channels of the kept checkpoints are rebuilt."""
     known = {(row.ns, row.id): row for row in all}
     needed: set[tuple[str, str]] = set()
     for row in all:
@@ -157,7 +157,7 @@ def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tup
         while waiting and parent is not None and (row.ns, parent) in known:
             needed.add((row.ns, parent))
             above = known[row.ns, parent]
-            # An ancestor without a version of the channel is before its first write; one with its value ends the walk.
+            # Stop for a channel at an ancestor that has its value, or that is older than its first write.
             waiting &= set(above.deltas)
             parent = above.parent
     return needed
@@ -169,7 +169,7 @@ def _of_run(run: str, all: Sequence[CheckpointRow]) -> set[tuple[str, str]]:
 
 
 def _parts(thread: str) -> tuple[RecordKey, RecordKey]:
-    """Where the values and the writes of a thread are."""
+    """The key prefixes of the values and of the writes of a thread."""
     name = rows.short(thread)
     return (rows.ROOT, "value", name), (rows.ROOT, "write", name)
 

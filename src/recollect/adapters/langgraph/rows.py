@@ -1,12 +1,12 @@
-"""What the saver keeps, and under which keys.
+"""The records of the saver and their keys.
 
     (langgraph, head, thread)                                      rewritten with every checkpoint
     (langgraph, checkpoint, thread, ns, checkpoint id)             a checkpoint without values, metadata, parent
     (langgraph, value, thread, ns, channel, version)               one version of a channel
     (langgraph, write, thread, ns, checkpoint id, task, index)     a pending write
-    (langgraph, run, run id, thread)                               where a run wrote
+    (langgraph, run, run id, thread)                               an index of the threads a run wrote to
 
-Long names are cut to a digest in keys; the rows hold them in full.
+Long names are replaced by a digest in keys; the rows hold them in full.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .values import Version
 
 ROOT = "langgraph"
 LONGEST = 300
-"""Bytes of one name in a key; a key may have 1,536 in all."""
+"""The most bytes of one name in a key; a whole key may have 1,536."""
 Typed = tuple[str, bytes]
 
 
@@ -42,14 +42,9 @@ class CheckpointRow(msgspec.Struct, array_like=True, frozen=True):
     """Which version of each channel it holds."""
     run: str | None = None
     deltas: tuple[str, ...] = ()
-    """Delta channels whose value is in the writes of its ancestors."""
+    """Delta channels whose value must be rebuilt from the writes of ancestors."""
     hidden: bool = False
-    """It was deleted, and stays for descendants that need its writes: neither listed nor found."""
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Whose ancestors and descendants it is among."""
-        return self.thread, self.ns
+    """Whether it was deleted but is kept for descendants that need its writes; it is not listed or found."""
 
 
 class WriteRow(msgspec.Struct, array_like=True, frozen=True):
@@ -63,7 +58,7 @@ class WriteRow(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def order(self) -> tuple[str, str, int]:
-        """Where it stands among the writes of its checkpoint."""
+        """Its sort key among the writes of its checkpoint."""
         key: tuple[str, str, int] = writes_sort_key(self.path, self.task, self.index)
         return key
 
@@ -74,25 +69,25 @@ _write = msgspec.msgpack.Decoder(WriteRow).decode
 
 
 def checkpoint_row(record: OpaqueRecord) -> CheckpointRow:
-    """A checkpoint from its record."""
+    """Decode a checkpoint."""
     return _checkpoint(record.data)  # type: ignore[arg-type]  # it was put as bytes
 
 
 def pending(records: Sequence[OpaqueRecord], serde: SerializerProtocol) -> list[PendingWrite]:
-    """Writes in the order in which a step applies them."""
+    """Decode writes, in the order in which a step applies them."""
     written = (_write(record.data) for record in records)  # type: ignore[arg-type]  # it was put as bytes
     rows = sorted(written, key=lambda row: row.order)
     return [(row.task, row.channel, serde.loads_typed(row.value)) for row in rows]
 
 
 def waiting_deltas(metadata: CheckpointMetadata, values: dict[str, Any]) -> tuple[str, ...]:
-    """The delta channels that were written since their last snapshot, and that a checkpoint has no snapshot of."""
+    """The delta channels written since their last snapshot, of which this checkpoint has no snapshot."""
     counters = metadata.get("counters_since_delta_snapshot") or {}
     return tuple(name for name, (updates, _) in counters.items() if updates and name not in values)
 
 
 def short(name: str) -> str:
-    """A name as it stands in a key."""
+    """A name for use in a key: the name itself, or its start and a digest if it is long."""
     raw = name.encode("utf-8", "surrogatepass")
     if len(raw) <= LONGEST:
         return name
@@ -101,32 +96,32 @@ def short(name: str) -> str:
 
 
 def head_key(thread: str) -> RecordKey:
-    """The record that every checkpoint of a thread rewrites: unchanged means that no checkpoint came."""
+    """The record that every checkpoint of a thread rewrites, so that its version detects concurrent checkpoints."""
     return (ROOT, "head", short(thread))
 
 
 def checkpoints_prefix(thread: str | None = None, ns: str | None = None) -> RecordKey:
-    """All checkpoints, those of a thread, or of one namespace of it."""
+    """The key prefix of all checkpoints, of a thread, or of one namespace of it."""
     if thread is None:
         return (ROOT, "checkpoint")
     return (ROOT, "checkpoint", short(thread)) if ns is None else (ROOT, "checkpoint", short(thread), short(ns))
 
 
 def checkpoint_key(thread: str, ns: str, id: str) -> RecordKey:
-    """One checkpoint."""
+    """The key of one checkpoint."""
     return (*checkpoints_prefix(thread, ns), id)
 
 
 def value_key(thread: str, ns: str, channel: str, version: Version) -> RecordKey:
-    """One version of a channel."""
+    """The key of one version of a channel."""
     return (ROOT, "value", short(thread), short(ns), short(channel), version)
 
 
 def writes_prefix(thread: str, ns: str, id: str) -> RecordKey:
-    """The pending writes of a checkpoint."""
+    """The key prefix of the pending writes of a checkpoint."""
     return (ROOT, "write", short(thread), short(ns), id)
 
 
 def run_key(run: str, thread: str) -> RecordKey:
-    """That a run wrote to a thread."""
+    """The key of the index entry that a run wrote to a thread."""
     return (ROOT, "run", short(run), short(thread))

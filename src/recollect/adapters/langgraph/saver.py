@@ -1,4 +1,4 @@
-"""RecollectSaver: LangGraph checkpoints in a memory, for graphs that are invoked and graphs that are awaited."""
+"""`RecollectSaver`: stores LangGraph checkpoints in a memory, for blocking and async graphs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ STRATEGIES = ("keep_latest", "delete")
 
 
 class RecollectSaver(BaseCheckpointSaver[str]):
-    """Keeps the checkpoints of graphs as records of a memory.
+    """Stores the checkpoints of graphs as records of a memory.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. The rows are in `namespace`: `workflow:langgraph`, or the user's
-    own where the memory is a user's handle. Values are rebuilt as types that LangGraph knows to be safe, as those in
-    `allow`, and, where LANGGRAPH_STRICT_MSGPACK is set, as those that the graph's state names; of any other type the
-    plain data comes back, with a warning. `serde` is another serializer.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. The rows are in `namespace`: by default `workflow:langgraph`, or
+    the user's own if the memory is narrowed to a user. Values are deserialised only to types that LangGraph considers
+    safe, to those in `allow`, and, if LANGGRAPH_STRICT_MSGPACK is set, to those that the graph's state names; values of
+    other types come back as plain data, with a warning. `serde` replaces the serializer.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""RecollectStore: LangGraph's long-term store over facts, searched by recall or by plain cosine."""
+"""`RecollectStore`: LangGraph's long-term store over facts, searched by recall or by plain cosine."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from .vectors import Embeds, embedder_of, packed, similarity, texts_of
 
 Score = Literal["hybrid", "cosine"]
 BESIDE = "langgraph"
-"""The first part of the key of what is kept beside an item: its time to live, its vectors."""
+"""First part of the key of the record beside an item, which holds its time to live and its vectors."""
 MOST_HITS = 1000
-"""Hits taken from a recall when a filter may leave some of them out."""
+"""How many hits are recalled when a filter is applied to them afterwards."""
 DEFAULT_ROOT = "workflow:store"
 _PLAIN = re.compile(r"[\w.\-]+\Z")
 
 
 class RecollectStore(BaseStore):
-    """Keeps items as facts: found by meaning and words, with a history, in a namespace for each of LangGraph's.
+    """Stores items as facts, with text and vector search and a history; each LangGraph namespace is one of ours.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. With `score="hybrid"` a query goes through recall, and the score
-    is recall's. With `score="cosine"` items are ranked by the plain cosine of their vectors, as LangGraph's own stores
-    do. `index` names the fields that are embedded and, with a URL or for cosine, the function that does it.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. With `score="hybrid"` a query is a recall, with recall's score.
+    With `score="cosine"` items are ranked by the plain cosine of their vectors, as in LangGraph's own stores.
+    `index` names the fields to embed and, with a URL or for cosine, the embedding function.
     """
 
     supports_ttl = True
@@ -63,7 +63,7 @@ class RecollectStore(BaseStore):
         root: str = DEFAULT_ROOT,
     ) -> None:
         if score not in ("hybrid", "cosine"):
-            raise UsageError("score is 'hybrid' or 'cosine'")
+            raise UsageError(f"score must be 'hybrid' or 'cosine', not {str(score)[:40]!r}")
         self.index_config = index
         self.ttl_config = ttl
         self.embeddings = ensure_embeddings(index["embed"]) if index and index.get("embed") else None
@@ -72,19 +72,19 @@ class RecollectStore(BaseStore):
         self._handles = Handles(_opened(memory, self.embeddings if score == "hybrid" else None))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do several operations: reads see what was there before, writes are committed together."""
+        """Run several operations: reads see the state before, writes are committed in one transaction."""
         return run_blocking(self._batch(self._handles.stepped, list(ops)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do several operations: reads see what was there before, writes are committed together."""
+        """Run several operations: reads see the state before, writes are committed in one transaction."""
         return await self._batch(self._handles.awaited, list(ops))
 
     def sweep_ttl(self) -> int:
-        """Remove expired items for good, which reads leave out in any case; how many there were."""
+        """Delete expired items, which reads ignore in any case; returns how many."""
         return run_blocking(self._handles.stepped.facts.delete_expired())
 
     def close(self) -> None:
-        """Close the memory, where it was opened from a URL."""
+        """Close the memory if it was opened from a URL."""
         self._handles.close()
 
     def __enter__(self) -> Self:
@@ -99,7 +99,7 @@ class RecollectStore(BaseStore):
     async def __aexit__(self, *error: object) -> None:
         await self._handles.aclose()
 
-    # -- the work, written once
+    # -- shared by the blocking and the async methods
 
     async def _batch(self, memory: AsyncMemory, ops: Sequence[Op]) -> list[Result]:
         for op in ops:
@@ -125,7 +125,7 @@ class RecollectStore(BaseStore):
 
 
 class _Items:
-    """The items of a store through one kind of handle."""
+    """The items of a store, over its blocking or async memory."""
 
     def __init__(self, memory: AsyncMemory, store: RecollectStore) -> None:
         self._memory = memory
@@ -150,7 +150,7 @@ class _Items:
         return Item(**_fields(op.namespace, fact))
 
     async def _spaces(self, prefix: Sequence[str]) -> list[str]:
-        """The namespaces of the memory that stand for one of LangGraph's and those below it."""
+        """Our namespaces for a LangGraph namespace and all below it."""
         kind, _, name = self._store._root.partition(":")
         start = f"{name}/" + (".".join(prefix) if prefix else "")
         found = await self._memory.namespaces(kind, prefix=start)  # type: ignore[arg-type]  # root begins with a kind
@@ -189,7 +189,7 @@ class _Items:
         ]
 
     async def _facts(self, places: Sequence[tuple[str, str]]) -> list[Fact | None]:
-        """Facts of several namespaces, in the order of their places."""
+        """Facts by (namespace, key), in the given order."""
         found: dict[tuple[str, str], Fact | None] = {}
         for space in dict.fromkeys(space for space, _ in places):
             keys = [key for other, key in places if other == space]
@@ -198,7 +198,7 @@ class _Items:
         return [found[place] for place in places]
 
     async def _by_cosine(self, spaces: Sequence[str], op: SearchOp) -> list[tuple[float | None, Fact]]:
-        """Every item that has vectors, by the best of them."""
+        """All items with vectors, ranked by their best cosine."""
         query = (await self._embeds([op.query or ""]))[0]
         ranked: list[tuple[float | None, Fact]] = []
         for space in spaces:
@@ -215,7 +215,7 @@ class _Items:
     # -- writing
 
     async def write(self, puts: Sequence[PutOp]) -> None:
-        """Write and delete items, all or none."""
+        """Write and delete items in one transaction."""
         vectors = await self._vectors(puts) if self._store._score == "cosine" else {}
         async with self._memory.batch() as batch:
             for op in puts:
@@ -233,7 +233,7 @@ class _Items:
                     await batch.records.put(space, (BESIDE, key), data, meta={"ttl": ttl}, ttl=ttl)
 
     def _indexing(self, op: PutOp) -> bool | list[str]:
-        """What recall finds an item by: nothing, some fields, or all; paths into lists are for cosine alone."""
+        """What recall indexes of an item: nothing, some fields, or all; paths into lists work for cosine only."""
         if op.index is False:
             return False
         fields = op.index if op.index is not None else _default_fields(self._store.index_config)
@@ -241,7 +241,7 @@ class _Items:
         return plain or True
 
     async def _vectors(self, puts: Sequence[PutOp]) -> dict[tuple[tuple[str, ...], str], bytes]:
-        """The vectors of what is put, one for each text of the fields that are indexed."""
+        """The vectors of the items to put, one for each text of their indexed fields."""
         wanted: list[tuple[tuple[tuple[str, ...], str], str]] = []
         for op in puts:
             if op.value is not None and op.index is not False:
@@ -256,7 +256,7 @@ class _Items:
         return {place: packed(vectors) for place, vectors in grouped.items()}
 
     async def _refresh(self, facts: Sequence[Fact]) -> None:
-        """Let what was read live on for as long as it was given."""
+        """Restart the time to live of items that were read."""
         for fact in facts:
             beside: OpaqueRecord | None = await self._memory.records.get(fact.ns, (BESIDE, fact.key))
             ttl = None if beside is None else beside.meta.get("ttl")
@@ -266,7 +266,7 @@ class _Items:
 
 
 def _opened(memory: Source, embeddings: Any) -> Source:
-    """The memory; one that is opened here takes the embedder that LangGraph's index names."""
+    """The memory, or one opened from a URL with the embedder of LangGraph's index."""
     if isinstance(memory, Memory | AsyncMemory):
         if embeddings is not None:
             raise UsageError("give the embedder to the Memory, or a URL to the store, or choose score='cosine'")

@@ -1,10 +1,10 @@
-"""How a channel's value is stored: whole, or as what differs from an earlier version of the same channel.
+"""Stores a channel's value whole, or as a delta to an earlier version of the same channel.
 
-A graph that appends to a list writes the whole list with every step, which makes a file that grows with the square of
-the steps. Here a list is serialised item by item. A version keeps the items that its base, an earlier version, does not
-have, and how many of the base's first and last items stay around them. When the versions that lean on a whole one
-weigh more than it does, the next is stored whole again: a file grows by at most three times what was said, and reading
-a value reads at most twice its size.
+A graph that appends to a list writes the whole list with every step, so a file would grow with the square of the number
+of steps. Here a list is serialised item by item. A delta has the items that its base, an earlier version, lacks,
+and how many of the base's first and last items surround them. When the deltas since a whole version are larger than
+it, the next version is stored whole again: so a file is at most three times the size of the data, and reading a value
+reads at most twice its size.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Version = str | int | float
 Item = tuple[str, bytes]
 """One serialised item, as `dumps_typed` gives it."""
 SMALL = 1024
-"""Lists up to so many bytes are stored whole."""
+"""Lists up to so many bytes are always stored whole."""
 MOST_LINKS = 256
-"""The longest row of versions that lean on each other."""
+"""The longest chain of deltas."""
 
 
 class Stored(msgspec.Struct, array_like=True, frozen=True):
-    """One version of a channel: a whole value (`type`, `data`), or the items of a list around a part of its base."""
+    """One version of a channel: a whole value (`type`, `data`), or the items of a list, whole or as a delta."""
 
     type: str = ""
     data: bytes = b""
@@ -36,16 +36,17 @@ class Stored(msgspec.Struct, array_like=True, frozen=True):
     base: Version | None = None
     head: int = 0
     tail: int = 0
-    """How many of the base's first and last items stay."""
+    """How many of the base's first and last items are kept."""
     whole: Version | None = None
-    """The version at the root of the bases, which is stored whole; None where this one is."""
+    """The whole version at the start of the chain; None if this one is whole."""
     links: int = 0
+    """The number of deltas in the chain."""
     since: int = 0
-    """Bytes of the versions after the whole one, with this."""
+    """The bytes of all deltas in the chain, this one included."""
     size: int = 0
-    """Bytes of the whole one."""
+    """The bytes of the whole version."""
     snapshot: bool = False
-    """The list is the value of a `_DeltaSnapshot`."""
+    """Whether the list is the value of a `_DeltaSnapshot`."""
 
 
 LIST = "recollect.list"
@@ -56,17 +57,17 @@ decode = _decoder.decode
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The last version of a list that this process wrote or read: the next one is compared with it."""
+    """The last version of a list that this process wrote or read: the base of the next delta."""
 
     version: Version
     row: int
-    """The version of its record, which must be unchanged when the next one is committed."""
+    """The version of its record, which must be unchanged when a delta to it is committed."""
     items: tuple[Item, ...]
     stored: Stored
 
 
 def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Item, ...] | None]:
-    """A value as it is stored whole, and its items where it is a list that is worth comparing."""
+    """A value stored whole, and its items if it is a list large enough for deltas."""
     snapshot = isinstance(value, _DeltaSnapshot)
     inner = value.value if snapshot else value
     if type(inner) is not list or not inner:
@@ -78,12 +79,12 @@ def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Ite
 
 
 def weight(items: Sequence[Item]) -> int:
-    """Bytes of items."""
+    """The total bytes of items."""
     return sum(len(data) for _, data in items)
 
 
 def spliced(version: Version, full: Stored, items: tuple[Item, ...], known: Known | None) -> Stored:
-    """The same value as a difference to a known version, where that is the better way to keep it."""
+    """The value as a delta to a known version, or whole if the chain has become too long or too large."""
     if known is None or known.version == version:
         return full
     old, limit = known.items, min(len(known.items), len(items))
@@ -106,12 +107,12 @@ def spliced(version: Version, full: Stored, items: tuple[Item, ...], known: Know
 
 
 def joined(stored: Stored, versions: Mapping[Version, Stored]) -> tuple[Item, ...]:
-    """The items of a list, put together from the versions it leans on."""
+    """The items of a list, rebuilt by applying its chain of deltas."""
     path = [stored]
     while path[-1].base is not None:
         base = versions.get(path[-1].base)
         if base is None:
-            raise CorruptRecord("a version of a channel that a later one leans on is missing; restore it from a backup")
+            raise CorruptRecord("the base version of a channel's value is missing; restore it from a backup")
         path.append(base)
     items: list[Item] = []
     for one in reversed(path):
@@ -120,7 +121,7 @@ def joined(stored: Stored, versions: Mapping[Version, Stored]) -> tuple[Item, ..
 
 
 def opened(stored: Stored, items: tuple[Item, ...], serde: SerializerProtocol) -> Any:
-    """The value itself."""
+    """Deserialise a value."""
     if stored.type != LIST:
         return serde.loads_typed((stored.type, stored.data))
     value = [serde.loads_typed(item) for item in items]
