@@ -96,9 +96,9 @@ def test_packages_of_a_crowd_that_nobody_needs_are_set_aside(tmp_path: Path) -> 
     files["core/pyproject.toml"] = '[project]\nname = "core"\n[project.optional-dependencies]\nmore = ["p3>=1"]\n'
     files["more/p5/pyproject.toml"] = '[project]\nname = "p5"\ndependencies = ["redis"]\n'
     checkout = discover(write(tmp_path, files))
-    assert "more/p3" not in checkout.hosts, "the core needs it"
-    assert "more/p5" not in checkout.hosts, "it brings a storage"
-    assert len(checkout.hosts) == 12
+    assert "more/p3" not in checkout.unneeded_adapters, "the core needs it"
+    assert "more/p5" not in checkout.unneeded_adapters, "it brings a storage"
+    assert len(checkout.unneeded_adapters) == 12
     assert checkout.aside == {"other packages": 12}
 
 

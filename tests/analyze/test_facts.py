@@ -198,5 +198,5 @@ def test_a_call_that_takes_messages_and_a_system_prompt_is_a_model_call() -> Non
 
 
 def test_what_is_drawn_is_set_aside() -> None:
-    assert words.is_drawn("web/src/components/thread/Viewport.tsx")
-    assert not words.is_drawn("src/components/memory/window.py")
+    assert words.draws_ui("web/src/components/thread/Viewport.tsx")
+    assert not words.draws_ui("src/components/memory/window.py")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recollect.analyze import Analysis
-from recollect.analyze.cache import Kept
+from recollect.analyze.cache import JsonCache
 from recollect.analyze.judge import judge, opinion_of
 from recollect.analyze.pack import MOST_CANDIDATES, candidates, write_pack
 from recollect.analyze.report import as_dict
@@ -49,7 +49,7 @@ def verdict(strategy: str, quote: str = "", trigger: str = "message_count") -> d
 
 
 def judged(sample: Analysis, script: Scripted, folder: Path) -> Analysis:
-    return judge(sample, script, Kept(folder), name="scripted")
+    return judge(sample, script, JsonCache(folder), name="scripted")
 
 
 def test_a_finding_the_model_agrees_with_says_so(sample: Analysis, tmp_path: Path) -> None:

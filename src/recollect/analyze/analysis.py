@@ -1,4 +1,4 @@
-"""Analyse one checkout: everything found, as records."""
+"""Analyse one checkout: the entry point `analyze(path)` and the result record `Analysis`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from recollect.errors import UsageError
 
 @dataclass(slots=True)
 class Analysis:
-    """The findings about one framework, with the facts they rest on."""
+    """The result for one framework: its eviction mechanisms, prompt assembly, memory tiers and token counting.
+
+    `eviction` holds the mechanisms that code outside tests uses, `unwired` those that it does not, and `denied` those
+    that a model judged wrong (`judge.py`; `judged_by` names that model). `offered` lists storages that can be plugged
+    in.
+    """
 
     name: str
     checkout: Checkout
@@ -41,7 +46,10 @@ def analyze(
     time_limit: float = 300.0,
     progress: Progress | None = None,
 ) -> Analysis:
-    """Read a checkout and say how it manages memory; nothing in it is imported or run."""
+    """Analyse a checkout statically: its files are parsed, never imported or run.
+
+    Raises `UsageError` when `path` is not a folder or reading takes longer than `time_limit` seconds.
+    """
     root = Path(path)
     if not root.is_dir():
         raise UsageError(f"{root} is not a folder: give the root of a checkout", path=str(root))

@@ -1,7 +1,8 @@
 """Context assembly: which slots go into the model's context, in which order, by which method.
 
-The order is that of a backward slice from the main model call (`slices.py`). Slots that are seen near model calls and
-do not lie on the slice are put where convention has them; without a slice the order is not determined.
+The order is that of a backward slice from the main model call (`slices.py`). A slot that is filled near a model call
+but is not on the slice is inserted at its position in the conventional order (`slots.ORDER`). Without a slice, the
+conventional order is reported and `determined` is false.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from recollect.analyze.slices import Slice, main_slice
 from recollect.analyze.slots import ORDER
 from recollect.analyze.world import World
 
-# Slots that any chat loop mentions somewhere need to be seen near the loop; these only need to be seen once.
+# Slots that are reported only when a function that returns messages fills them, or a concatenation shows them: a mere
+# mention of their words is common and proves nothing.
 _RARE = ("examples", "context_files", "reminder", "retrieved_memory")
 
 
 @dataclass(slots=True)
 class Place:
-    """A location with the part it plays."""
+    """A line of code, its role in the report (a slot, `main_call`, `storage`, ...), and why it was chosen."""
 
     path: str
     line: int
@@ -31,7 +33,7 @@ class Place:
 
 @dataclass(slots=True)
 class Assembly:
-    """Order, methods and the code they were read from."""
+    """The order of the slots, how the prompt is built, and the lines that show it."""
 
     order: list[str] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)
@@ -41,7 +43,7 @@ class Assembly:
 
 
 def assembly(world: World) -> Assembly:
-    """Read the slots from functions around the model calls."""
+    """Determine the slots and their order from the functions near model calls in the call graph."""
     around = _around_model(world)
     seen: dict[str, list[tuple[Function, Evidence]]] = {}
     for function in around:
@@ -55,7 +57,7 @@ def assembly(world: World) -> Assembly:
         ranked = sorted(places, key=lambda p: (-_weight(p[0]), p[0].path, p[1].line))[:3]
         result.slots[slot] = [Place(f.path, e.line, f.symbol, slot, e.why) for f, e in ranked]
     for step in found.steps if found is not None else ():
-        # Where the slice saw it put in comes before where it was only seen.
+        # The line on the slice comes first; lines that only mention the slot follow.
         shown = Place(step.path, step.line, step.symbol, step.slot, step.why)
         others = [p for p in result.slots.get(step.slot, []) if (p.path, p.line) != (step.path, step.line)]
         result.slots[step.slot] = [shown, *others][:3]
@@ -64,7 +66,7 @@ def assembly(world: World) -> Assembly:
 
 
 def _around_model(world: World) -> list[Function]:
-    """Functions from which a model call is near, and those they call to build messages."""
+    """Functions at most two calls away from a model call, and the message builders they call, three calls deep."""
     found: dict[str, Function] = {}
     edge: list[Function] = []
     for function in world.functions:
@@ -86,8 +88,8 @@ def _around_model(world: World) -> list[Function]:
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Telemetry, data generation and evaluation call models too, for other ends."""
-    return words.is_drawn(path) or bool(
+    """Is a file one whose model calls are not the agent's: user interface, data generation, evaluation?"""
+    return words.draws_ui(path) or bool(
         set(words.words(path))
         & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}
     )
@@ -118,7 +120,7 @@ def _weight(function: Function) -> int:
 
 
 def _ordered(found: Slice | None, slots: dict[str, list[tuple[Function, Evidence]]]) -> list[str]:
-    """The order of the slice; slots that are filled elsewhere stand where convention puts them."""
+    """The order of the slice, with the slots it lacks inserted at their conventional positions."""
     present = [slot for slot in ORDER if slot in slots]
     if found is None:
         return present
@@ -146,7 +148,7 @@ def _methods(world: World, around: list[Function]) -> list[str]:
 
 
 def _locations(found: Slice | None, around: list[Function]) -> list[Place]:
-    """Where the main call is, where each slot of its slice is put in, and the other calls of a model."""
+    """The main model call, the line that fills each slot of its slice, then other model calls, up to twelve lines."""
     places: list[Place] = []
     if found is not None:
         main = found.function

@@ -1,6 +1,7 @@
-"""What is kept between runs: explanations of the last analysis of a folder, and a model's verdicts.
+"""On-disk cache between runs: explanations of the last analysis of a folder, and a model's verdicts.
 
-Everything is under one folder (`RECOLLECT_CACHE`, else the user's cache folder); losing it costs time and nothing else.
+The cache lies in one folder (`RECOLLECT_CACHE`, else the user's cache folder). Deleting it is safe: its contents are
+computed again.
 """
 
 from __future__ import annotations
@@ -15,19 +16,22 @@ from recollect.analyze.discover import Checkout
 
 
 def cache_folder() -> Path:
-    """Where the analyser keeps things between runs."""
+    """The folder of the cache; it may not exist yet."""
     given = os.environ.get("RECOLLECT_CACHE") or os.environ.get("XDG_CACHE_HOME")
     base = Path(given) if given else Path.home() / ".cache"
     return base / "recollect" / "analyze"
 
 
 def fingerprint(checkout: Checkout) -> str:
-    """Changes when a source file is added, removed or written, or when the analyser itself changes."""
-    said = hashlib.sha256(_own_code())
+    """A hash of the paths, sizes and modification times of the sources and of the analyser's own code.
+
+    It is the cache key of an analysis: editing, adding or removing a source file, or upgrading recollect, changes it.
+    """
+    digest = hashlib.sha256(_own_code())
     for source in checkout.sources:
         stat = (checkout.root / source.path).stat()
-        said.update(f"{source.path}|{stat.st_size}|{stat.st_mtime_ns}\n".encode())
-    return said.hexdigest()
+        digest.update(f"{source.path}|{stat.st_size}|{stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
 
 
 def _own_code() -> bytes:
@@ -35,21 +39,21 @@ def _own_code() -> bytes:
     return b"".join(hashlib.sha256(p.read_bytes()).digest() for p in sorted(here.glob("*.py")))
 
 
-class Kept:
-    """Small JSON documents by key; a document that cannot be read counts as absent."""
+class JsonCache:
+    """A cache of small JSON documents by key; an unreadable document counts as a miss."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get(self, kind: str, key: str) -> Any:
-        """The document, or None."""
+        """The cached document, or None on a miss."""
         try:
             return json.loads(self._path(kind, key).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
 
     def put(self, kind: str, key: str, value: Any) -> None:
-        """Keep a document; a folder that cannot be written to keeps nothing."""
+        """Store a document atomically (write and rename); a folder that cannot be written to is ignored."""
         path = self._path(kind, key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,17 +1,14 @@
-"""How often each rule was right where people had read the code, and the confidence that follows from it.
+"""The confidence of each rule: its measured precision on frameworks that people labelled by hand.
 
-The counts are made by `bench/analyze/run.py --calibrate` on the labelled frameworks. A rule's confidence is its
-share of
-right findings, drawn towards the share of all rules as if it had been seen four times more, so that a rule seen
-twice is
-not believed like one seen twenty times.
+`bench/analyze/run.py --calibrate` makes the counts. The precision is smoothed with a prior: four pseudo-observations at
+the mean precision of all rules, so that two correct findings give less confidence than twenty.
 """
 
 from __future__ import annotations
 
 _WEIGHT = 4
 
-# rule: (right, reported)
+# rule: (correct findings, reported findings)
 SEEN: dict[str, tuple[int, int]] = {
     "dedup.content": (0, 1),
     "dedup.unseen": (1, 3),
@@ -47,7 +44,7 @@ SEEN: dict[str, tuple[int, int]] = {
 
 
 def confidence(rule: str) -> float:
-    """The chance that a finding of this rule is right, as far as the labelled frameworks tell."""
+    """The smoothed precision of a rule, between 0 and 1; a rule that was never measured gets the prior."""
     right = sum(r for r, _ in SEEN.values())
     fired = sum(f for _, f in SEEN.values())
     prior = right / fired if fired else 0.6

@@ -1,4 +1,7 @@
-"""Element types that carry messages: found by a quick look at every file before any is read in full."""
+"""Classes whose instances hold messages and their token counts, found by a regular-expression scan of every file.
+
+The scan runs before the files are parsed, because the typing of message lists (`flow.py`) needs these names.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def carriers(root: Path, sources: list[Source]) -> frozenset[str]:
         try:
             data = (root / source.path).read_bytes()
         except OSError:
-            continue  # the full reading reports files that cannot be read
+            continue  # `gather` reports unreadable files when it parses them
         if b"messages" in data and b"tokens" in data:
             found |= _in_file(data)
     return frozenset(found)

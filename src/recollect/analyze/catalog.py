@@ -1,4 +1,4 @@
-"""Tables of libraries: which import means which storage, and how it is read back.
+"""Tables of libraries: which import means which storage, and how data is retrieved from it.
 
 To add a storage: one row, with the module prefixes that mean it in Python and in npm, and a test in `tests/analyze`.
 """
@@ -12,7 +12,7 @@ from recollect.analyze.words import bag
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A storage technology and the modules that betray it."""
+    """A storage technology and the modules whose import shows that it is used."""
 
     name: str
     modules: tuple[str, ...]
@@ -85,7 +85,7 @@ STORAGES: tuple[Storage, ...] = (
     Storage("vertex_ai", ("vertexai.rag", "google.cloud.aiplatform"), "semantic"),
 )
 
-# Other spellings of one technology, for reading what people wrote by hand.
+# Synonyms of technologies, for reading labels that people wrote by hand.
 SYNONYMS: dict[str, str] = {
     "chromadb": "chroma", "mem0": "mem0_cloud", "zep": "zep_cloud", "surrealdb": "surreal", "lance": "lancedb",
     "qdrant_edge": "qdrant", "gcs": "google_cloud_storage", "gcs_json": "google_cloud_storage",
@@ -99,12 +99,12 @@ SYNONYMS: dict[str, str] = {
 
 
 def canonical(name: str) -> str:
-    """The one name of a technology, however it is spelled."""
+    """The canonical name of a technology."""
     return SYNONYMS.get(name, name)
 
 
 def storages_of(packages: set[str]) -> dict[str, str]:
-    """The storages that these distributions bring, each with the distribution."""
+    """The storages that these distributions provide, each with the distribution's name."""
     found: dict[str, str] = {}
     for package in sorted(packages):
         plain = package.lower().removesuffix("-binary").removesuffix("-client").removesuffix("-python")
@@ -124,7 +124,7 @@ COUNTERS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-# Words of a path, class or function that tie a storage to memory.
+# Words of a path, class or function that show that a storage belongs to memory.
 MEMORY_WORDS = bag(
     "memory memories session sessions history chat chats conversation conversations checkpoint checkpoints "
     "checkpointer checkpointers saver thread threads messages context events event transcript"

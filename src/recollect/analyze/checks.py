@@ -1,4 +1,4 @@
-"""Rules for continuous integration: what `--fail-on` may refuse."""
+"""Checks for continuous integration: `analyze --fail-on ID` exits with an error when one of these fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _BOUNDING = ("fifo_message_count", "token_window", "summarization", "vector_swap
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A property a framework should have; `find` yields why it does not, or why one cannot tell."""
+    """A property a framework should have.
+
+    `find` yields (message, location) for each violation. When there are violations, `doubt` may return a reason why
+    they cannot be trusted; the verdict is then "cannot tell" in place of "fails".
+    """
 
     id: str
     says: str
@@ -28,7 +32,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A check that does not hold, and where."""
+    """One violation of a check: its message and location."""
 
     rule: str
     message: str
@@ -37,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check says about one framework: it holds, it fails, or one cannot tell."""
+    """The result of a check on one framework: `HOLDS`, `FAILS` or `CANNOT_TELL`, with message and locations."""
 
     rule: str
     status: str
@@ -57,7 +61,7 @@ def _unbounded(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _perhaps_bounded(analysis: Analysis) -> str:
-    """Something bounds the history, and the code does not show whether it is on without being asked for."""
+    """The doubt when a mechanism bounds the history but the code does not show whether it is on by default."""
     unsure = [f for f in _bounding(analysis) if not f.default_on and not f.default_sure]
     return f"{unsure[0].symbol} may be on by default ({_where(unsure[0])})" if unsure else ""
 
@@ -100,7 +104,7 @@ def _forgetful(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _nothing_seen(analysis: Analysis) -> str:
-    """Without any call of a model in sight, what is missing may be elsewhere."""
+    """The doubt when no model call was found: the code may be in another checkout."""
     return "" if analysis.world.model_depth else "no call of a language model was found"
 
 
@@ -120,7 +124,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def verdicts(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Verdict]:
-    """Every check with its answer, in the order of the table."""
+    """The results of all checks, or of those in `only`, in the order of `CHECKS`."""
     found: list[Verdict] = []
     for check in CHECKS:
         if only and check.id not in only:
@@ -138,7 +142,7 @@ def verdicts(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Verdict]:
 
 
 def failures(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Failure]:
-    """The checks that fail, one entry per place."""
+    """The checks that fail, with one entry per location."""
     return [
         Failure(v.rule, v.message, where)
         for v in verdicts(analysis, only)

@@ -1,4 +1,7 @@
-"""The named conditions that rules are made of: each takes a Case and says yes or no."""
+"""The named conditions that rules are made of: predicates on a `Case`, registered by `@condition`.
+
+The first line of each docstring is printed by `analyze --explain`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|
 
 @dataclass(slots=True)
 class Case:
-    """One effect of one function, in its world."""
+    """What a condition is asked about: one effect of one function, with the whole checkout for context."""
 
     world: World
     function: Function
@@ -30,7 +33,7 @@ CONDITIONS: dict[str, Condition] = {}
 
 
 def condition(function: Condition) -> Condition:
-    """Make a function available to rules under its own name."""
+    """Decorator: register a predicate so that rules can refer to it by its name."""
     CONDITIONS[getattr(function, "__name__", "")] = function
     return function
 
@@ -48,7 +51,7 @@ def strong_subject(case: Case) -> bool:
     if any(words.name_likeness(part) == 2 for part in parts):
         return True
     kept = {"memory", "conversation", "history", "chat"} & set(words.words(case.function.owner))
-    return bool(kept) and case.effect.likeness > 1 and words.plural_word(parts[-1]) in ("runs", "turns", "exchanges")
+    return bool(kept) and case.effect.likeness > 1 and words.last_word(parts[-1]) in ("runs", "turns", "exchanges")
 
 
 @condition
@@ -435,7 +438,7 @@ def dedup_words(case: Case) -> bool:
 @condition
 def drawn(case: Case) -> bool:
     """The file draws a user interface."""
-    return words.is_drawn(case.function.path)
+    return words.draws_ui(case.function.path)
 
 
 @condition

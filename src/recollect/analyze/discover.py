@@ -1,4 +1,4 @@
-"""Find the source files of a checkout: bounded, sorted, and never outside the tree."""
+"""Find the source files of a checkout in sorted order, within size limits, without following symbolic links."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEVER = {
     "site-packages", "dist", "build", "out", "coverage", ".cache", ".idea", ".yarn", ".pnpm-store", "egg-info",
 }  # fmt: skip
 
-# Path segments that put a file aside, and the reason a report gives.
+# Folder names whose files are not analysed, and the reason given in the report.
 _ASIDE_SEGMENTS = {
     "tests": "tests", "test": "tests", "__tests__": "tests", "__mocks__": "tests", "testing": "tests", "spec": "tests",
     "specs": "tests", "e2e": "tests", "fixtures": "tests", "mocks": "tests", "test_utils": "tests",
@@ -44,14 +44,14 @@ _ASIDE_NAME = re.compile(
     r"|(\.d\.[cm]?ts$)|(\.min\.js$)|(\.config\.[cm]?[jt]s$)|(^setup\.py$)|(_pb2(_grpc)?\.py$)"
 )
 
-# A folder with more packages than this holds adapters; those nobody else in the checkout needs are set aside.
+# A folder with more packages than this is taken for a folder of adapters (see `_unneeded_adapters`).
 _CROWD = 12
 _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "package.json")
 
 
 @dataclass(slots=True)
 class Source:
-    """A source file: where it is, what it is, and which package owns it."""
+    """A source file: its path, language, size in bytes and the folder of its package."""
 
     path: str
     language: str
@@ -61,12 +61,17 @@ class Source:
 
 @dataclass(slots=True)
 class Checkout:
-    """Everything found below a root before any parsing."""
+    """The files and packages of a checkout, before any parsing.
+
+    `aside` counts the files that are not analysed by reason (tests, docs, ...), `aside_paths` lists them, and `skipped`
+    pairs the path of each file that could not be analysed with the reason. `unneeded_adapters` are package folders left
+    out of the analysis.
+    """
 
     root: Path
     sources: list[Source] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
-    hosts: list[str] = field(default_factory=list)
+    unneeded_adapters: list[str] = field(default_factory=list)
     manifests: list[Manifest] = field(default_factory=list)
     aside: dict[str, int] = field(default_factory=dict)
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -74,15 +79,15 @@ class Checkout:
 
 
 def discover(root: Path) -> Checkout:
-    """Walk a checkout in sorted order and sort its files into sources and files set aside."""
+    """Walk a checkout in sorted order and divide its files into sources and files that are not analysed."""
     checkout = Checkout(root)
     found: list[tuple[str, str, int]] = []
     manifests: list[str] = []
     _walk(root, "", checkout, found, manifests)
     checkout.packages = sorted(manifests) or [""]
     checkout.manifests = read_manifests(root, checkout.packages)
-    checkout.hosts = _hosts(checkout.manifests, [path for path, _, _ in found])
-    hosts = tuple(host + "/" for host in checkout.hosts)
+    checkout.unneeded_adapters = _unneeded_adapters(checkout.manifests, [path for path, _, _ in found])
+    adapters = tuple(folder + "/" for folder in checkout.unneeded_adapters)
     total = 0
     for path, language, size in found:
         total += size
@@ -90,7 +95,7 @@ def discover(root: Path) -> Checkout:
             checkout.skipped.append((path, "over the size bound of one analysis"))
         elif size > MAX_FILE_BYTES:
             checkout.skipped.append((path, f"larger than {MAX_FILE_BYTES} bytes"))
-        elif path.startswith(hosts):
+        elif path.startswith(adapters):
             _put_aside(checkout, path, "other packages")
         else:
             checkout.sources.append(Source(path, language, size, _owner(path, checkout.packages)))
@@ -107,7 +112,7 @@ def _walk(
         for entry in sorted(os.scandir(root / folder), key=lambda e: e.name):
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_symlink():
-                continue  # a link inside the tree is read where it points; one outside must not be read
+                continue  # a target inside the tree is found by itself; one outside must not be read
             if entry.is_dir():
                 if entry.name not in _NEVER and not entry.name.endswith(".egg-info"):
                     below.append(path)
@@ -137,7 +142,7 @@ def _put_aside(checkout: Checkout, path: str, reason: str) -> None:
 
 
 def set_aside(path: str) -> str:
-    """Why a file is not the framework itself (tests, docs, examples, vendored …), or an empty string."""
+    """The reason to leave a file out of the analysis (tests, docs, examples, vendored, ...), or an empty string."""
     *folders, name = path.split("/")
     for folder in folders:
         reason = _ASIDE_SEGMENTS.get(folder.lower())
@@ -154,14 +159,17 @@ def _owner(path: str, packages: list[str]) -> str:
     return best
 
 
-def _hosts(manifests: list[Manifest], paths: list[str]) -> list[str]:
-    """Packages of a crowd that no other package needs and that bring no storage, unless nothing else would be left."""
+def _unneeded_adapters(manifests: list[Manifest], paths: list[str]) -> list[str]:
+    """Folders of adapter packages to leave out: many side by side, needed by no other package, without a storage.
+
+    Returns none if fewer than ten files would be left to analyse.
+    """
     crowds: dict[str, int] = {}
     for manifest in manifests:
         parent = manifest.folder.rpartition("/")[0]
         crowds[parent] = crowds.get(parent, 0) + 1
     needed = {n for m in manifests for n in m.needs | m.offers}
-    hosts = [
+    adapters = [
         m.folder
         for m in manifests
         if m.folder
@@ -169,6 +177,6 @@ def _hosts(manifests: list[Manifest], paths: list[str]) -> list[str]:
         and m.name not in needed
         and not storages_of(m.needs | m.offers)
     ]
-    prefixes = tuple(h + "/" for h in hosts)
-    left = sum(1 for path in paths if not path.startswith(prefixes)) if hosts else len(paths)
-    return hosts if left >= 10 else []
+    prefixes = tuple(folder + "/" for folder in adapters)
+    left = sum(1 for path in paths if not path.startswith(prefixes)) if adapters else len(paths)
+    return adapters if left >= 10 else []

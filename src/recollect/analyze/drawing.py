@@ -6,7 +6,7 @@ from html import escape
 
 from recollect.analyze.analysis import Analysis
 
-# Drawn for the width of a phone: on a larger screen it stands beside nothing and stays as it is.
+# The width of a phone screen, in pixels; the drawing is not scaled on larger screens.
 _WIDTH = 360
 _BOX_HEIGHT = 40
 _ROW = _BOX_HEIGHT + 22

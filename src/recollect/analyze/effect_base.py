@@ -1,4 +1,4 @@
-"""What all effect readers share: where values come from, and how an effect is noted."""
+"""The base class of the effect readers: value origins, names that hold summaries, and how an effect is recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from recollect.analyze.syntax import Node, dotted, last_name, spelled, walk
 
 
 class EffectBase:
-    """One function's names, guards and the effects found so far."""
+    """The data-flow facts of one function and the effects found so far.
+
+    An *effect* is something the function does to a list of messages or to the content of one (`records.Effect`).
+    """
 
     def __init__(self, scope: Scope, guards: Guards, strings: dict[str, str], origins: Origins) -> None:
         self.scope = scope
@@ -54,7 +57,7 @@ class EffectBase:
         )
 
     def _summary_names(self) -> set[str]:
-        """Local names that hold a summary or something made from one."""
+        """Local names that hold a summary or a value made from one, propagated through two rounds of assignments."""
         names: set[str] = set()
         for _ in range(2):
             for node in self.scope.nodes:
@@ -65,7 +68,7 @@ class EffectBase:
         return names
 
     def _tells_summary(self, value: Node, names: set[str]) -> bool:
-        """Is a value a summary by what makes it, not by a flag passed along?"""
+        """Is a value a summary, judged by the call or names that make it?"""
         if value.kind in ("item", "spread", "list", "bin", "cond", "bool", "dict", "pair", "kw", "attr") and value.kids:
             if value.kind == "attr" and words.SUMMARY.search(value.text):
                 return True
@@ -102,7 +105,7 @@ class EffectBase:
         return "replaced" if owner.kind != "name" else self.scope.fate(owner.text)
 
     def marker(self, value: Node) -> str:
-        """How a value shortens: `marker` for a notice, `shortened` for a call that truncates, or nothing."""
+        """How a value shortens: `marker` for a notice ("[truncated]"), `shortened` for a truncating call, or ""."""
         for item in walk(value):
             if item.kind in ("str", "fstr") and words.MARKER.search(item.text) and len(item.text) < 400:
                 return "marker"

@@ -1,4 +1,4 @@
-"""Effects on the content of messages: cut, masked, moved elsewhere, or left to the provider."""
+"""Effects on the content of messages: truncated, masked, offloaded to a store, or left to the provider to shorten."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ _SAVED = re.compile(
     r"text|response|log|version)|complete (output|result)|read (it|the file)|see )\b",
     re.I,
 )
-_MEASURES = bag("len count size length")
 
 
 class ContentEffects(EffectBase):
-    """Finds content that is shortened, hidden or stored elsewhere."""
+    """Finds message content that is truncated, masked or offloaded."""
 
     def prepare_content(self) -> None:
-        """Learn which names hold one message or a part of one, and which hold a shortened text."""
+        """Collect the names that hold one message or part of one (`ones`) and those that hold a truncated text."""
         self.ones = set(self.scope.elements)
         for name, annotation in self.scope.params.items():
             listed = words.LIST_TYPES.search(annotation)
@@ -59,7 +58,7 @@ class ContentEffects(EffectBase):
                     self.cut_names.add(target.text)
 
     def _is_one(self, value: Node) -> bool:
-        """Is a value one message: picked from a list, or a copy of such a one?"""
+        """Is a value one message: an element of a message list, or a copy of one?"""
         if value.kind == "name":
             return value.text in self.ones
         if value.kind == "index":
@@ -73,7 +72,7 @@ class ContentEffects(EffectBase):
         return False
 
     def text_cuts(self, value: Node) -> list[Node]:
-        """The places in a value where a text is cut to a length."""
+        """The slices inside a value that cut a text to a length."""
         return [k for k in walk(value) if self._is_text_cut(k)]
 
     def _is_text_cut(self, node: Node) -> bool:
@@ -89,7 +88,11 @@ class ContentEffects(EffectBase):
         return last_name(value.kids[0]) in ("join", "concat") and bool(self.text_cuts(value))
 
     def shrunk(self, value: Node) -> list[str]:
-        """How a value is less than what it replaces: `marker`, `cut`, `const`, `blanked`, `call`, or nothing."""
+        """The ways in which a value may be shorter than what it replaces.
+
+        Ways are `marker`, `shortened`, `cut`, `const`, `blanked` and `call`. `call` means that a helper computed the
+        value; whether that helper shortens is known only from its summary (`summaries.py`).
+        """
         marks: list[str] = []
         told = self.marker(value)
         if told:
@@ -109,7 +112,7 @@ class ContentEffects(EffectBase):
         return list(dict.fromkeys(marks))
 
     def _is_constant(self, value: Node) -> bool:
-        """A text that says nothing of what was there: a literal, or one that only tells its size."""
+        """Is a value a fixed text: a literal, an upper-case constant, or a list or dict of such?"""
         if value.kind == "str":
             return len(value.text) >= 8
         if value.kind == "name":
@@ -124,7 +127,7 @@ class ContentEffects(EffectBase):
         return False
 
     def _content(self, node: Node, target: Node, value: Node) -> None:
-        """Content of one message replaced by a marker or a shortened text."""
+        """Note an assignment that replaces the content of one message by a notice or a shortened text."""
         field = target.text if target.kind == "attr" else ""
         if target.kind == "index" and target.kids[1].kind == "str":
             field = target.kids[1].text
@@ -143,7 +146,7 @@ class ContentEffects(EffectBase):
         return ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
 
     def _said_instead(self, node: Node, target: Node, value: Node) -> None:
-        """`result = "[left out]"` where the same name held what a call gave."""
+        """Note `result = "[left out]"` where the same name held the result of a call before."""
         if target.kind != "name" or node.text != "=" or target.text.lower() not in _FIELDS:
             return
         held = any(o.startswith("call:") for o in self.origins.names.get(target.text, ()))
@@ -153,7 +156,7 @@ class ContentEffects(EffectBase):
             self._add("content", node, target, 2, "stored", "const", "instead")
 
     def _copied_content(self, node: Node) -> None:
-        """`{ ...block, content: shortened }`: a copy of a message whose content was cut."""
+        """Note `{ ...block, content: shortened }`: a copy of a message with shorter content."""
         if not any(k.kind == "spread" for k in node.kids):
             return
         for pair in node.kids:
@@ -168,7 +171,7 @@ class ContentEffects(EffectBase):
                     return
 
     def _copied_by_call(self, node: Node) -> None:
-        """`message.model_copy(update={"content": short})`, `replace(message, content=short)`."""
+        """Note `message.model_copy(update={"content": short})` and `replace(message, content=short)`."""
         if last_name(node.kids[0]).lower() not in _COPYING or not self._is_one(node):
             return
         pairs = [(k, v) for k, v in arguments(node) if k]
@@ -182,11 +185,11 @@ class ContentEffects(EffectBase):
                 return
 
     def _held_elsewhere(self, value: Node) -> list[str]:
-        """A field of the object itself put in place of the content: a placeholder that was configured."""
+        """`["const"]` when the new content is a field of the object, such as a configured placeholder."""
         return ["const"] if value.kind == "attr" and dotted(value.kids[0]) in ("self", "this") else []
 
     def _masking_loop(self, node: Node) -> None:
-        """A loop that copies a list of messages, some of them as they are and some with less in them."""
+        """Note a loop that copies a message list, replacing the content of some messages by a fixed text or notice."""
         if node.kind != "for" or self.scope.likeness(unwrapped(node.kids[1])) == 0:
             return
         names = {k.text for k in walk(node.kids[0]) if k.kind == "name"}
@@ -209,7 +212,7 @@ class ContentEffects(EffectBase):
                 return
 
     def _shortened(self, node: Node) -> None:
-        """A text built of a head, a notice and perhaps a tail."""
+        """Note a text made of a truncated head, a notice and optionally a tail."""
         if node.kind == "bin" and node.text != "+":
             return
         if (around := self.scope.parent(node)) is None or (around.kind == "bin" and around.text == "+"):
@@ -230,7 +233,7 @@ class ContentEffects(EffectBase):
             self._add("shortened", node, subject, 0, flow, *told, fed=self.origins.of(node))
 
     def shortens_text(self) -> bool:
-        """Does the function give back a text it was given, cut to a length?"""
+        """Does the function return one of its text parameters cut to a length?"""
         given = {
             p for p, a in self.scope.params.items() if a in ("", "str", "string", "unknown", "any", "Any") or "str" in a
         }
@@ -253,7 +256,7 @@ class ContentEffects(EffectBase):
         return any(o[6:] in given for o in self.origins.of(text) if o.startswith("param:"))
 
     def writes_text(self) -> Node | None:
-        """The call that writes what the function was given to a file or store."""
+        """The first call that writes a parameter, or the result of a call, to a file or store."""
         for node in self.scope.nodes:
             if node.kind != "call" or len(node.kids) < 2:
                 continue
@@ -276,7 +279,7 @@ class ContentEffects(EffectBase):
                 self._add("provider", node, value, 1, "model")
 
     def _offload(self) -> None:
-        """A text kept elsewhere, with a note left where it was: what was written, and a text that says so."""
+        """Note offloading: a text is written elsewhere and a note or preview of it stays."""
         notes = [
             n for n in self.scope.nodes
             if n.kind in ("fstr", "str") and len(n.text) > 8 and _SAVED.search(n.text) and not
@@ -295,7 +298,7 @@ class ContentEffects(EffectBase):
 
 
 def _logged(around: Node | None) -> bool:
-    """Is a text said to a log or raised, rather than kept?"""
+    """Does a text go to a log, the console or an exception?"""
     if around is None:
         return False
     if around.kind == "raise":

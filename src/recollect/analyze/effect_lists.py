@@ -1,4 +1,4 @@
-"""Lists followed by what happens to them: kept in a loop, sorted and cut, read newest first, freed of doubles."""
+"""Effects on lists: filtered in a loop, sorted and cut, read newest first up to a limit, or deduplicated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.analyze.words import bag
 _TIMES = bag(
     "created updated timestamp time date modified accessed at ts age when last recency recent turn index order"
 )
-_ORDERING = bag("order sort orderby order_by sortby sort_by direction sortdirection sort_order sortorder ascending asc")
+
 _BOUNDING = bag(
     "limit take last lastn last_n top k topk top_k n count max perpage per_page page_size pagesize first num maxresults"
 )
@@ -20,10 +20,10 @@ _KEPT_WORDS = bag("memory memories records matches results facts entries notes i
 
 
 class ListEffects(EffectBase):
-    """Finds lists that come out shorter than they went in, however it is written."""
+    """Finds lists that are shorter at the end of the function, however the filter is written."""
 
     def built(self, name: str) -> list[Node]:
-        """The pieces a local list is filled with, in order: its first value, then what is added to it."""
+        """The pieces of a local list in order: its initial value, then every value appended or extended."""
         parts: list[Node] = []
         begun = False
         for node in self.scope.nodes:
@@ -48,7 +48,7 @@ class ListEffects(EffectBase):
         return parts
 
     def _kept_in_loop(self, loop: Node) -> None:
-        """`for m in xs: if …: kept.append(m)`: the list gathered holds some of the elements and not others."""
+        """Note `for m in xs: if …: kept.append(m)`: a filter written as a loop."""
         if loop.kind != "for":
             return
         likeness = self._listlike(unwrapped(loop.kids[1]))
@@ -69,7 +69,7 @@ class ListEffects(EffectBase):
             self._add("kept_in_loop", items[0], unwrapped(loop.kids[1]), likeness, flow, *marks)
 
     def _why_kept(self, loop: Node, name: str) -> list[str]:
-        """What decides whether an element is kept: seen before, a number reached, an id wanted, its score or age."""
+        """The marks for what decides whether an element is kept: a seen-set, a count, an id, its score or its age."""
         marks: list[str] = []
         tests = [n.kids[0] for n in walk(loop.kids[2]) if n.kind == "if"]
         added = {dotted(n.kids[0].kids[0]) for n in walk(loop.kids[2])
@@ -98,7 +98,7 @@ class ListEffects(EffectBase):
         return list(dict.fromkeys(marks))
 
     def _listlike(self, node: Node) -> int:
-        """Messages, or things remembered."""
+        """How likely the list holds messages or memory records."""
         likeness = self.scope.likeness(node)
         if likeness:
             return likeness
@@ -142,7 +142,7 @@ class ListEffects(EffectBase):
         return "time" if told & _TIMES else "key" if keys else ""
 
     def _sorted_cut(self, node: Node, owner: Node) -> None:
-        """`sorted(xs, key=…)[:n]`, or a list sorted before and cut here."""
+        """Note `sorted(xs, key=…)[:n]`, or a slice of a list that was sorted before."""
         if node.text == "step" or all(k.kind in ("none",) for k in node.kids[1:]):
             return
         bound = [k for k in node.kids[1:] if k.kind not in ("none",)]
@@ -202,7 +202,7 @@ def _options(call: Node) -> list[tuple[str, Node]]:
 
 
 def _always_adds(block: Node, name: str) -> bool:
-    """Does every way through a block add to the list, so that nothing is left out?"""
+    """Does every path through a block add to the list, so that it is no filter?"""
     for node in block.kids:
         if node.kind == "if":
             branches = node.kids[1:3]
@@ -222,7 +222,7 @@ def _leaves(block: Node) -> bool:
 
 
 def _counts_against_limit(test: Node, name: str) -> bool:
-    """`len(kept) < limit`: how much was gathered, beside something that is no number in the code."""
+    """Does a comparison such as `len(kept) < limit` bound the gathered list by a variable?"""
     measured = any(
         k.kind == "call" and last_name(k.kids[0]) == "len" and len(k.kids) > 1 and dotted(k.kids[1]) == name
         for k in walk(test)

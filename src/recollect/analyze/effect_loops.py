@@ -1,4 +1,4 @@
-"""Effects of loops: messages taken away or gathered until a count of tokens or messages is reached."""
+"""Effects of loops: messages removed, or collected, until a limit of tokens or messages is reached."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from recollect.analyze.syntax import Node, last_name, walk
 
 
 class LoopEffects(EffectBase):
-    """Finds windows chosen by a loop."""
+    """Finds loops that choose the messages of a token or count window."""
 
     def _loop(self, node: Node) -> None:
         if node.kind == "while":
@@ -16,7 +16,7 @@ class LoopEffects(EffectBase):
         self._fill_loop(node)
 
     def _trim_loop(self, node: Node) -> None:
-        """`while tokens > limit:` with something taken away inside."""
+        """Note `while tokens > limit:` with a removal in its body."""
         kinds = [k for k in self.guards.of.get(id(node.kids[1]), ()) if k in ("token_count",)]
         test_is_tokens = self.scope.speaks_of_tokens(node.kids[0])
         if not kinds or not test_is_tokens:
@@ -49,7 +49,7 @@ class LoopEffects(EffectBase):
         return None
 
     def _fill_loop(self, node: Node) -> None:
-        """A loop that adds up tokens and stops at a limit: a window chosen by size."""
+        """Note a loop that adds up tokens and stops at a limit."""
         iterable = node.kids[1] if node.kind == "for" else node.kids[0]
         adds = tokens = stops = False
         gathered: list[Node] = []
@@ -153,6 +153,6 @@ class LoopEffects(EffectBase):
 
 
 def _is_id(value: Node) -> bool:
-    """`message.id`, `call.tool_call_id`, or an index: it names a message and is none."""
+    """Is a value an id or an index of a message (`message.id`, `call.tool_call_id`), not a message?"""
     last = words.words(last_name(value))[-1:]
     return value.kind in ("attr", "index", "name") and last in (("id",), ("ids",), ("index",), ("idx",), ("i",))

@@ -1,4 +1,4 @@
-"""Effects of summaries: kept in a field, put into an emptied list, or in place of what a message said."""
+"""Effects of summaries: kept in a field, put into a cleared list, or put in place of a message's content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REFILLING = bag(
 
 
 def _clears(name: str) -> bool:
-    """`clear_session`, `deleteAllMessages`: a verb of emptying, and what is emptied."""
+    """Does a name say that something is emptied: `clear_session`, `deleteAllMessages`?"""
     found = words.words(name)
     return found[:1] in (("clear",), ("delete",), ("reset",), ("wipe",), ("purge",)) and bool(
         set(found[1:]) & (words.STRONG | {"all", "session", "memory", "memories", "items", "records", "chat"})
@@ -26,19 +26,19 @@ def _clears(name: str) -> bool:
 
 
 def _same_things(clearing: str, filling: str) -> bool:
-    """`clear_user_memories` and `upsert_user_memory` speak of the same things."""
+    """Do two names share their object, as `clear_user_memories` and `upsert_user_memory` do?"""
     left, right = ({w.removesuffix("ies").removesuffix("s").removesuffix("y") for w in words.words(n)[1:]}
                    for n in (clearing, filling))  # fmt: skip
     return len(left & right) > 0 and bool((left & right) - {"all"})
 
 
 def _refills(name: str) -> bool:
-    """A call that adds or stores, by its verb."""
+    """Does a name say that something is added or stored?"""
     return name in _REFILLING or words.words(name)[:1] in (("add",), ("append",), ("insert",), ("upsert",), ("save",))
 
 
 class SummaryEffects(EffectBase):
-    """Finds summaries that take the place of messages, except in a list built anew."""
+    """Finds summaries that replace messages; lists rebuilt from a summary are found in `effects.py`."""
 
     def _is_kept(self, part: Node) -> bool:
         inner = part.kids[0] if part.kind == "spread" else part
@@ -49,7 +49,7 @@ class SummaryEffects(EffectBase):
         return inner.kind in ("slice", "comp", "attr") and self.scope.likeness(inner) > 0
 
     def _summary_field(self, node: Node, target: Node, value: Node) -> None:
-        """`self.summary = self.summarize(self.messages)`: whether it replaces them, other methods say."""
+        """Note `self.summary = self.summarize(self.messages)`; the rules check elsewhere whether it replaces them."""
         makes_object = value.kind == "call" and last_name(value.kids[0])[:1].isupper()
         if target.kind != "attr" or not words.SUMMARY.search(target.text) or makes_object:
             return
@@ -61,7 +61,7 @@ class SummaryEffects(EffectBase):
             self._add("summary_field", node, target, 2, "stored", *marks, fed=made)
 
     def _condensed_content(self, node: Node, target: Node, value: Node) -> None:
-        """`message.content = compressed` in a loop over messages: each is replaced by what a model made of it."""
+        """Note `message.content = compressed` in a loop over messages, where the new content is a summary."""
         if target.kind != "attr" or target.kids[0].kind != "name" or target.kids[0].text not in self.scope.elements:
             return
         if {"content", "text", "output", "result"} & set(words.words(target.text)):
@@ -70,7 +70,7 @@ class SummaryEffects(EffectBase):
                 self._add("condensed", node, target.kids[0], 2, "stored", "summary_value")
 
     def _summary_aside(self) -> None:
-        """A model's summary kept in a field of its own, while the list it stands for is cut to what is kept."""
+        """Note a function that stores a summary in a field and cuts the summarised list in another assignment."""
         told = [
             n for n in self.scope.nodes
             if n.kind == "assign" and n.kids[0].kind == "attr" and words.SUMMARY.search(n.kids[0].text)
@@ -89,7 +89,7 @@ class SummaryEffects(EffectBase):
                 return
 
     def _empties(self, node: Node) -> bool:
-        """`self.history = []`, or a list of what is kept put in its place."""
+        """Does an assignment empty a stored message list, or replace it by a name or slice?"""
         target, value = node.kids
         empty = value.kind == "list" and not value.kids and value.text == "list"
         kept = value.kind in ("name", "slice") and node.text == "="
@@ -130,7 +130,7 @@ class SummaryEffects(EffectBase):
 
 
 def parts_of(value: Node) -> list[Node]:
-    """The pieces a list is built of: `[a] + b + c` and `[a, *b]` alike; an item is wrapped as such."""
+    """The pieces of a list expression, the same for `[a] + b` and `[a, *b]`; single items become `item` nodes."""
     if value.kind == "bin" and value.text == "+":
         return [p for k in value.kids for p in parts_of(k)]
     if value.kind == "list" and value.text == "list":

@@ -1,4 +1,8 @@
-"""What a function does to lists of messages: which shrink, which are replaced, which are only read."""
+"""The effects of one function: a pass over its syntax tree that records what it does to lists of messages.
+
+`Reader` combines the readers of content, lists, loops and summaries (`effect_*.py`). The rules (`rules.py`) decide
+which effects are an eviction.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,7 @@ def is_vector_call(callee: str) -> str:
 
 
 class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
-    """Finds the effects of one function."""
+    """Finds the effects of one function in a single pass over its nodes."""
 
     def read(self) -> list[Effect]:
         """All effects, in source order."""
@@ -147,7 +151,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         return "middle"
 
     def _counts_from_end(self, low: Node) -> bool:
-        """`cut = max(1, len(messages) - keep)` and then `messages[cut:]`: a tail by another name."""
+        """Was the bound computed as `len(messages) - keep`, so that `messages[cut:]` is the newest part?"""
         if low.kind != "name":
             return False
         return any(
@@ -161,7 +165,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         return any(k.kind == "call" and last_name(k.kids[0]) == "len" for k in walk(node))
 
     def _is_length_of(self, inner: Node, owner: Node, node: Node) -> bool:
-        """`x[-len(x):]`, directly or through a name not yet changed, is the whole list."""
+        """Is a bound the length of the list, so that `x[-len(x):]` is the whole list?"""
         if inner.kind == "call" and last_name(inner.kids[0]) == "len":
             return True
         if inner.kind != "name" or inner.text not in self.scope.length_names:
@@ -211,13 +215,13 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("removal", node, node, 2, "returned")
 
     def _vector_put(self, node: Node) -> None:
-        """Something added to a vector store."""
+        """Note a call that adds to a vector store."""
         if is_vector_call(dotted(node.kids[0])) == "add":
             likeness = max((self.scope.likeness(k) for a in node.kids[1:] for k in walk(a)), default=0)
             self._add("vector_put", node, node.kids[0], likeness, "stored")
 
     def _trimmer(self, node: Node, name: str) -> None:
-        """`trim(messages, max_tokens=…)`: whose body it is, the world knows."""
+        """Note `trim(messages, max_tokens=…)`; a rule checks whether the function belongs to the checkout."""
         if not _TRIMMER.match(name) or len(node.kids) < 3:
             return
         values = [v for _, v in arguments(node)]
@@ -229,7 +233,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("trim_call", node, subject, 2, self.scope.flow(node), f"calls:{name}")
 
     def _marked_out(self, node: Node, name: str, keywords: list[tuple[str, Node]]) -> None:
-        """`set_excluded(message, excluded=True)`: the message stays stored and is no longer shown."""
+        """Note `set_excluded(message, excluded=True)` in a loop: the message stays stored but leaves the prompt."""
         out = set(words.words(name)) & _OUT and words.words(name)[:1] in (("set",), ("mark",))
         told = out or any(key in _OUT and value.text.lower() == "true" for key, value in keywords)
         one = [v for _, v in arguments(node) if v.kind == "name" and words.words(v.text)[-1:] in _ONE]
@@ -237,14 +241,14 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("marked_out", node, one[0], 2, "stored")
 
     def _carries_summary(self, value: Node) -> bool:
-        """Does a message hold a summary, and not merely the words that ask for one?"""
+        """Does a value mention a name that holds a summary? Text that asks for a summary does not count."""
         return any(
             k.kind in ("name", "attr") and (k.text in self.summary_names or "summary" in words.words(k.text))
             for k in walk(value)
         )
 
     def _query(self, node: Node) -> None:
-        """`select(...).order_by(x.desc()).limit(n)`: the newest n rows."""
+        """Note `select(...).order_by(x.desc()).limit(n)`: a query for the newest n rows."""
         newest = bound = False
         for item in walk(node):
             newest = newest or (item.kind in ("name", "attr") and item.text in ("desc", "descending"))
@@ -342,14 +346,14 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                         self._replacement(pair, pair, pair.kids[0], 2, "returned")
 
     def _returned_pair(self, node: Node, values: list[Node]) -> None:
-        """`return summary, messages[-keep:]`: the summary and what it does not stand for."""
+        """Note a pair of a summary and the kept messages: `return summary, messages[-keep:]`."""
         told = any(self._tells_summary(k, self.summary_names) for k in values if k.kind != "call")
         kept = [k for k in values if self._is_cut(k)]
         if told and kept:
             self._add("rebuild", node, kept[0], 2, "returned", "summary_value")
 
     def _is_cut(self, value: Node) -> bool:
-        """A part of a message list, here or where a name was given its value."""
+        """Is a value a slice or filter of a message list, directly or through a local name?"""
         if value.kind == "slice":
             small = [k for k in value.kids[1:] if k.kind == "num" and k.text in ("0", "1")]
             fixed = len(small) == 1 and all(k.kind in ("num", "none") for k in value.kids[1:])
@@ -378,7 +382,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         kept = [p for p in parts if self._is_kept(p)]
         fresh = [p for p in parts if self._is_fresh(p)]
         if value.kind == "name" and value.text not in self.model_names | self.summary_names:
-            # One list by name, `return compacted`: it is rebuilt only if a summary was put into it.
+            # A list returned by its name counts as rebuilt only if a summary was put into it.
             fresh = fresh if any(e.kind == "summary_put" for e in self.found) else []
         places = ("attr", "slice", "index") if node.kind == "assign" else ()
         persisted = target.kind in places and not any(_keeps(p) for p in fresh)
@@ -395,14 +399,14 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("rebuild", node, target, likeness, flow, "model_value")
 
     def _rebuilt(self, node: Node, target: Node, parts: list[Node], likeness: int, flow: str) -> None:
-        """A list filled step by step: something new first, then the part of another list that is kept."""
+        """Note a list filled step by step with a new item first and then the kept part of another list."""
         fresh = [p for p in parts if self._is_fresh(p)]
         if fresh and self._precedes(parts):
             fed = frozenset(o for p in fresh for o in self.origins.of(p))
             self._add("rebuild", node, target, likeness, flow, "precedes", fed=fed)
 
     def _precedes(self, parts: list[Node]) -> bool:
-        """Does something new stand before what is kept of a cut list? A reply always stands behind it."""
+        """Does a new item precede the kept part of a cut list? (A reply is always appended after it.)"""
         fresh = [at for at, part in enumerate(parts) if self._is_fresh(part)]
         kept = [at for at, part in enumerate(parts) if self._is_cut(_inner(part))]
         return bool(fresh and kept) and fresh[0] < kept[-1]
@@ -443,7 +447,9 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
 
     def _indexed(self, node: Node) -> None:
-        """`[m for i, m in enumerate(messages) if i >= cut]` is a tail; `[old[i] for i in search(…, old)]` a recall."""
+        """Note comprehensions by index: `[m for i, m in enumerate(messages) if i >= cut]` is a tail slice,
+        `[old[i] for i in search(…, old)]` a retrieval.
+        """
         inner = unwrapped(node.kids[2])
         if inner is not node.kids[2] and node.kids[1].kind == "list" and node.kids[1].kids:
             index, likeness = node.kids[1].kids[0].text, self.scope.likeness(inner)
@@ -470,7 +476,7 @@ def _is_nothing(value: Node) -> bool:
 
 
 def _leading_minus(node: Node) -> Node | None:
-    """The minus an index begins with: `-n`, `-(n + 1)`, `-n * 2`."""
+    """The unary minus at the start of an index (`-n`, `-(n + 1)`, `-n * 2`), or None."""
     current = node
     while current.kind == "bin" and current.text in ("*", "-", "+"):
         current = current.kids[0]
@@ -478,7 +484,7 @@ def _leading_minus(node: Node) -> Node | None:
 
 
 def _keeps(part: Node) -> bool:
-    """Is a piece only another spelling of a list that exists: a copy, a conversion?"""
+    """Is a piece only a copy or conversion of an existing list?"""
     inner = part.kids[0] if part.kind in ("spread", "item") and part.kids else part
     return inner.kind == "call" and last_name(inner.kids[0]).lower() in (
         "copy", "list", "deepcopy", "split", "tolist", "reversed", "sorted", "get", "pop", "setdefault", "model_copy",

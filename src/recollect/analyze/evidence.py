@@ -1,4 +1,4 @@
-"""Evidence that needs no flow: how tokens are counted, where things are stored, what goes into the prompt."""
+"""Evidence from single expressions, without data flow: token counting, storage, and shares of a token budget."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SQLITE_URL = re.compile(r"^sqlite(\+\w+)?:")
 
 
 def collect(root: Node, file: File) -> None:
-    """Add the counting, storage and budget evidence of one file."""
+    """Add the counting, storage and budget evidence of one file to its record."""
     where = _Where(file)
     _imports(file, where)
     for node in walk_all(root):
@@ -48,7 +48,7 @@ def collect(root: Node, file: File) -> None:
 
 
 class _Where:
-    """The innermost function around a line."""
+    """Looks up the innermost function around a line."""
 
     def __init__(self, file: File) -> None:
         self.spans = sorted(
@@ -129,7 +129,7 @@ def _required(node: Node, file: File, where: _Where) -> None:
 
 
 def _is_provider(owner: str, file: File) -> bool:
-    """A provider's client, and not an interface of the package that happens to have the same method."""
+    """Is the receiver a provider's client, not an interface of the package with a method of the same name?"""
     parts = owner.split(".")
     if parts[-1] in ("messages", "models", "beta"):
         return True
@@ -139,7 +139,7 @@ def _is_provider(owner: str, file: File) -> bool:
 
 
 def _json_file(node: Node, file: File, where: _Where) -> None:
-    """JSON text made in a function that also writes files."""
+    """Note `json_files` when the function that serialises JSON also writes files."""
     symbol = where.symbol(node.line)
     for function in file.functions:
         if function.symbol == symbol and any(
@@ -152,7 +152,7 @@ def _json_file(node: Node, file: File, where: _Where) -> None:
 
 
 def _ratio(node: Node, file: File, where: _Where) -> None:
-    """A length divided by characters per token."""
+    """Note a token estimate: a length divided by a number of characters per token, or multiplied by its inverse."""
     if node.text not in ("/", "//", "*"):
         return
     left, right = node.kids
@@ -203,7 +203,7 @@ def _measures(node: Node) -> bool:
 
 
 def _assigned_tokens(node: Node, file: File) -> bool:
-    """Is a name about tokens given its value on this very line?"""
+    """Does an assignment to a name about tokens start on the same line?"""
     return any(line == node.line for line in _token_lines(file))
 
 
@@ -233,7 +233,7 @@ def _text(node: Node, file: File, where: _Where) -> None:
 
 
 def _budget(node: Node, file: File, where: _Where) -> None:
-    """Names about tokens: those measured here, and those that share out a budget."""
+    """Note assignments to names about tokens, and among them those that compute a share of a token budget."""
     target, value = node.kids
     name = last_name(target)
     found = set(words.words(name))
@@ -257,7 +257,7 @@ def _budget(node: Node, file: File, where: _Where) -> None:
 
 
 def _pluggable(file: File) -> None:
-    """A token counter that users may pass in; splitting documents is another matter."""
+    """Note parameters and fields that accept a user's token counter, except in files about splitting documents."""
     if {"chunker", "chunking", "splitter", "splitters", "retrievers"} & set(words.words(file.path)):
         return
     for function in file.functions:
@@ -283,7 +283,7 @@ def _maybe_pluggable(
 
 
 def _dictionaries(file: File) -> None:
-    """A store class that keeps its records in a dictionary."""
+    """Note `python_dict` for store classes that keep their records in a dictionary."""
     if file.language != "python":
         return
     for record in file.classes:

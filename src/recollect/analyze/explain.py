@@ -1,4 +1,4 @@
-"""The path through the code that led to a finding."""
+"""The text of `analyze --explain`: the effect, the rule and its conditions, the trigger and the call path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find(analysis: Analysis, wanted: str) -> Finding:
 
 
 def explain(analysis: Analysis, finding: Finding) -> str:
-    """Why the finding was made, step by step, each with its place."""
+    """The derivation of a finding in numbered steps, each with file and line."""
     function, effect = finding.function, finding.effect
     rule = next(
         (r for r in RULES if r.id == finding.rule), Rule("model", finding.strategy, (), (), says="a model's verdict")
@@ -53,7 +53,7 @@ def explain(analysis: Analysis, finding: Finding) -> str:
 
 
 def explanations(analysis: Analysis) -> list[dict[str, str]]:
-    """Every finding with its explanation, as kept between runs."""
+    """Every finding with its explanation, in the form that the cache stores."""
     return [
         {"id": f.id, "symbol": f.symbol, "rule": f.rule, "text": explain(analysis, f)}
         for f in [*analysis.eviction, *analysis.unwired]

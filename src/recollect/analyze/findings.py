@@ -1,4 +1,7 @@
-"""From rules that fired to findings: one per mechanism, with trigger, subject, and whether it is on by default."""
+"""Apply the rules to every function, merge hits of one mechanism, and describe each as a `Finding`.
+
+A finding has a strategy, a trigger, a subject (what is evicted) and says whether it is on by default.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from recollect.analyze.records import Effect, Function
 from recollect.analyze.rules import RULES, Rule
 from recollect.analyze.world import World
 
-# Within one function the first strategy that fired is the mechanism; those it beats are parts of it.
+# When several strategies fire in one function, a strategy on the left suppresses those on the right: they are steps of
+# the same mechanism (a summarizer also slices the list, for example).
 BEATS: dict[str, tuple[str, ...]] = {
     "importance_scoring": ("summarization", "token_window", "fifo_message_count"),
     "summarization": ("token_window", "fifo_message_count", "reset", "content_elision"),
@@ -24,7 +28,11 @@ assert lineage_conditions  # imported for the conditions it registers
 
 @dataclass(slots=True)
 class Finding:
-    """One eviction mechanism."""
+    """One eviction mechanism.
+
+    `wired` is false when no code outside tests uses it. `default_sure` is false when `default_on` is a guess. `twins`
+    are the locations of copies of the same code. `by` says who made the finding: the rules, a model or both.
+    """
 
     id: str
     strategy: str
@@ -73,18 +81,21 @@ def _fire(world: World, function: Function) -> list[tuple[Rule, Function, Effect
 
 
 def _distance(effect: Effect) -> tuple[int, int]:
-    """How far an effect is from the stored messages themselves: the nearest is the one to point at."""
+    """The sort key for the effect to report: the one that changes the stored messages most directly comes first."""
     order = ("replaced", "returned", "stored", "model")
     return (order.index(effect.flow) if effect.flow in order else len(order), effect.line)
 
 
 def holds(rule: Rule, case: Case) -> bool:
-    """Does a rule fire on this case?"""
+    """Does a rule fire on this case: all conditions of `needs` hold and none of `unless`?"""
     return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
 
 
 def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> tuple[Rule, Function, Effect]:
-    """A summary put in by a helper that asks no model is reported where it is made, if that is one place."""
+    """Move a summarization finding from a helper without a model call to the one caller that makes the summary.
+
+    Without exactly one such caller in the same file the hit stays where it is.
+    """
     if rule.strategy != "summarization" or function.key in world.model_depth:
         return rule, function, effect
     makers = [
@@ -97,13 +108,16 @@ def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> tup
 
 
 def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> list[tuple[Rule, Function, Effect]]:
-    """Drop a function whose strategy is really done by another it calls."""
+    """Keep one hit per mechanism: drop a function when the same strategy fired in a function it calls.
+
+    For `content_elision` it is the other way round: the helper that shortens is dropped when a caller that puts the
+    short text into the message fired too.
+    """
     fired = list({(r.strategy, f.key): (r, f, e) for r, f, e in reversed(fired)}.values())[::-1]
     keys = {(rule.strategy, function.key) for rule, function, _ in fired}
     kept: list[tuple[Rule, Function, Effect]] = []
     for rule, function, effect in fired:
         if rule.strategy == "content_elision":
-            # Shortening is done by helpers; the mechanism is the one who puts the short text into the message.
             if not any(
                 ("content_elision", c.key) in keys and c is not function for _, c in world.callers.get(function.key, [])
             ):
@@ -143,7 +157,7 @@ def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Fi
 
 
 def _without_twins(found: list[Finding]) -> list[Finding]:
-    """Async and blocking copies of one body are one mechanism."""
+    """Merge findings whose functions have the same fingerprint (async and blocking copies of one body)."""
     first: dict[tuple[str, str], Finding] = {}
     kept: list[Finding] = []
     for finding in sorted(found, key=lambda f: (f.path, f.line)):
@@ -156,14 +170,14 @@ def _without_twins(found: list[Finding]) -> list[Finding]:
     return kept
 
 
-# Rules that see a part of a mechanism; where another rule found the same strategy in the file, they add nothing.
+# Rules that match only a part of a mechanism; dropped when another rule found the same strategy in the file.
 _PARTIAL = frozenset(("summary.kept-aside", "summary.sized-content"))
-# Rules that say something of a class as a whole.
+# Rules that describe a whole class, so that one finding per class is enough.
 _OF_A_CLASS = frozenset(("vector.indexed", "vector.paged"))
 
 
 def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
-    """One finding for what a class does several times over, and none for parts of what was found whole."""
+    """Merge repeated findings of one class, and drop partial findings next to a whole one."""
     whole = {(f.strategy, f.path) for f in found if f.rule not in _PARTIAL}
     first: dict[tuple[str, ...], Finding] = {}
     kept: list[Finding] = []
@@ -182,7 +196,7 @@ def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
 
 
 def _without_backends(world: World, found: list[Finding]) -> list[Finding]:
-    """The same method in several classes of one family, each over a storage, is one mechanism with several backends."""
+    """Merge the same method in storage classes with a common ancestor: one mechanism with several backends."""
     stored = {file.path for file in world.files if file.storage}
     first: dict[tuple[str, str, str], Finding] = {}
     kept: list[Finding] = []
@@ -209,7 +223,7 @@ def _root(world: World, owner: str) -> str:
 
 
 def triggers(world: World, function: Function, effect: Effect) -> list[str]:
-    """What sets the mechanism off: the guards before it, then those of its callers."""
+    """What starts the mechanism: the guards before the effect, or else those of its callers, two calls up."""
     found = [g for g in effect.guards if g != "char_count" or effect.kind == "content"]
     if any("overflow" in p.name.lower() or p.name in ("e", "error", "exception") for p in function.params):
         found.append("overflow_error")
@@ -245,7 +259,7 @@ def _callers_guards(world: World, function: Function) -> list[str]:
 
 
 def _sibling_guards(world: World, function: Function) -> list[str]:
-    """A class that decides in a method of its own: `should_condense`, `is_over_limit`."""
+    """The guards in a deciding method of the same class, such as `should_condense` or `is_over_limit`."""
     for other in world.functions:
         if other.path == function.path and other.owner == function.owner and other is not function:
             low = other.name.lower()
@@ -282,7 +296,7 @@ def subject(function: Function, effect: Effect) -> str:
 
 
 def default_on(world: World, function: Function) -> tuple[bool, bool]:
-    """Is the mechanism in use when the user asks for nothing, and is that seen or only guessed?"""
+    """Is the mechanism on with default settings, and does the code show it (or is it a guess)?"""
     owner = function.owner
     if not owner:
         return world.is_wired(function), bool(world.callers.get(function.key))

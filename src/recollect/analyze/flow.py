@@ -1,4 +1,9 @@
-"""Where values go inside one function: parents, message-list typing, token counts, and the fate of a slice."""
+"""Intraprocedural data flow: which names hold message lists or token counts, and where a value ends up.
+
+`Scope` infers types from names, annotations and uses. `Scope.flow` follows a value forward to its sink; the sinks are
+`returned`, `replaced` (assigned to a stored message list), `stored`, `model` (argument of a model call), `prompt`
+(rendered into text), `passed:NAME` (argument of another function) and `read` (only looked at).
+"""
 
 from __future__ import annotations
 
@@ -9,24 +14,24 @@ from recollect.analyze.syntax import Node, dotted, last_name, walk
 from recollect.analyze.words import bag
 
 _IDENTIFIER = re.compile(r"\w+")
-# Calls that hand a list on as a list.
+# Calls that return their list argument, possibly copied, reordered or filtered.
 _KEEPING = bag(
     "list tuple copy deepcopy reversed sorted array from set_messages structuredclone slice cast filter values"
 )
 _READING = bag("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip")
 _ADDING = bag("append extend insert unshift add push update set put")
 _SAYING = bag("content contents text message messages parts string str dict dump format render copy json body")
-# Last touches on a list that is given back: `return self._merge_system(system, kept)`.
+# Helpers that return the list they were given with small changes: `return self._merge_system(system, kept)`.
 _FINISHING = bag("merge combine concat prepend ensure repair sanitize normalize finalize")
 _RENDERING = bag("format join render format_messages stringify dumps replace format_prompt get_buffer_string f")
 
 
-# Methods that give the list on, whole or in part: `page.items.filter(…).reverse()`.
+# Methods that return the list they are called on, whole or in part: `page.items.filter(…).reverse()`.
 _CHAINING = bag("filter map flatMap reverse toReversed sort toSorted concat")
 
 
 class Scope:
-    """The names of one function and what is known about them."""
+    """The nodes of one function with their parents, and the inferred types of its names."""
 
     def __init__(
         self,
@@ -60,7 +65,7 @@ class Scope:
         self._infer()
 
     def _listed(self) -> set[str]:
-        """Names of one message that the function uses as a list: it loops over them, or adds to them."""
+        """Names ending in the singular `message` that are lists: the function loops over them or appends to them."""
         found: set[str] = set()
         for node in self.nodes:
             target: Node | None = None
@@ -110,7 +115,7 @@ class Scope:
             self.token_names.add(name)
 
     def _infer_added(self, node: Node) -> None:
-        """A list that messages with a role and content are added to is a list of messages."""
+        """Infer a message list from `xs.append({"role": …, "content": …})`."""
         callee = node.kids[0]
         if callee.kind != "attr" or callee.text not in ("append", "insert", "unshift") or callee.kids[0].kind != "name":
             return
@@ -119,7 +124,7 @@ class Scope:
             self.typed[callee.kids[0].text] = 2
 
     def _infer_sent(self, node: Node) -> None:
-        """What is given to a call as `messages` is a list of messages, whatever it is called here."""
+        """Infer a message list from an argument named `messages` or `chat_history`."""
         pairs = [(k.text, k.kids[0]) for k in node.kids[1:] if k.kind == "kw" and k.kids]
         for value in node.kids[1:]:
             if value.kind == "dict":
@@ -129,7 +134,7 @@ class Scope:
                 self.typed[value.text] = max(2, self.typed.get(value.text, 0))
 
     def _infer_spoken(self, node: Node) -> None:
-        """An element that has a role is a message, and the list it was taken from a list of messages."""
+        """Infer a message list from the use of an element's `role`."""
         key = node.text if node.kind == "attr" else node.kids[1].text if node.kids[1].kind == "str" else ""
         owner = node.kids[0]
         if key != "role":
@@ -142,7 +147,7 @@ class Scope:
                     self.typed[source.text] = 2
 
     def _taken_from(self) -> dict[str, list[Node]]:
-        """Which list each loop variable runs over."""
+        """The iterables of each loop variable."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             if node.kind == "for" or node.kind == "comp":
@@ -164,7 +169,7 @@ class Scope:
         return 0
 
     def likeness(self, node: Node) -> int:
-        """How much an expression is a list of messages: 0 no, 1 hardly, 2 and more yes."""
+        """How likely an expression is a list of messages: 0 no, 1 perhaps, 2 or more yes."""
         match node.kind:
             case "name":
                 base = max(words.name_likeness(node.text), self.typed.get(node.text, 0))
@@ -199,7 +204,7 @@ class Scope:
                 return 0
 
     def type_likeness(self, annotation: str) -> int:
-        """How much an annotation says "list of messages", known carriers of messages included."""
+        """How likely an annotation means a list of messages; a list of `carriers` counts as one."""
         listed = self.carriers and words.LIST_TYPES.search(annotation)
         if listed and self.carriers & set(_IDENTIFIER.findall(annotation)):
             return 2
@@ -227,7 +232,7 @@ class Scope:
         return 0
 
     def speaks_of_tokens(self, node: Node) -> bool:
-        """Does an expression measure tokens?"""
+        """Does an expression contain a token count, by its name or by data flow?"""
         for item in walk(node):
             if item.kind in ("name", "attr"):
                 found = words.words(item.text)
@@ -238,11 +243,11 @@ class Scope:
         return False
 
     def parent(self, node: Node) -> Node | None:
-        """The node around this one."""
+        """The parent of a node, or None at the root."""
         return self.parents.get(id(node))
 
     def flow(self, node: Node, depth: int = 0, seen: set[str] | None = None) -> str:
-        """Where a list value ends: returned, replaced (a message list), stored, model, prompt, passed:NAME, or read."""
+        """The sink of a value (see the module docstring), found by walking up its parents and through local names."""
         seen = set() if seen is None else seen
         current = node
         for _ in range(12):
@@ -277,7 +282,7 @@ class Scope:
         if kind == "for" and current is around.kids[1]:
             return self._iterated(around, depth, seen)
         if kind == "attr" and (words.name_likeness(around.text) > 0 or around.text in ("data", "rows", "results")):
-            return None  # the list inside an answer: `page.items`
+            return None  # the list inside a response object: `page.items`
         if kind == "attr" and around.text in _CHAINING:
             return None
         if kind in ("fstr",):
@@ -298,7 +303,7 @@ class Scope:
         return self._named(target.text, depth, seen)
 
     def fate(self, name: str) -> str:
-        """Where the value held by a local name ends."""
+        """The strongest sink among all uses of a local name."""
         return self._named(name, 0, set())
 
     def _named(self, name: str, depth: int, seen: set[str]) -> str:
@@ -339,7 +344,7 @@ class Scope:
         return f"passed:{name}"
 
     def _carried(self, loop: Node) -> set[str]:
-        """The loop's variables and the names made from them that still say what a message says."""
+        """The loop variables and the names derived from them that still hold the message or its content."""
         names = {k.text for k in walk(loop.kids[0]) if k.kind == "name"}
         for item in walk(loop.kids[2]):
             made = item.kind == "assign" and item.kids[0].kind == "name"
@@ -348,7 +353,7 @@ class Scope:
         return names
 
     def _iterated(self, loop: Node, depth: int, seen: set[str]) -> str:
-        """A loop over the value keeps it only if its body gathers the elements somewhere that flows on."""
+        """The strongest sink of the containers to which a loop body adds the elements; `read` if it adds none."""
         best = "read"
         carried = self._carried(loop)
         for item in walk(loop.kids[2]):
@@ -379,13 +384,13 @@ class Scope:
 
 
 def _adds_message(name: str) -> bool:
-    """`add_user_message`, `addAssistantMessage`: a message put on a prompt."""
+    """Does a method name mean adding a message: `add_user_message`, `addAssistantMessage`?"""
     found = words.words(name)
     return found[:1] in (("add",), ("append",), ("push",)) and found[-1] in ("message", "messages")
 
 
 def _projects(element: Node) -> bool:
-    """Does a comprehension take one field of each message that is not what the message says?"""
+    """Does an expression take a field of a message other than its content (an id, a role)?"""
     if element.kind == "cond":
         return all(_projects(k) for k in element.kids[1:] if k.kind != "const")
     if element.kind == "call" and len(element.kids) == 1 and element.kids[0].kind == "attr":
@@ -394,7 +399,7 @@ def _projects(element: Node) -> bool:
 
 
 def unwrapped(node: Node) -> Node:
-    """What `enumerate` or `reversed` goes over."""
+    """The iterable inside `enumerate(…)` and `reversed(…)`."""
     while node.kind == "call" and last_name(node.kids[0]) in ("enumerate", "reversed") and len(node.kids) > 1:
         node = node.kids[1]
     return node
@@ -408,5 +413,5 @@ _RANK = {"read": 0, "passed": 1, "prompt": 2, "stored": 3, "model": 4, "returned
 
 
 def better(left: str, right: str) -> str:
-    """The stronger of two fates."""
+    """The stronger of two sinks, in the order of `_RANK`."""
     return right if _RANK[right.partition(":")[0]] > _RANK[left.partition(":")[0]] else left

@@ -1,4 +1,4 @@
-"""Read all files of a checkout, on as many processes as help, and merge in path order."""
+"""Parse all files of a checkout, in a process pool for large ones, and merge the results in path order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ Progress = Callable[[int, int], None]
 
 def gather(checkout: Checkout, *, processes: int | None = None, time_limit: float = 300.0,
            progress: Progress | None = None) -> list[File]:  # fmt: skip
-    """Facts of every source file, or an error once the limit is over: half a reading would be another answer."""
+    """The facts of every source file.
+
+    Raises `UsageError` once `time_limit` seconds have passed, because findings from part of the files would differ
+    from those of the whole. Unreadable files are listed in `checkout.skipped`.
+    """
     batches = list(_batches(checkout.sources))
     started = time.monotonic()
     files: list[File] = []
@@ -37,8 +41,7 @@ def gather(checkout: Checkout, *, processes: int | None = None, time_limit: floa
         if time.monotonic() - started > time_limit:
             raise UsageError(
                 f"not read within {time_limit:.0f} s ({done} of {len(checkout.sources)} files): give a longer "
-                f"--time-limit "
-                "or the folder of one package",
+                "--time-limit or the folder of one package",
                 limit=str(time_limit),
             )
     checkout.skipped.extend((f.path, f.broken) for f in files if f.broken)
@@ -65,12 +68,12 @@ def _run(root: Path, batches: list[list[Source]], processes: int | None, known: 
             yield read_batch(root, batch, known)
         return
     with ProcessPoolExecutor(max_workers=count) as pool:
-        # `map` yields in the order given, so the merge does not depend on which worker was faster.
+        # `map` yields results in the order of the batches, so the output is deterministic.
         yield from pool.map(read_batch, [root] * len(batches), batches, [known] * len(batches))
 
 
 def read_batch(root: Path, batch: list[Source], known: frozenset[str]) -> list[File]:
-    """Read a few files; one that cannot be read says why."""
+    """Parse the files of one batch; runs in a worker process. An unreadable file has its reason in `broken`."""
     return [_read_one(root, source, known) for source in batch]
 
 

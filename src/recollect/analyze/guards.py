@@ -1,4 +1,7 @@
-"""What must hold before a statement runs: token counts, message counts, lengths, caught errors."""
+"""Guards: the kinds of conditions on which a statement depends (control dependence).
+
+Kinds are `token_count`, `message_count`, `char_count` and `overflow_error`.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,10 @@ from recollect.analyze.flow import Scope
 from recollect.analyze.syntax import Node, last_name, walk
 
 _LEAVING = ("return", "raise", "jump")
-_ORDER = ("token_count", "message_count", "char_count")
 
 
 def classify(test: Node, scope: Scope) -> list[str]:
-    """The kinds of measurement a condition makes."""
+    """The guard kinds of a condition, in the order of its comparisons and calls."""
     found: list[str] = []
     for node in walk(test):
         if node.kind == "cmp" and any(op in node.text for op in ("<", ">")):
@@ -29,7 +31,7 @@ def _comparison(node: Node, scope: Scope) -> str:
     if scope.speaks_of_tokens(node):
         return "token_count"
     if any(kid.kind == "num" and kid.text in ("0", "1") for kid in node.kids):
-        return ""  # not a limit, only a test for emptiness
+        return ""  # a test for emptiness, no limit
     names = {w for item in walk(node) if item.kind in ("name", "attr") for w in words.words(item.text)}
     for item in walk(node):
         if item.kind == "call" and last_name(item.kids[0]) == "len" and len(item.kids) > 1:
@@ -44,7 +46,7 @@ def _comparison(node: Node, scope: Scope) -> str:
 
 
 def _predicate(node: Node, scope: Scope) -> str:
-    """A helper that decides: `too_big(messages)`, `should_compress(tokens)`, `is_context_overflow(error)`."""
+    """The guard kind of a predicate call, by its name: `should_compress_tokens(x)`, `is_context_overflow(error)`."""
     name = last_name(node.kids[0])
     found = set(words.words(name))
     if words.OVERFLOW.search(name) and found & {"is", "error", "exceeded", "exception"}:
@@ -55,7 +57,7 @@ def _predicate(node: Node, scope: Scope) -> str:
 
 
 class Guards:
-    """The guards of every node of a function."""
+    """The guards of every node of a function (`of`) and the innermost loop around it (`loops`), both by node id."""
 
     def __init__(self, body: Node, scope: Scope) -> None:
         self.scope = scope
@@ -99,7 +101,7 @@ class Guards:
             if kid.kind in ("func", "class"):
                 continue
             self._visit(kid, current, loop)
-            # `if small enough: return` guards everything after it.
+            # After `if small_enough: return`, the rest of the block depends on the condition too.
             if kid.kind == "if" and kid.kids[1].kids and kid.kids[1].kids[-1].kind in _LEAVING:
                 current = _joined(self._kinds(kid.kids[0]), current)
 

@@ -1,4 +1,8 @@
-"""A language model as judge of the candidates: optional, cached, believed only where its quote stands in the code."""
+"""Optional second opinion of a language model on each candidate function (`analyze --model`).
+
+Verdicts are cached by the function's body. A verdict counts only if the line it quotes is in that body, which rejects
+invented evidence.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from recollect.analyze.analysis import Analysis
-from recollect.analyze.cache import Kept
+from recollect.analyze.cache import JsonCache
 from recollect.analyze.findings import Finding, default_on, subject
 from recollect.analyze.pack import Candidate, candidates
 from recollect.analyze.records import Effect
 from recollect.errors import ModelError
 
-# Puts a prompt, what to do and the form of the answer to a model; gives the parsed answer.
+# Calls a model with (prompt, system prompt, JSON Schema of the answer) and returns the parsed answer.
 Ask = Callable[[str, str, dict[str, Any]], Any]
 VERSION = 1
 STRATEGIES = (
@@ -51,7 +55,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A verdict whose quote was found in the body."""
+    """A verdict whose quoted line was found in the function's body, or the verdict `none`."""
 
     strategy: str
     trigger: str
@@ -60,10 +64,11 @@ class Opinion:
 
 
 def judge(
-    analysis: Analysis, ask: Ask, kept: Kept, *, name: str, progress: Callable[[int, int], None] | None = None
+    analysis: Analysis, ask: Ask, kept: JsonCache, *, name: str, progress: Callable[[int, int], None] | None = None
 ) -> Analysis:
-    """The analysis with the model's verdicts: what it confirms is marked, what it denies set apart, what it
-    adds added.
+    """A copy of the analysis with the model's verdicts.
+
+    Findings that the model confirms are marked, those it denies move to `denied`, and those it adds are appended.
     """
     opinions: dict[str, Opinion] = {}
     everything = candidates(analysis)
@@ -91,7 +96,7 @@ def judge(
     return replace(analysis, eviction=judged, denied=denied, judged_by=name)
 
 
-def _verdict(candidate: Candidate, ask: Ask, name: str, kept: Kept) -> Opinion | None:
+def _verdict(candidate: Candidate, ask: Ask, name: str, kept: JsonCache) -> Opinion | None:
     key = f"{VERSION}|{name}|{candidate.digest}"
     data = kept.get("verdicts", key)
     if data is None:
@@ -105,13 +110,13 @@ def _verdict(candidate: Candidate, ask: Ask, name: str, kept: Kept) -> Opinion |
         except ModelError as error:
             if not error.retryable:
                 raise
-            return None  # asked again by the next run
+            return None  # no verdict this time; the next run asks again
         kept.put("verdicts", key, data)
     return opinion_of(candidate, data)
 
 
 def opinion_of(candidate: Candidate, data: Any) -> Opinion | None:
-    """A verdict of the right form whose quote stands in the body; anything else is no verdict."""
+    """The opinion in a model's answer, or None if the answer is malformed or its quote is not in the body."""
     if not isinstance(data, dict) or data.get("strategy") not in STRATEGIES or data.get("trigger") not in TRIGGERS:
         return None
     wanted = _plain(str(data.get("quote", "")))

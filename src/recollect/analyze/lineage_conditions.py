@@ -1,4 +1,7 @@
-"""Conditions that follow values through functions: who made a text, where a list goes, what was left out of it."""
+"""Conditions that need interprocedural data flow: who made a text, where a list goes, what was left out of it.
+
+The first line of each docstring is printed by `analyze --explain`.
+"""
 
 from __future__ import annotations
 

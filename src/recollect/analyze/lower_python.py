@@ -1,4 +1,4 @@
-"""Python to the small syntax tree."""
+"""Lower tree-sitter's Python syntax tree to the common tree of `syntax.py`."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def _assignment(raw: Raw) -> Node:
     line = _line(raw)
     target, value = _maybe(_field(raw, "left"), line), _maybe(_field(raw, "right"), line)
     if operator is None and target.kind == value.kind == "list" and len(target.kids) == len(value.kids) > 1:
-        # `old, new = a, b` is two assignments, so that each name is known for what it holds.
+        # `old, new = a, b` becomes two assignments, so that data flow can tell the two values apart.
         pairs = zip(target.kids, value.kids, strict=True)
         return Node("block", line, "", [Node("assign", line, "=", [t, v]) for t, v in pairs])
     return Node(
@@ -220,7 +220,7 @@ def _walrus(raw: Raw) -> Node:
 def _block(raw: Raw) -> Node:
     kids: list[Node] = []
     for child in raw.named_children:
-        # A bare string statement is a docstring: prose, which must never become evidence.
+        # A bare string statement is a docstring; prose must not count as evidence about the code.
         if child.type in _SKIP or (
             child.type == "expression_statement"
             and child.named_child_count == 1

@@ -1,5 +1,6 @@
-"""TypeScript and JavaScript to the small syntax tree, spelled as the Python idiom where one exists.
+"""Lower tree-sitter's TypeScript and JavaScript syntax trees to the common tree of `syntax.py`.
 
+Idioms are normalised to their Python form, so that each rule is written once:
 `this` becomes `self`, `x.length` becomes `len(x)`, `x.slice(a, b)` a slice, `push` an `append`, `shift()` a `pop(0)`,
 `filter` and `map` with an arrow a comprehension, `concat` a sum.
 """
@@ -90,7 +91,7 @@ def _member(raw: Raw) -> Node:
 
 
 def _target(raw: Raw | None, line: int) -> Node:
-    """An assignment's left side, where `length` is a place and not a measurement."""
+    """The left side of an assignment: here `x.length` stays an attribute and does not become `len(x)`."""
     if raw is not None and raw.type == "member_expression":
         name = _field(raw, "property")
         return Node("attr", line, text_of(name) if name is not None else "", [_maybe(_field(raw, "object"), line)])
@@ -233,7 +234,7 @@ def _declarator(raw: Raw) -> Node:
 
 
 def _wrapped_generator(value: Raw | None) -> Raw | None:
-    """`const run = wrap("run")(function* (x) { … })`: the generator is what the name does."""
+    """The generator inside `const run = wrap("run")(function* (x) { … })`, lowered as the function `run`."""
     if value is None or value.type != "call_expression":
         return None
     args = _field(value, "arguments")
@@ -279,7 +280,7 @@ def _for_in(raw: Raw) -> Node:
 
 
 def _for(raw: Raw) -> Node:
-    """A counting loop: a `while` whose start and step are kept beside its body; text says which way it counts."""
+    """Lower `for (start; test; step)` to a `while` whose block holds start, body and step; text is `up` or `down`."""
     line = _line(raw)
     start, test, step, body = (_maybe(_field(raw, f), line) for f in ("initializer", "condition", "increment", "body"))
     way = "down" if step.kind == "assign" and step.text == "-=" else "up"
@@ -359,7 +360,7 @@ def _declared(raw: Raw) -> Node:
 
 
 def _yield(raw: Raw) -> Node:
-    """A value given out; `const x = yield* f()` is a call whose result is used, and reads like `await f()`."""
+    """Lower `yield` to a return; `const x = yield* f()` uses the result and is lowered like `await f()`."""
     kids = _lower_all(raw)
     used = raw.parent is not None and raw.parent.type != "expression_statement"
     if kids and (used or any(c.type == "*" for c in raw.children)):
@@ -368,7 +369,7 @@ def _yield(raw: Raw) -> Node:
 
 
 def _inline(raw: Raw) -> Node:
-    """A function used as a value: it stays part of the function around it."""
+    """Lower a function expression to a lambda, so that its body counts as part of the enclosing function."""
     body = _field(raw, "body")
     params = _params(raw)
     label = "block" if body is not None and body.type == "statement_block" else "expression"

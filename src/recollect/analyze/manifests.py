@@ -1,4 +1,4 @@
-"""Names and dependencies of packages: pyproject.toml, setup.cfg, setup.py and package.json, read and never run."""
+"""Names and dependencies of packages, read from pyproject.toml, setup.cfg, setup.py (not run) and package.json."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_BYTES = 400_000
 
 @dataclass(slots=True)
 class Manifest:
-    """One package: where it is, what it is called, what it needs and what it offers as an extra."""
+    """One package: its folder, name, dependencies (`needs`) and optional or peer dependencies (`offers`)."""
 
     folder: str
     name: str = ""
@@ -28,7 +28,7 @@ class Manifest:
 
 
 def read_manifests(root: Path, folders: list[str]) -> list[Manifest]:
-    """The manifests in these folders; one that cannot be read says nothing."""
+    """The manifests in these folders; one that cannot be parsed yields no name and no dependencies."""
     return [_read(root, folder) for folder in folders]
 
 
@@ -63,7 +63,7 @@ def _pyproject(text: str, found: Manifest) -> None:
 
 
 def _setup(text: str, found: Manifest) -> None:
-    # Read, never run: every quoted or listed requirement, with no telling of extras from needs.
+    # setup.py is not run, so required and optional dependencies cannot be told apart: all count as optional.
     found.offers |= {_plain(d) for d in _QUOTED.findall(text)}
     found.offers |= {_plain(d) for d in re.findall(r"^\s+([A-Za-z][\w.-]+)\s*(?:\[[^\]]*\])?\s*[<>=~!]", text, re.M)}
 

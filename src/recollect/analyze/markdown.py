@@ -131,5 +131,5 @@ def _link(place: Place) -> str:
 
 
 def _code(text: str) -> str:
-    """Text from code, made safe for a table cell."""
+    """Escape text from source code for a table cell."""
     return text.replace("|", "\\|").replace("\n", " ")

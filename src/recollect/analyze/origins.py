@@ -1,7 +1,7 @@
-"""What each local value was made from: parameters, calls, and what a language model said.
+"""Value origins inside one function, like taint tracking: the parameters, calls and model answers a value is made from.
 
-Values are followed through assignments, unpacking, loops and growing lists, without regard to order: a name holds
-everything that was ever put into it. That is coarse, and enough to say "this text comes from that call".
+The analysis is flow-insensitive: assignments, unpacking, loops and `append` add to the origins of a name, in any order,
+until nothing changes (at most three rounds). It is precise enough to say "this text comes from that call".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST = 16
 
 
 def keywords_of(call: Node) -> tuple[str, ...]:
-    """The names that values are given to a call under, in an options object too."""
+    """The keyword argument names of a call, including the keys of a trailing options object."""
     found = tuple(a.text for a in call.kids[1:] if a.kind == "kw")
     if call.kids[1:] and call.kids[-1].kind == "dict":
         found += tuple(p.text for p in call.kids[-1].kids if p.kind == "pair")
@@ -26,7 +26,7 @@ def keywords_of(call: Node) -> tuple[str, ...]:
 
 
 def asks_model(call: Node) -> bool:
-    """Is a call one of a language model, by its name or by what goes in?"""
+    """Is a call one of a language model, by the callee's name or by its keyword arguments?"""
     callee = dotted(call.kids[0])
     if not callee or callee.endswith(".create.bind"):
         return False
@@ -34,7 +34,10 @@ def asks_model(call: Node) -> bool:
 
 
 class Origins:
-    """The origins of one function's values: `model`, `call:NAME` and `param:NAME`."""
+    """The origins of one function's values: `model`, `call:NAME` and `param:NAME`.
+
+    `names` holds what was assigned to a name, `grown` what was added to the list or dict it holds.
+    """
 
     def __init__(self, scope: Scope) -> None:
         self.names: dict[str, frozenset[str]] = {p: frozenset((f"param:{p}",)) for p in scope.params}
@@ -66,7 +69,7 @@ class Origins:
                 held[name] = known | origins
 
     def of(self, value: Node, *, grown: bool = True) -> frozenset[str]:
-        """Everything a value was made from; with `grown`, also what was added to the lists in it."""
+        """The origins of a value; with `grown`, including what was added to the lists in it."""
         found: set[str] = set()
         stack = [value]
         while stack:

@@ -1,4 +1,4 @@
-"""The evidence pack: the functions a judge should read, each with its body, its callers and the conditions before it.
+"""The evidence pack: the functions a judge should read, each with its body, its callers and its guards.
 
 `--evidence DIR` writes it for a person or an assistant; `--model` puts the same functions to a language model.
 """
@@ -26,7 +26,7 @@ _TELLING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One function to be judged."""
+    """One function to be judged by a person or a model."""
 
     function: Function
     body: str
@@ -36,7 +36,7 @@ class Candidate:
 
     @property
     def digest(self) -> str:
-        """What a verdict is kept under: the body alone, so that moving a function keeps its verdict."""
+        """The cache key of a verdict: a hash of the body alone, so that moving a function keeps its verdict."""
         return hashlib.sha256(self.body.encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,14 +50,14 @@ class Candidate:
 
 
 def candidates(analysis: Analysis) -> list[Candidate]:
-    """The functions worth reading: those with findings first, then those that do most to lists of messages."""
+    """At most `MOST_CANDIDATES` functions: those with findings first, then those with most effects on message lists."""
     found = _found(analysis)
     chosen = _ranked(analysis, found)[:MOST_CANDIDATES]
     return [_candidate(analysis, f, found.get(f.key, ())) for f in sorted(chosen, key=lambda f: (f.path, f.line))]
 
 
 def without_finding(analysis: Analysis, most: int) -> list[Function]:
-    """The functions without a finding that do most to lists of messages: where a miss is likeliest."""
+    """Functions without a finding that have most effects on message lists: the likeliest false negatives."""
     found = _found(analysis)
     return [f for f in _ranked(analysis, found) if f.key not in found][:most]
 

@@ -25,7 +25,7 @@ _LONG_LINE = 5_000
 
 
 def _is_minified(data: bytes, lines: int) -> bool:
-    """Code nobody wrote by hand: a bundle or a minified file."""
+    """Is a file generated: a bundle or minified?"""
     return len(data) / lines > 300 or max(len(line) for line in data.split(b"\n")) > _LONG_LINE
 
 
@@ -41,7 +41,7 @@ def _parser(language: str) -> Parser:
 
 
 def parse(path: str, language: str, data: bytes) -> Unit:
-    """Parse one file; a file too broken to trust says so in `errors`."""
+    """Parse one file; `errors` is not zero when too much of it could not be parsed to trust the rest."""
     lines = data.count(b"\n") + 1
     if language != "python" and len(data) > _MINIFIED_FROM and _is_minified(data, lines):
         return Unit(path, language, Node("block", 1), lines, lines)
@@ -56,7 +56,7 @@ def parse(path: str, language: str, data: bytes) -> Unit:
 
 
 def _broken_lines(root: Raw) -> int:
-    """How many lines lie in regions the grammar could not read."""
+    """The number of lines inside error nodes of the parse tree."""
     broken = 0
     stack = [root]
     while stack:

@@ -1,8 +1,8 @@
-"""What one function sends to a model, returns or hands on, part by part in the order of the parts.
+"""The ordered parts of the message lists that one function sends to a model, returns or passes to calls.
 
-Lists are followed through the statements of a function in the order they are written: made, added to, put in front of,
-copied and concatenated. What a part holds is read from its role or its name; where that says nothing, the part says
-where to look further: at the caller who gave the parameter, at the function that was called, or at the object's field.
+The pass is flow-sensitive: it follows each list through the statements in source order (creation, append, prepend,
+copy, concatenation). A part whose role or name identifies a slot is of kind `slot`. Otherwise it is a reference for
+`slices.py` to resolve: a parameter (see the callers), a call (see the callee) or a field (see the class).
 """
 
 from __future__ import annotations
@@ -32,12 +32,16 @@ _MESSAGE = (
 
 
 class Sequences:
-    """The parts of one function's lists, and where they go."""
+    """The parts of one function's lists, by destination.
+
+    `sent`: to a model, by line of the call; `given`: returned; `filled`: assigned to a field of the object, by field;
+    `handed`: arguments of other calls, by line and then by name or position.
+    """
 
     def __init__(self, scope: Scope, model_lines: set[int]) -> None:
         self._scope = scope
         self._held: dict[str, Parts] = {}
-        self._empty: set[str] = set()  # lists that start empty, so that their name says nothing yet
+        self._empty: set[str] = set()  # lists that start empty, whose name must not be taken for their content
         self._loops: dict[str, tuple[int, int]] = {}
         self.sent: dict[int, Parts] = {}
         self.given: Parts = ()
@@ -60,7 +64,7 @@ class Sequences:
     def _assigned(self, node: Node) -> None:
         target, value = node.kids
         if target.kind == "index" and target.kids[1].kind == "str" and target.kids[0].kind == "name":
-            # `request["tools"] = tools`: one more argument of a request that is made step by step.
+            # `request["tools"] = tools` adds an argument to a request that is built step by step.
             owner = target.kids[0].text
             known, new = self._held.get(owner, ()), self._keyed(target.kids[1].text, value)
             ahead = keyed_slot(target.kids[1].text)
@@ -96,7 +100,7 @@ class Sequences:
         self._hold(owner, key, grown, new)
 
     def _in_turn(self, key: str, owner: Node, known: Parts, new: Parts) -> Parts:
-        """What one loop adds comes in the order of the conversation, not in that of the branches of the loop."""
+        """Append parts; those added in one loop get the conventional slot order, as its branches have no order."""
         loop = self._loop_around(owner)
         if not loop:
             return (*known, *new)
@@ -123,7 +127,7 @@ class Sequences:
             self.filled[target.text] = (*known, *(p for p in fresh if p not in known))[:_MOST]
 
     def _handed_on(self, node: Node) -> None:
-        """Remember what goes into a call under which name or number, for the slices of the functions it means."""
+        """Record the parts of each argument of a call by name or position; `slices.py` looks parameters up here."""
         found: dict[str, Parts] = {}
         for number, (key, value) in enumerate(arguments(node)):
             if value.kind in ("num", "const", "none", "lambda", "func"):
@@ -137,7 +141,7 @@ class Sequences:
             self.handed[node.line] = found
 
     def _request(self, node: Node) -> Parts:
-        """The parts of a model's request as the model reads them."""
+        """The parts of a request to a model, in the order in which the model reads them."""
         parts: list[Parts] = []
         for key, value in arguments(node):
             if key:
@@ -238,14 +242,14 @@ class Sequences:
 
 
 def _message(slot: str, line: int, says: str, inner: Parts) -> Parts:
-    """A message of a slot, and what else is woven into its text; a system prompt holds no turns of the conversation."""
+    """The part of a message, followed by other slots in its text; a system prompt is taken to hold no turns."""
     turns = ("history", "current_input", "scratchpad") if slot == "system_prompt" else ()
     woven = (p for p in inner if p.name != slot and not (p.kind == "slot" and p.name in turns))
     return (Part("slot", slot, line, says), *woven)[:_MOST]
 
 
 def _as_read(arguments: list[Parts]) -> Parts:
-    """Wherever they stand among the arguments, a model reads the system prompt and the tools before the messages."""
+    """Move system prompt and tools to the front: the model reads them first, whatever the order of the arguments."""
     first = ("system_prompt", "tools")
     ahead = [p for slot in first for p in arguments if p and p[0].says.endswith("=") and p[0].name == slot]
     rest = [p for p in arguments if p not in ahead]

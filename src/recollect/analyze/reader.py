@@ -1,4 +1,4 @@
-"""One lowered file to facts: its functions with their effects, classes, imports, references and evidence."""
+"""Extract the facts of one lowered file: functions with their effects, classes, imports, references and evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RANKING = re.compile(r"important|relevan|rank|priorit", re.I)
 
 
 def read(unit: Unit, package: str, carriers: frozenset[str] = frozenset()) -> File:
-    """All facts of one file."""
+    """The facts of one file; a file with parse errors has only the reason, in `broken`."""
     file = File(unit.path, unit.language, unit.lines, package, carriers=carriers)
     if unit.errors:
         file.broken = f"{unit.errors} of {unit.lines} lines unreadable"
@@ -43,9 +43,9 @@ def _references(root: Node, file: File) -> None:
             for name in _IDENTIFIER.findall(node.note):
                 counts[name] = counts.get(name, 0) + 1
         if node.kind == "pair" and node.kids and node.kids[0].kind == "attr" and node.kids[0].text == node.text:
-            file.dispatched = file.dispatched | {node.text}  # a table from the names the model says to methods
+            file.dispatched = file.dispatched | {node.text}  # a dispatch table from tool names to methods
         elif (node.kind == "str" and node.text.isidentifier()) or (node.kind == "pair" and node.text[:1].isupper()):
-            # Tables of lazily imported names and registries refer to classes by their spelling.
+            # Lazy-import tables and registries refer to classes by strings, so strings count as references.
             counts[node.text] = counts.get(node.text, 0) + 1
 
 
@@ -184,7 +184,7 @@ def _function(
 
 
 def _chooses_summary(node: Node, scope: Scope) -> bool:
-    """`if self.summary: … else: … self.messages …`."""
+    """Does a branch choose between summary and messages: `if self.summary: … else: … self.messages …`?"""
     test = node.kids[0]
     if test.kind not in ("attr", "name") or not words.SUMMARY.search(test.text):
         return False
@@ -263,13 +263,13 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
     if any(scope.likeness(Node("name", 1, p.name)) > 1 for p in record.params):
         marks.add("takes_messages")
     if any(scope.carriers & set(_IDENTIFIER.findall(p.annotation)) for p in record.params):
-        marks.add("minds_tools")  # units that carry messages keep a call and its results together
+        marks.add("minds_tools")  # elements that hold several messages keep a call and its results together
     if {"logger", "log", "telemetry"} & name_words:
         marks.add("logging")
 
 
 def _shape(scope: Scope) -> str:
-    """A fingerprint that async and blocking twins share."""
+    """A fingerprint of the body that ignores async prefixes, so that async and blocking copies share it."""
     parts: list[str] = []
     for node in scope.nodes:
         if node.kind in ("name", "attr", "call", "slice", "assign", "if", "while", "for", "return"):

@@ -1,4 +1,4 @@
-"""What the readers say about code: plain picklable records, one per function, class and file."""
+"""The facts extracted from code as picklable records (they cross process boundaries): files, classes, functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from recollect.analyze.syntax import Param
 
 @dataclass(slots=True)
 class Effect:
-    """Something a function does to a list of messages or to the content of one."""
+    """Something a function does to a list of messages or to the content of one.
+
+    `likeness` says how likely the subject is a message list (0 to 2), `flow` where the result goes (the sinks of
+    `flow.py`), `guards` which conditions it depends on (`guards.py`), `marks` details that conditions test.
+    """
 
     kind: str
     line: int
@@ -19,12 +23,12 @@ class Effect:
     flow: str = ""
     guards: tuple[str, ...] = ()
     marks: frozenset[str] = frozenset()
-    fed: frozenset[str] = frozenset()  # what the new value was made from, see `origins.py`
+    fed: frozenset[str] = frozenset()  # origins of the new value, see `origins.py`
 
 
 @dataclass(slots=True)
 class Call:
-    """One call site: the dotted callee, the names that go in, and what those were made from."""
+    """One call site: the dotted callee, the names in its arguments, its guards, and the arguments' origins (`fed`)."""
 
     callee: str
     line: int
@@ -40,13 +44,13 @@ class Call:
 
     @property
     def owner(self) -> str:
-        """What stands before the called name."""
+        """The receiver: the dotted callee without the function's own name."""
         return self.callee.rpartition(".")[0]
 
 
 @dataclass(slots=True)
 class Evidence:
-    """A line of code that supports one value: a counting method, a storage, a slot."""
+    """A line of code that shows one value: a counting method, a storage, a slot."""
 
     value: str
     line: int
@@ -56,10 +60,10 @@ class Evidence:
 
 @dataclass(slots=True, frozen=True)
 class Part:
-    """One part of a list of messages: a slot that the code shows, or where to look further.
+    """One part of a list of messages: a known slot, or a reference to be resolved by `slices.py`.
 
-    `kind` is slot, param, call or field, and `name` which one; `says` is what its own name suggests, or the evidence of
-    a slot; `inner` are the parts that go into a call.
+    `kind` is slot, param, call or field, and `name` which one. `says` is the evidence of a slot, or for a reference the
+    slot that its own name suggests. `inner` are the parts in the arguments of a call.
     """
 
     kind: str
@@ -84,17 +88,17 @@ class Function:
     decorators: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     model_calls: list[Call] = field(default_factory=list)
-    asked: list[Call] = field(default_factory=list)  # calls that only what goes in says are of a model
+    asked: list[Call] = field(default_factory=list)  # model calls judged by their keyword arguments alone
     effects: list[Effect] = field(default_factory=list)
     guards: list[tuple[str, int]] = field(default_factory=list)
     marks: frozenset[str] = frozenset()
     shape: str = ""
     exceptions: list[str] = field(default_factory=list)
     slots: list[Evidence] = field(default_factory=list)
-    returned: frozenset[str] = frozenset()  # what is given back was made from, see `origins.py`
-    fates: dict[str, str] = field(default_factory=dict)  # where each parameter ends
-    shown: frozenset[str] = frozenset()  # message lists of the object that are given on to someone
-    # What goes to a model (by line), comes back, goes into fields and into calls (by line and argument): `parts.py`.
+    returned: frozenset[str] = frozenset()  # origins of the return value, see `origins.py`
+    fates: dict[str, str] = field(default_factory=dict)  # the sink of each parameter, see `flow.py`
+    shown: frozenset[str] = frozenset()  # message-list fields of the object that leave the function
+    # The parts of lists by destination, see `parts.Sequences`.
     sent: dict[int, tuple[Part, ...]] = field(default_factory=dict)
     given: tuple[Part, ...] = ()
     filled: dict[str, tuple[Part, ...]] = field(default_factory=dict)
@@ -102,13 +106,13 @@ class Function:
 
     @property
     def key(self) -> str:
-        """Unique within one checkout."""
+        """The function's identifier, unique within one checkout."""
         return f"{self.path}:{self.symbol}:{self.line}"
 
 
 @dataclass(slots=True)
 class Class:
-    """A class: its bases, its fields with their annotations and defaults."""
+    """A class: its bases, and its fields as (annotation, default, line)."""
 
     path: str
     name: str
@@ -120,7 +124,7 @@ class Class:
 
 @dataclass(slots=True)
 class File:
-    """All facts of one file."""
+    """The facts of one file; `broken` is the reason when it could not be parsed."""
 
     path: str
     language: str
@@ -136,4 +140,4 @@ class File:
     budget: list[Evidence] = field(default_factory=list)
     constants: dict[str, tuple[str, int]] = field(default_factory=dict)
     carriers: frozenset[str] = frozenset()
-    dispatched: frozenset[str] = frozenset()  # methods in a table from names to methods
+    dispatched: frozenset[str] = frozenset()  # methods in a dispatch table

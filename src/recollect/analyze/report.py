@@ -20,7 +20,7 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
         "format": FORMAT,
         "name": analysis.name,
         "languages": analysis.languages,
-        "packages": [p or "." for p in checkout.packages if p not in checkout.hosts],
+        "packages": [p or "." for p in checkout.packages if p not in checkout.unneeded_adapters],
         "files": len(analysis.world.files),
         "set_aside": dict(sorted(checkout.aside.items())),
         "skipped": [{"path": path, "reason": reason} for path, reason in sorted(checkout.skipped)],
@@ -63,7 +63,7 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
 
 
 def finding_dict(finding: Finding) -> dict[str, Any]:
-    """One eviction finding."""
+    """One eviction finding as plain data."""
     return {
         "id": finding.id,
         "strategy": finding.strategy,

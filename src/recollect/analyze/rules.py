@@ -15,7 +15,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When an effect means a strategy."""
+    """A rule: an effect of one of the kinds in `effects` is this strategy if `needs` hold and `unless` do not.
+
+    `says` is the sentence given as evidence in the report.
+    """
 
     id: str
     strategy: str
@@ -25,7 +28,7 @@ class Rule:
     says: str = ""
 
 
-# Telemetry and detectors look; listings, clones and exports copy; helpers that split decide nothing themselves.
+# Code that shortens lists without evicting: user interfaces, predicates, and functions that list, clone or export.
 _NOISE = ("drawn", "answers_yes_or_no", "lists_or_copies")
 
 RULES: tuple[Rule, ...] = (

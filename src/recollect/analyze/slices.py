@@ -1,8 +1,8 @@
-"""A backward slice from a model call: which slots reach it, in which order, and where each is put in.
+"""Interprocedural backward slice from a model call: which slots reach it, in which order, and which lines fill them.
 
-The parts of the request (`parts.py`) are followed backwards: a parameter into the callers, a call into what the called
-function returns, a field into the methods that fill it. The call whose slice holds most slots is the main one; calls
-that summarise or name a conversation hold fewer.
+The parts of the request (`parts.py`) are resolved backwards over the call graph: a parameter at the callers, a call at
+the return values of the callee, a field at the methods that assign it. The main call is the one that `_rank` puts
+first; calls that summarise or name a conversation rank lower.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from recollect.analyze.world import World
 
 _DEEPEST = 7
 _CALLERS = 6
-# What a function that is called after it gives, whatever goes into it.
+# Slots that a function named after them returns, whatever its arguments are: `build_system_prompt(messages)`.
 _NAMED = ("system_prompt", "summary", "examples", "reminder")
-# Slots a slice must show before it says something about an order.
+# The smallest number of slots a slice needs before its order is reported.
 LEAST = 3
 
 
 @dataclass(slots=True, frozen=True)
 class Step:
-    """A slot of the slice, with the line that puts it in."""
+    """A slot of the slice, with the line that fills it."""
 
     slot: str
     path: str
@@ -42,7 +42,7 @@ class Slice:
 
     @property
     def order(self) -> list[str]:
-        """The slots, each where it comes first; a model reads its tools with the system prompt."""
+        """The slots by first occurrence, with tools moved behind the system prompt, as providers render them."""
         slots = list(dict.fromkeys(step.slot for step in self.steps))
         if {"tools", "system_prompt"} <= set(slots):
             slots.remove("tools")
@@ -62,21 +62,21 @@ def main_slice(world: World, functions: list[Function]) -> Slice | None:
 
 
 def _rank(found: Slice) -> tuple[bool, bool, int, int]:
-    """The main call starts with a system prompt and offers tools; side calls (titles, routes, summaries) seldom do."""
+    """The rank of a slice: the main call has a system prompt first, then tools, then most slots in fewest functions."""
     order = found.order
     places = len({(step.path, step.symbol) for step in found.steps})
     return (order[0] == "system_prompt", "tools" in order, len(order), -places)
 
 
 class _Walk:
-    """One walk backwards; each function is entered once for each thing asked of it."""
+    """One backward walk; a part that is being resolved is not entered again, which ends recursion."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._seen: set[tuple[str, str, str]] = set()
 
     def steps(self, function: Function, parts: tuple[Part, ...], depth: int = 0) -> list[Step]:
-        """The slots of some parts of a function, in their order."""
+        """The slots of parts of a function in order, without repetitions."""
         found: list[Step] = []
         for part in parts:
             for step in self._part(function, part, depth):
@@ -96,11 +96,11 @@ class _Walk:
         return found
 
     def _said(self, function: Function, part: Part) -> list[Step]:
-        """What the part's own name suggests, where nothing else is known."""
+        """The slot that the part's own name suggests; the fallback when it cannot be resolved."""
         return [Step(part.says, function.path, function.symbol, part.line, part.name)] if part.says else []
 
     def _param(self, function: Function, part: Part, depth: int) -> list[Step]:
-        """What the callers give; of several callers the one that gives most."""
+        """Resolve a parameter at the callers; of several callers the one that yields most slots."""
         names = [p.name for p in function.params]
         best = self._said(function, part)
         for call, caller in self._world.callers.get(function.key, [])[:_CALLERS]:
@@ -111,7 +111,7 @@ class _Walk:
         return best
 
     def _call(self, function: Function, part: Part, depth: int) -> list[Step]:
-        """What the called function returns; where that shows nothing, what goes in."""
+        """Resolve a call at the return value of the callee, or at its arguments if those yield more slots."""
         best: list[Step] = []
         for target in self._world.summaries.targets(function, part.name):
             found = self.steps(target, target.given, depth + 1)
@@ -125,7 +125,7 @@ class _Walk:
         return [*(s for s in self._said(function, part) if s.slot not in {b.slot for b in best}), *best]
 
     def _field(self, function: Function, part: Part, depth: int) -> list[Step]:
-        """What the methods of the class put into a field; a list grows as the conversation does."""
+        """Resolve a field at all methods of the class that assign it; slots are put into conventional order."""
         found = self._said(function, part)
         if function.owner:
             for other in self._world.functions_of.get(function.path, []):
@@ -136,7 +136,7 @@ class _Walk:
 
 
 def _argument(caller: Function, call: Call, names: list[str], wanted: str) -> tuple[Part, ...]:
-    """The parts that a call gives for a parameter, by its name or by its place."""
+    """The parts of a call's argument for a parameter, matched by name or by position."""
     handed = caller.handed.get(call.line, {})
     if wanted in handed:
         return handed[wanted]

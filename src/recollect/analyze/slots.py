@@ -1,4 +1,7 @@
-"""What one function puts into a model's context: hints for each slot, in the order they are written."""
+"""Slots of the model's context (system prompt, history, tools, ...) that one function fills, judged by its names.
+
+`ORDER` is the conventional order of the slots.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ _MAPPED = re.compile(
     r"(retrieved|relevant)_?(memor|knowledge|context|docs|documents|nodes|chunks|facts)",
     re.I,
 )
-# Words of the pieces of a concatenation, most telling first.
+# Words in the names of concatenated pieces, most specific first.
 _PIECES: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"system", "instructions", "prefix"}), "system_prompt"),
     (frozenset({"examples", "example", "fewshot", "shots"}), "examples"),
@@ -68,12 +71,12 @@ _PIECES: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"done", "history", "messages", "chat", "conversation", "past", "previous", "msgs"}), "history"),
 )
 
-# Names that tell by themselves; the rest is told by the words of `_PIECES`.
+# Patterns of names that identify a slot; other names are classified by the words of `_PIECES`.
 _NAMES = (
     (_REMINDER, "reminder"), (_EXAMPLES, "examples"), (_FILES, "context_files"), (_MAPPED, "retrieved_memory"),
     (_SUMMARY, "summary"), (_RESULT, "scratchpad"), (_INPUT, "current_input"),
 )  # fmt: skip
-# Words that make a name speak of something else: settings, counts, callbacks.
+# Words of names that are no slot: settings, counts, callbacks.
 _VAGUE = bag(
     "id ids count tokens limit max min size model client config settings callback type index name names manager choice "
     "parallel"
@@ -81,17 +84,17 @@ _VAGUE = bag(
 
 
 def role_slot(role: str) -> str:
-    """The slot of a message with a role, or nothing."""
+    """The slot of a message with a role, or an empty string."""
     return _SPOKEN.get(role, "")
 
 
 def keyed_slot(key: str) -> str:
-    """The slot that an argument of this name fills, or nothing."""
+    """The slot that an argument of this name fills, or an empty string."""
     return _KEYS.get(key.lower(), "")
 
 
 def slot_of(name: str) -> str:
-    """The slot that a thing of this name holds, or nothing."""
+    """The slot that a variable or function of this name holds, or an empty string."""
     for pattern, slot in _NAMES:
         if pattern.search(name):
             return slot
@@ -102,7 +105,7 @@ def slot_of(name: str) -> str:
 
 
 def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
-    """The slots a function fills, each with the line that shows it."""
+    """The slots a function fills, each with the first line that shows it."""
     found: list[Evidence] = []
 
     def note(slot: str, node: Node, why: str) -> None:
@@ -128,7 +131,7 @@ def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
 
 
 def _concatenated(node: Node, scope: Scope, note: Note) -> None:
-    """`self.system + self.examples + self.done + self.cur`, or the same with spreads: an order in plain sight."""
+    """Note the pieces of `self.system + self.examples + self.done + self.cur`, or the same written with spreads."""
     around = scope.parent(node)
     if node.kind == "bin" and (node.text != "+" or (around is not None and around.kind == "bin")):
         return
@@ -194,7 +197,7 @@ def _called(node: Node, scope: Scope, note: Note) -> None:
 
 
 def _put(node: Node, note: Note) -> None:
-    """A message added to the list: whose it is can be read from the names inside."""
+    """Note the slot of a message added to a list, judged by the names inside it."""
     for item in (k for a in node.kids[1:] for k in walk(a)):
         if item.kind in ("name", "attr"):
             if _SUMMARY.search(item.text):

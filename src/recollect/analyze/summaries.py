@@ -1,6 +1,7 @@
-"""What functions do, told bottom-up, so that a helper in another file counts as if it stood in the caller.
+"""Interprocedural function summaries, computed bottom-up over the call graph.
 
-Each property starts with the functions that show it themselves and spreads to those that pass the result on.
+A property ("returns text that a model made", "returns a shorter text", ...) starts at the functions that have it by
+themselves and propagates to callers that return the result, so that a helper in another file counts like inlined code.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ CUTTING = frozenset(
 
 
 class Summaries:
-    """Properties of functions that follow the call graph."""
+    """Properties of functions, propagated along the call graph.
+
+    `model_text`, `shortens` and `cuts` are sets of function keys: those that return text made by a model, a shorter
+    text than they were given, or a shorter list.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -34,7 +39,7 @@ class Summaries:
             for call, target in world.callees[function.key]:
                 by_callee[call.callee].append(target)
             self._targets[function.key] = by_callee
-        # Returns text a model made; the text or list that goes in comes back shorter; writes what goes in to a file.
+
         self.model_text = self._spread(lambda f: MODEL in f.returned or self._asked(f))
         self.shortens = self._spread(lambda f: "shortens_text" in f.marks)
         self.cuts = self._spread(lambda f: any(is_cut(e.kind, e.flow, e.marks) for e in f.effects))
@@ -45,7 +50,7 @@ class Summaries:
         return bool(asked & function.returned)
 
     def _spread(self, shows: Callable[[Function], bool]) -> set[str]:
-        """Functions that show a property, and those that give back what such a function gave them."""
+        """Functions with a property, and callers that return such a function's result, up to `_REACH` calls away."""
         found = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
         edge = set(found)
         for _ in range(_REACH):
@@ -60,7 +65,7 @@ class Summaries:
         return found
 
     def _derive(self) -> None:
-        """Effects that only show when helpers are known: a text saved by one and shortened by another."""
+        """Add offload effects to functions where one helper saves a text that is too large and another shortens it."""
         for function in self.world.functions:
             if function.name == "<module>" or any(e.kind == "offload" for e in function.effects):
                 continue
@@ -77,11 +82,11 @@ class Summaries:
                 function.effects.append(effect)
 
     def targets(self, function: Function, callee: str) -> list[Function]:
-        """The definitions a callee means in one function."""
+        """The definitions that a callee may refer to in a function (the edges of the call graph)."""
         return self._targets[function.key].get(callee, [])
 
     def made_by_model(self, function: Function, origins: frozenset[str], depth: int = 0) -> bool:
-        """Does a value with these origins hold something a model said?"""
+        """Does a value with these origins contain text that a model made, here, in a callee or in every caller?"""
         if MODEL in origins:
             return True
         asked = {c.callee for c in function.model_calls}
@@ -100,14 +105,14 @@ class Summaries:
         )
 
     def from_any(self, function: Function, origins: frozenset[str], having: set[str]) -> bool:
-        """Was a value given by a call of a function that has a property?"""
+        """Does one of a value's origins lead to a function with a property (a set of keys)?"""
         return any(self._any(function, o[5:], having) for o in origins if o.startswith("call:"))
 
     def _any(self, function: Function, callee: str, having: set[str]) -> bool:
         return any(f.key in having for f in self.targets(function, callee))
 
     def fate(self, function: Function, flow: str, depth: int = 0) -> str:
-        """Where a value ends, followed into the functions it is passed to."""
+        """The sink of a value; `passed:NAME` is resolved through the parameters of the callee, three calls deep."""
         kind, _, name = flow.partition(":")
         if kind != "passed" or depth > 2:
             return flow
@@ -122,12 +127,12 @@ class Summaries:
 
 
 def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
-    """What goes into a call; the arguments are not told apart."""
+    """The origins of all arguments of a call, if the function has this parameter (arguments are not told apart)."""
     return call.fed if any(p.name == name for p in function.params) else frozenset()
 
 
 def is_cut(kind: str, flow: str, marks: frozenset[str]) -> bool:
-    """Does an effect make a list shorter and hand it on?"""
+    """Does an effect shorten a list that then leaves the function?"""
     if kind not in CUTTING or flow == "read" or flow.startswith("passed"):
         return False
     return kind != "slice" or not marks & {"skip_known", "last"}

@@ -1,4 +1,4 @@
-"""The one small syntax tree that both languages are lowered to, so that every rule is written once."""
+"""The common syntax tree (intermediate representation) that Python, TypeScript and JavaScript are lowered to."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Param:
 
 @dataclass(slots=True)
 class Head:
-    """What stands before a function's body."""
+    """The signature of a function: name, parameters, return annotation and decorators."""
 
     name: str
     params: list[Param] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Head:
 
 @dataclass(slots=True)
 class Unit:
-    """One lowered source file."""
+    """One lowered source file; `errors` counts the lines that could not be parsed."""
 
     path: str
     language: str
@@ -125,7 +125,7 @@ def arguments(call: Node) -> list[tuple[str, Node]]:
 
 
 def spelled(node: Node, limit: int = 80) -> str:
-    """A short readable spelling of an expression, for evidence."""
+    """An expression as readable text of at most `limit` characters, for evidence in reports."""
     text = _spell(node, 0)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

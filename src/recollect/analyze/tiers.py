@@ -1,4 +1,4 @@
-"""Memory tiers: what is kept where, how much of it, and how it is read back."""
+"""Memory tiers (working, session, persistent): where data is stored, its capacity and how it is retrieved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.analyze.words import bag
 from recollect.analyze.world import World
 
 _SEMANTIC = {s.name for s in STORAGES if s.retrieval == "semantic"}
-# A file that imports both means the first: the second is only its driver.
+# When a file imports a key and one of its values, only the key counts: the value is merely its driver.
 _DRIVERS = {
     "pgvector": ("postgres", "sqlalchemy"), "sqlite_diskcache": ("sqlite",), "tidb": ("sqlalchemy", "mysql"),
     "oceanbase": ("sqlalchemy", "mysql"),
@@ -33,7 +33,7 @@ _BASES = bag("ABC BaseModel Protocol Generic object Enum BaseComponent Component
 
 @dataclass(slots=True)
 class Tier:
-    """One tier of memory."""
+    """One tier of memory: its storages, its ways of retrieval (immediate, direct, semantic) and its capacity."""
 
     tier: str
     storage: list[str]
@@ -43,7 +43,7 @@ class Tier:
 
 
 def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
-    """Storages that can be had but are not what memory uses by itself: families of adapters, and extras they need."""
+    """Storages that users can plug in: those of adapter families (classes with one base), and optional dependencies."""
     families: dict[tuple[str, str], list[tuple[Class, Place, str]]] = {}
     members: dict[tuple[str, str], int] = {}
     for file in world.files:
@@ -72,7 +72,7 @@ def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
 
 
 def tiers(world: World, findings: list[Finding]) -> list[Tier]:
-    """The tiers of a checkout: working, session, persistent by key, by meaning, and notes."""
+    """The tiers of a checkout: working, session, and persistent (by key, by vector search, and Markdown notes)."""
     found: list[Tier] = []
     working = _lists(world)
     language = _language(world)
@@ -111,7 +111,7 @@ def _language(world: World) -> str:
 
 
 def _lists(world: World) -> list[Place]:
-    """Message lists held by a class."""
+    """Message lists in fields of classes; without any, the functions that build one for each model call."""
     found: list[Place] = []
     for file in world.files:
         for record in file.classes:
@@ -170,7 +170,7 @@ def _is_memory(world: World, file: File, item: Evidence) -> bool:
 
 
 def _is_linked(world: World, file: File) -> bool:
-    """Do memory modules use the class that holds this storage, or what it derives from?"""
+    """Does a memory module in another folder refer to a class of this file, to its ancestors or to its functions?"""
     folder = file.path.rpartition("/")[0]
     free = [f.name for f in file.functions if not f.owner and len(f.name) > 8 and "." not in f.symbol]
     for names in [*((r.name, *_ancestors(world, r)) for r in file.classes), free]:
@@ -194,7 +194,7 @@ def _is_memory_path(path: str) -> bool:
 
 
 def _pluggable_vectors(world: World) -> list[Place]:
-    """A memory that takes any vector store."""
+    """Fields and parameters of memory modules that accept any vector store."""
     found: list[Place] = []
     for file in world.files:
         if not set(words.words(file.path)) & {"memory", "memories"}:
@@ -212,7 +212,7 @@ def _pluggable_vectors(world: World) -> list[Place]:
 
 
 def _capacity(world: World, findings: list[Finding]) -> str:
-    """How much the working tier holds when the default mechanism is on."""
+    """The limit of the working tier: the setting of the first mechanism that bounds the history."""
     for finding in findings:
         if finding.strategy in ("fifo_message_count", "token_window", "summarization") and finding.subject == "history":
             unit = "messages" if finding.strategy == "fifo_message_count" else "tokens"

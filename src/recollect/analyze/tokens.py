@@ -1,4 +1,4 @@
-"""Token management: how tokens are counted, how a budget is shared out, what happens on overflow."""
+"""Token management: how tokens are counted, how a budget is divided, what happens on context overflow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SETTINGS = bag("max limit budget ratio threshold window reserve buffer")
 
 @dataclass(slots=True)
 class Tokens:
-    """Counting, budget and overflow."""
+    """The ways of counting tokens, the division of a budget, the reactions to overflow, and the lines that show it."""
 
     counting: list[str] = field(default_factory=list)
     budget: str = "not determined"
@@ -28,7 +28,7 @@ class Tokens:
 
 
 def tokens(world: World, findings: list[Finding]) -> Tokens:
-    """Everything about tokens in a checkout."""
+    """Collect the token management of a checkout."""
     result = Tokens()
     counted = _counting(world)
     result.counting = [name for name in _COUNTING if name in counted]
@@ -46,13 +46,13 @@ def _counting(world: World) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     unused = {(f.path, f.symbol) for f in world.functions if not world.is_wired(f) and not f.symbol.startswith("<")}
     for file in world.files:
-        if words.is_drawn(file.path):
+        if words.draws_ui(file.path):
             continue
         for item in file.counting:
             if (file.path, item.symbol) not in unused:
                 place = Place(file.path, item.line, item.symbol, "count", f"{item.value}: {item.why}")
                 found.setdefault(item.value, []).append(place)
-    # Loading a tokenizer to run a model is not counting; somewhere in the package something must count with it.
+    # Loading a tokenizer to run a model is not counting: the same file must also count tokens.
     if "tokenizer_model" in found:
         found["tokenizer_model"] = [p for p in found["tokenizer_model"] if _is_counter(world, p)]
         if not found["tokenizer_model"]:
@@ -72,7 +72,7 @@ def _is_counter(world: World, place: Place) -> bool:
 def _shares(world: World) -> list[Place]:
     found: list[Place] = []
     for file in world.files:
-        if not words.is_drawn(file.path):
+        if not words.draws_ui(file.path):
             found.extend(Place(file.path, e.line, e.symbol, "budget", e.why) for e in file.budget if e.value == "share")
     found.sort(key=lambda p: (not words.place_likeness(p.path), p.path, p.line))
     return found
@@ -109,7 +109,7 @@ def _overflow(world: World, findings: list[Finding]) -> tuple[list[str], list[Pl
             c for c in function.calls
             if words.OVERFLOW.search(c.name) and c.name[:1].isupper() and _is_error(c.name)
         ]  # fmt: skip
-        if (handled or raised) and not words.is_drawn(function.path):
+        if (handled or raised) and not words.draws_ui(function.path):
             line = raised[0].line if raised else function.line
             places.append(Place(function.path, line, function.symbol, "overflow", "context overflow raised or handled"))
     if places:

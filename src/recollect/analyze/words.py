@@ -1,4 +1,4 @@
-"""The vocabulary: what identifiers say about message lists, model calls, tokens and summaries."""
+"""Vocabulary: classify identifiers as message lists, model calls, token counts or summaries by their words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 def bag(text: str) -> frozenset[str]:
-    """A set of words, written as a sentence."""
+    """A set of words from a string with spaces between them."""
     return frozenset(text.split())
 
 
@@ -20,13 +20,13 @@ def words(identifier: str) -> tuple[str, ...]:
     return tuple(w.lower() for w in _SPLIT.findall(identifier))
 
 
-# A list named by one of these is a list of messages; by a weak one, it is if the place or the type agrees.
+# A name ending in a strong word is a list of messages; one ending in a weak word only if its file or type agrees.
 STRONG = bag("messages msgs history conversation transcript dialog dialogue turns convo")
 WEAK = bag(
     "events records items steps entries view views context contexts observations memory memories contents blocks facts "
     "queue buffer runs nodes parts chunks interactions logs cells pairs exchanges rounds checkpoints episodes"
 )
-# Words that make a strong name mean something else: an undo history, an error message, a git log.
+# Words that give a strong name another meaning: an undo history, an error message, a git log.
 _SPOILERS = bag(
     "undo redo error errors log logs logger command commands input search url urls git commit commits price "
     "navigation browser file files warning warnings status toast validation debug token tokens count length size id "
@@ -58,7 +58,7 @@ EXTRACTED_TYPES = re.compile(r"(Chat|LLM|Agent|Base|Model|Any)?(Message|Msg|Turn
 LIST_TYPES = re.compile(r"\b([Ll]ist|Sequence|Iterable|Array|ReadonlyArray|MutableSequence|[Dd]eque)\b|\[\]")
 
 
-def plural_word(name: str) -> str:
+def last_word(name: str) -> str:
     """The last word of an identifier."""
     found = words(name)
     return found[-1] if found else ""
@@ -66,11 +66,11 @@ def plural_word(name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def name_likeness(name: str) -> int:
-    """How much a name alone says "list of messages": 0 no, 1 perhaps, 2 yes."""
+    """How likely a name means a list of messages: 0 no, 1 perhaps, 2 yes."""
     found = words(name)
     for at, word in enumerate(found):
         if word in _LINKS and at:
-            found = found[:at]  # `messages_to_flush`, `historyWithTokens`: what stands before says what it is
+            found = found[:at]  # in `messages_to_flush` and `historyWithTokens` the words before the link decide
             break
     if not found or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
@@ -86,7 +86,7 @@ def name_likeness(name: str) -> int:
 
 @lru_cache(maxsize=16384)
 def type_likeness(annotation: str) -> int:
-    """How much an annotation says "list of messages"."""
+    """How likely an annotation means a list of messages: 0 no, 1 perhaps, 2 yes."""
     if not annotation or annotation in ("str", "string", "int", "number", "bool", "boolean"):
         return 0
     if EXTRACTED_TYPES.search(annotation) and LIST_TYPES.search(annotation):
@@ -99,14 +99,14 @@ def type_likeness(annotation: str) -> int:
 
 @lru_cache(maxsize=16384)
 def place_likeness(path: str) -> int:
-    """One if the file's own path speaks of memory or context, else nought."""
+    """1 if the last parts of a path contain a word about memory or context, else 0."""
     parts = path.rsplit(".", 1)[0].split("/")[-4:]
     found = {w for part in parts for w in words(part)}
     return 1 if found & PLACES else 0
 
 
-def is_drawn(path: str) -> bool:
-    """A file that draws a user interface: what it shortens is shown to people."""
+def draws_ui(path: str) -> bool:
+    """Is a file part of a user interface, so that text it shortens is for display?"""
     return path.endswith((".tsx", ".jsx"))
 
 
@@ -132,7 +132,7 @@ _CLIENT_VERBS = bag(
     "chat complete invoke ainvoke generate agenerate predict create acreate stream chat_completion create_stream parse "
     "createmessage get_response"
 )
-# Pipeline parts named for what they drive: `chat_generator.run(messages)`, `prompt_driver.run(stack)`.
+# Pipeline components that wrap a model: `chat_generator.run(messages)`, `prompt_driver.run(stack)`.
 _PART_RECEIVERS = bag("generator driver")
 _PART_KINDS = bag("chat prompt llm text summary language message completion")
 _PART_VERBS = bag("run arun run_async run_stream generate call invoke stream")
@@ -150,7 +150,7 @@ _MAKING = bag("get set create make build resolve load init is has use with")
 
 
 def _is_model_name(name: str) -> bool:
-    """A bare call of something named for a model or agent: `llm(prompt)`, `summary_agent(text)`."""
+    """Is a called name that of a model or agent object: `llm(prompt)`, `summary_agent(text)`?"""
     own = words(name)
     if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]):
         return False
@@ -171,7 +171,7 @@ _NOT_ASKING = bag(
 
 
 def is_asked_like_a_model(callee: str, keywords: tuple[str, ...]) -> bool:
-    """A call that says so by what goes in: messages or a prompt, and a model, tools or a temperature beside them."""
+    """Do keyword arguments show a model call: messages or a prompt together with a model, tools or a temperature?"""
     given = {k.lower() for k in keywords}
     if not (given & _ASKED_FOR and given & _ASKED_WITH):
         return False

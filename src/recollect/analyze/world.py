@@ -1,4 +1,4 @@
-"""The checkout as a whole: who defines what, who calls whom, what reaches a language model, what is in use."""
+"""The whole-program view of a checkout: symbol tables, the call graph, distance to a model call, and dead code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recollect.analyze.records import Call, Class, File, Function
 from recollect.analyze.summaries import Summaries
 from recollect.analyze.words import bag
 
-# Names so common that a call by name alone says nothing about which definition is meant.
+# Method names so common that a call is resolved only when its receiver matches the class.
 _GENERIC = bag(
     "get set add run call put append pop update clear format items keys values join split load save read write close "
     "open copy create build process execute invoke handle send start stop reset init next print log info debug map "
@@ -22,7 +22,12 @@ _ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 
 
 class World:
-    """Indexes over all files of one checkout."""
+    """Symbol tables and call graph over all files of one checkout.
+
+    `callees` and `callers` are the edges of the call graph by function key. `model_depth` and `vector_depth` are the
+    number of calls from a function to a model call or to a vector store, up to `MODEL_REACH`; functions farther away
+    are absent.
+    """
 
     def __init__(self, files: list[File]) -> None:
         self.files = files
@@ -39,11 +44,11 @@ class World:
         self.callers: dict[str, list[tuple[Call, Function]]] = defaultdict(list)
         self._link()
         for function in self.functions:
-            # What looks like a call of a model and is defined here is followed instead of believed.
+            # A call judged by its keyword arguments is a model call only if the checkout does not define the callee.
             known = {call.callee for call, _ in self.callees[function.key]}
             function.model_calls.extend(c for c in function.asked if c.callee not in known)
             function.asked = []
-        # Where each class is made: what a call with its name does.
+        # The call sites that construct each class.
         self.built: dict[str, list[tuple[Function, Call]]] = defaultdict(list)
         for function in self.functions:
             for call in function.calls:
@@ -55,7 +60,7 @@ class World:
 
     def _index(self) -> None:
         self.references: dict[str, dict[str, int]] = defaultdict(dict)
-        # Modules re-exported whole: everything public in them is offered to users.
+        # Modules re-exported with `*`: all their public names are part of the API and count as used.
         self.starred: set[str] = set()
         for file in self.files:
             for name, count in file.references.items():
@@ -86,14 +91,14 @@ class World:
             found: list[tuple[Call, Function]] = []
             for call in function.calls:
                 found.extend((call, target) for target in self.resolve(call, function) if target is not function)
-            # A function defined inside another is taken to be called by it: it is handed to a runner or returned.
+            # A nested function counts as called by the enclosing one, which passes it to a runner or returns it.
             found.extend((Call(f.name, f.line), f) for f in nested.get((function.path, function.symbol), []))
             self.callees[function.key] = found
             for call, target in found:
                 self.callers[target.key].append((call, function))
 
     def resolve(self, call: Call, caller: Function) -> list[Function]:
-        """The definitions a call may mean, best guess first; empty when the name says too little."""
+        """The definitions a call may refer to, most likely first; empty when the name is too common to tell."""
         name, owner = call.name, call.owner
         if not owner:
             name = self.aliases.get(caller.path, {}).get(name, name)
@@ -116,7 +121,7 @@ class World:
         return (matching or (candidates if len(candidates) <= 6 else []))[:6]
 
     def _family(self, owner: str, name: str) -> list[Function]:
-        """Methods of that name in a class, its ancestors and its descendants, but not in its siblings."""
+        """Methods of that name in a class, its ancestors and its descendants, without its siblings."""
         found: list[Function] = []
         for upward in (True, False):
             seen = {owner}
@@ -149,7 +154,7 @@ class World:
         return depth
 
     def model_path(self, function: Function) -> list[tuple[Function, int]]:
-        """The steps from a function to the nearest model call: each function with the line of the next call."""
+        """The call path from a function to the nearest model call: each function with the line of its next call."""
         steps: list[tuple[Function, int]] = []
         current = function
         while current.key in self.model_depth:
@@ -165,13 +170,8 @@ class World:
             current = target
         return steps
 
-    def is_used(self, name: str, path: str) -> bool:
-        """Is a name referenced anywhere in the sources other than where it is defined?"""
-        places = self.references.get(name, {})
-        return any(count for other, count in places.items() if other != path) or places.get(path, 0) > 0
-
     def is_wired(self, function: Function) -> bool:
-        """Does anything outside tests use the function, or the class it belongs to?"""
+        """Does code outside tests refer to the function and to the class it belongs to?"""
         stem = function.path.rpartition("/")[2].partition(".")[0]
         if function.name == "<module>" or (stem in self.starred and not function.name.startswith("_")):
             return True

@@ -178,7 +178,7 @@ def _explain(analyses: list[Analysis], wanted: str) -> None:
 
 
 def _judged(analysis: Analysis, spec: str) -> Analysis:
-    from recollect.analyze.cache import Kept, cache_folder
+    from recollect.analyze.cache import JsonCache, cache_folder
     from recollect.analyze.judge import judge
     from recollect.models import open_model
     from recollect.runtime import run_blocking
@@ -191,7 +191,7 @@ def _judged(analysis: Analysis, spec: str) -> Analysis:
 
     try:
         with bar(f"{analysis.name}: judging") as progress:
-            return judge(analysis, ask, Kept(cache_folder()), name=model.name, progress=progress)
+            return judge(analysis, ask, JsonCache(cache_folder()), name=model.name, progress=progress)
     finally:
         run_blocking(model.close())
 
@@ -205,10 +205,10 @@ def _write_packs(analyses: list[Analysis], folder: Path) -> None:
 
 def _keep_explanations(analyses: list[Analysis]) -> None:
     """Cache the explanation of every finding, so that --explain need not analyse the code again."""
-    from recollect.analyze.cache import Kept, cache_folder, fingerprint
+    from recollect.analyze.cache import JsonCache, cache_folder, fingerprint
     from recollect.analyze.explain import explanations
 
-    kept = Kept(cache_folder())
+    kept = JsonCache(cache_folder())
     for analysis in analyses:
         key = str(analysis.checkout.root.resolve())
         kept.put("explained", key, {"of": fingerprint(analysis.checkout), "findings": explanations(analysis)})
@@ -216,10 +216,10 @@ def _keep_explanations(analyses: list[Analysis]) -> None:
 
 def _explain_from_cache(paths: tuple[Path, ...], wanted: str) -> bool:
     """Print the cached explanation of a finding, if the folder was analysed before and has not changed since."""
-    from recollect.analyze.cache import Kept, cache_folder, fingerprint
+    from recollect.analyze.cache import JsonCache, cache_folder, fingerprint
     from recollect.analyze.discover import discover
 
-    kept = Kept(cache_folder())
+    kept = JsonCache(cache_folder())
     for path in paths:
         known = kept.get("explained", str(path.resolve()))
         if not known or known.get("of") != fingerprint(discover(path)):
