@@ -40,13 +40,13 @@ def condition(function: Condition) -> Condition:
 
 @condition
 def message_list(case: Case) -> bool:
-    """The subject is a list of messages by name, type or place."""
+    """The subject is a list of messages, judged by its name, type or file."""
     return case.effect.likeness >= 2
 
 
 @condition
 def strong_subject(case: Case) -> bool:
-    """The subject's own name says messages or history."""
+    """The subject is named for messages or history, or for turns inside a memory class."""
     parts = case.effect.subject.split(".")
     if any(words.name_likeness(part) == 2 for part in parts):
         return True
@@ -79,7 +79,7 @@ def goes_to_context(case: Case) -> bool:
 
 @condition
 def summary_evidence(case: Case) -> bool:
-    """Something here is called a summary, and it is what replaces the messages."""
+    """The value that replaces the messages is called a summary, or a model made it in a function named for one."""
     marks = case.effect.marks
     if "summary_value" in marks:
         return True
@@ -152,7 +152,7 @@ def prompt_ranks(case: Case) -> bool:
 
 @condition
 def score_words(case: Case) -> bool:
-    """Names in the function speak of score, rank, priority or importance."""
+    """Names in the function contain score, rank, priority or importance."""
     return "score_words" in case.function.marks
 
 
@@ -164,7 +164,7 @@ def token_guard_in_function(case: Case) -> bool:
 
 @condition
 def cuts(case: Case) -> bool:
-    """The function drops what is over: a loop that stops, or a slice."""
+    """The function drops what exceeds a limit, by a loop that stops or by a slice."""
     return any(
         e.kind in ("token_fill", "token_trim") or (e.kind == "slice" and e.marks & {"head", "tail"})
         for e in case.function.effects
@@ -185,7 +185,7 @@ def stops_or_backwards(case: Case) -> bool:
 
 @condition
 def gives_messages(case: Case) -> bool:
-    """What the loop gathered, or a message list, leaves the function."""
+    """The list that the loop collected, or another message list, leaves the function."""
     flow = case.effect.flow
     if "gathers" in case.effect.marks and flow in _KEPT:
         return True
@@ -198,7 +198,7 @@ def gives_messages(case: Case) -> bool:
 
 @condition
 def splits(case: Case) -> bool:
-    """The function only divides a list; whoever calls it decides what happens to the parts."""
+    """The function only divides a list; its caller decides what happens to the parts."""
     return bool(set(words.words(case.function.name)) & {"split", "chunk", "chunks", "batch", "batches", "partition"})
 
 
@@ -210,14 +210,14 @@ def binary_search(case: Case) -> bool:
 
 @condition
 def for_summary(case: Case) -> bool:
-    """The function or the list it gathers only prepares what a summary is made of."""
+    """The function, or the list it collects, only prepares the input of a summary."""
     found = set(words.words(case.function.name))
     return "for_summary" in case.effect.marks or bool(found & {"summary", "summarize", "summarise", "summarization"})
 
 
 @condition
 def named_for_trimming(case: Case) -> bool:
-    """The function says it shortens, and it does slice."""
+    """The function is named for trimming: trim, truncate, prune, compact and the like."""
     found = set(words.words(case.function.name))
     return bool(
         found & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"}
@@ -226,13 +226,13 @@ def named_for_trimming(case: Case) -> bool:
 
 @condition
 def drops_old_part(case: Case) -> bool:
-    """The slice is the old part of the list, all but the newest, and the function gives messages back."""
+    """The slice is the old part of the list, without the newest, and the function returns messages."""
     return "old_part" in case.effect.marks and "gives_messages" in case.function.marks
 
 
 @condition
 def rewrites_content(case: Case) -> bool:
-    """The function replaces what messages say; it leaves none of them out."""
+    """The function replaces the content of messages and keeps every message."""
     return any(
         e.kind in ("condensed", "shortened", "offload") or (e.kind == "content" and e.marks - {"call", "copied"})
         for e in case.function.effects
@@ -290,13 +290,13 @@ def keeps_tail(case: Case) -> bool:
 
 @condition
 def keeps_variable_tail(case: Case) -> bool:
-    """The slice keeps a variable number of the newest."""
+    """The slice keeps a variable number of the newest messages."""
     return "tail" in case.effect.marks
 
 
 @condition
 def back_into_itself(case: Case) -> bool:
-    """The slice is assigned to the list it was cut from, or takes the place of a stored message list."""
+    """The slice is assigned to the list it was cut from, or replaces a stored message list."""
     return "back_into_itself" in case.effect.marks or case.effect.flow == "replaced"
 
 
@@ -318,7 +318,7 @@ def token_guarded(case: Case) -> bool:
 
 @condition
 def count_guarded(case: Case) -> bool:
-    """The effect happens when there are too many messages."""
+    """The effect depends on a comparison of the number of messages with a limit."""
     return "message_count" in case.effect.guards
 
 
@@ -335,7 +335,7 @@ def makes_room(case: Case) -> bool:
 
 @condition
 def finds_where_to_cut(case: Case) -> bool:
-    """The function goes back from the newest message, adding up tokens, and gives the index to keep from."""
+    """The function adds up tokens from the newest message backwards and returns the index of the cut."""
     found = set(words.words(case.function.name))
     index = case.function.returns in ("int", "number") and "takes_messages" in case.function.marks
     return index and {"backwards", "stops"} <= case.effect.marks and bool(found & _CUT_WORDS)
@@ -381,7 +381,7 @@ def popped_go_to_vectors(case: Case) -> bool:
 
 @condition
 def stands_for_messages(case: Case) -> bool:
-    """Another method of the class shows either the summary or the messages."""
+    """Another method of the class uses the summary in place of the messages."""
     return any(
         f.path == case.function.path and f.owner == case.function.owner and "chooses_summary" in f.marks
         for f in case.world.functions_of.get(case.function.path, [])
@@ -397,7 +397,7 @@ def summary_named(case: Case) -> bool:
 
 @condition
 def leaves_as_messages(case: Case) -> bool:
-    """The list is returned, or takes the place of a stored one."""
+    """The list is returned, or replaces a stored one."""
     return case.effect.flow in ("returned", "replaced")
 
 
@@ -431,19 +431,19 @@ def refills(case: Case) -> bool:
 
 @condition
 def dedup_words(case: Case) -> bool:
-    """Names in the function speak of outdated or duplicate content."""
+    """Names in the function contain outdated, duplicate, stale or superseded."""
     return "dedup_words" in case.function.marks
 
 
 @condition
 def drawn(case: Case) -> bool:
-    """The file draws a user interface."""
+    """The file is part of a user interface."""
     return words.draws_ui(case.function.path)
 
 
 @condition
 def answers_yes_or_no(case: Case) -> bool:
-    """The function returns a truth value or a number: it looks, it does not evict."""
+    """The function returns a boolean or a number and stores nothing, so it measures and does not evict."""
     return case.function.returns in ("bool", "boolean", "int", "number", "float") and case.effect.flow not in (
         "stored",
         "replaced",

@@ -283,7 +283,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         bound = [v for k, v in arguments(node) if k == "maxlen"]
         around = self.scope.parent(node)
         if around is not None and "[" in around.note and words.type_likeness(around.note) == 0:
-            return  # the annotation says it holds something else
+            return  # the annotation names another element type
         told = {w for b in bound for k in walk(b) if k.kind in ("name", "attr") for w in words.words(k.text)}
         if told & {"loop", "cycle", "repeat", "stuck", "detect", "detection"}:
             return

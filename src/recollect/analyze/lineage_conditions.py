@@ -38,19 +38,19 @@ _PAGED = words.bag("memory memories archival conversation history recall knowled
 
 @condition
 def made_by_model(case: Case) -> bool:
-    """What is put in place was made by a language model, here, in a helper or in a caller."""
+    """The new value was made by a language model, here, in a helper or in a caller."""
     return case.world.summaries.made_by_model(case.function, case.effect.fed)
 
 
 @condition
 def stands_before_kept(case: Case) -> bool:
-    """Something new stands before the part of a list that is kept, or in a list that was emptied."""
+    """A new item precedes the kept part of a list, or is put into a list that was emptied."""
     return "precedes" in case.effect.marks or (case.effect.kind == "refill" and "same_owner" in case.effect.marks)
 
 
 @condition
 def shrinks(case: Case) -> bool:
-    """The new content is less than the old: cut, a notice, a constant, or what a shortening helper gave."""
+    """The new content is shorter than the old: a cut text, a notice, a constant, or the result of a cutting helper."""
     if case.effect.marks & _LESS:
         return True
     return sized_there(case) and case.world.summaries.from_any(
@@ -60,7 +60,7 @@ def shrinks(case: Case) -> bool:
 
 @condition
 def sized(case: Case) -> bool:
-    """A size or number is compared with a limit before, here or in the caller."""
+    """A size or number is compared with a limit anywhere in the function, or before a call of it."""
     if set(case.effect.guards) & _SIZED or any(kind in _SIZED for kind, _ in case.function.guards):
         return True
     return any(set(call.guards) & _SIZED for call, _ in case.world.callers.get(case.function.key, []))
@@ -68,7 +68,7 @@ def sized(case: Case) -> bool:
 
 @condition
 def sized_there(case: Case) -> bool:
-    """A size or number is compared with a limit right before, or before the call of the function."""
+    """The effect itself, or a call of the function, depends on a comparison of a size with a limit."""
     if set(case.effect.guards) & _SIZED:
         return True
     return any(set(call.guards) & _SIZED for call, _ in case.world.callers.get(case.function.key, []))
@@ -76,19 +76,19 @@ def sized_there(case: Case) -> bool:
 
 @condition
 def made_by_model_here(case: Case) -> bool:
-    """What is put in place was made by a language model that the function asks, itself or through a helper."""
+    """The new value was made by a language model that the function calls, directly or through a helper."""
     return case.world.summaries.made_by_model(case.function, case.effect.fed, depth=2)
 
 
 @condition
 def some_of_many(case: Case) -> bool:
-    """Only some messages are touched, in a loop or a copy, or the size decides."""
+    """Only some messages are changed, in a loop or a copy, or the size decides."""
     return bool(case.effect.marks & {"in_loop", "copied", "instead", "marker"}) or sized(case)
 
 
 @condition
 def named_for_shortening(case: Case) -> bool:
-    """The function says it shortens, and what it shortens is a result, an output or a message."""
+    """The function is named for shortening and works on a result, an output or a message."""
     found = set(words.words(case.function.name))
     what = {w for p in case.function.params for w in words.words(p.name)} | set(words.words(case.function.symbol))
     return bool(found & _SHORTENING) and bool(what & _RESULTS)
@@ -96,13 +96,13 @@ def named_for_shortening(case: Case) -> bool:
 
 @condition
 def page_of_many(case: Case) -> bool:
-    """A page between two bounds is read: someone turns pages."""
+    """A page between two bounds is read, which is pagination."""
     return "page" in case.effect.marks
 
 
 @condition
 def never_shown(case: Case) -> bool:
-    """The list is a field of the object that nobody reads out: a counter or detector keeps it for itself."""
+    """The list is a field that never leaves the object, as in a counter or detector."""
     parts = case.effect.subject.split(".")
     if len(parts) < 2 or parts[0] not in ("self", "this") or case.effect.flow not in ("stored", "replaced"):
         return False
@@ -114,13 +114,13 @@ def never_shown(case: Case) -> bool:
 
 @condition
 def hides_secrets(case: Case) -> bool:
-    """The function takes out what must not be seen, whatever its size."""
+    """The function redacts secrets, whatever the size of the text."""
     return bool(set(words.words(case.function.symbol)) & _HIDING_SECRETS)
 
 
 @condition
 def for_people(case: Case) -> bool:
-    """What is shortened is shown to people or logged: a title, a label, an error."""
+    """The shortened text is displayed or logged: a title, a label, an error."""
     found = set(words.words(case.function.name)) | set(words.words(case.effect.subject))
     return bool(found & _FOR_PEOPLE)
 
@@ -134,7 +134,7 @@ def handed_on(case: Case) -> bool:
 
 @condition
 def of_results(case: Case) -> bool:
-    """What is cut is the output of a tool or command, or what a message says."""
+    """The text that is cut is the output of a tool or command, or the content of a message."""
     found = {w for p in case.function.params for w in words.words(p.name)} | set(words.words(case.effect.subject))
     return bool((found | set(words.words(case.function.symbol))) & _RESULTS)
 
@@ -149,14 +149,14 @@ def saved_elsewhere(case: Case) -> bool:
 
 @condition
 def sized_or_referenced(case: Case) -> bool:
-    """The size decides, or what the store answered is put where the text was."""
+    """The size decides, or the text is replaced by the store's answer (a reference)."""
     said = f"call:{case.effect.subject}"
     return sized_there(case) or any(e.kind == "content" and said in e.fed for e in case.function.effects)
 
 
 @condition
 def leaves_a_note(case: Case) -> bool:
-    """A text that tells where the rest is, or a shortened text, is left where the whole one was."""
+    """The text is replaced by a note that says where the rest is, or by a shortened text."""
     left = any(e.kind in ("content", "shortened") for e in case.function.effects) or "helpers" in case.effect.marks
     told = "noted" in case.effect.marks and bool({"token_count", "char_count"} & set(case.effect.guards))
     return left or told or "shortens_text" in case.function.marks
@@ -164,7 +164,7 @@ def leaves_a_note(case: Case) -> bool:
 
 @condition
 def remembers(case: Case) -> bool:
-    """The function, what goes in or what comes out is about things remembered."""
+    """The function's name, parameters, return type or subject contain a word for memory."""
     own = case.function
     spelled = (own.name, own.returns, case.effect.subject, *(f"{p.name} {p.annotation}" for p in own.params))
     return any(set(words.words(s)) & _REMEMBERING for s in spelled)
@@ -172,20 +172,20 @@ def remembers(case: Case) -> bool:
 
 @condition
 def remembers_or_messages(case: Case) -> bool:
-    """A list named for messages, or one of things remembered."""
+    """The list is named for messages, or the function is about memory."""
     return (message_list(case) and strong_subject(case)) or remembers(case)
 
 
 @condition
 def kept_by_number(case: Case) -> bool:
-    """Which elements stay is decided by a number: the newest ones, or as many as fit."""
+    """A count decides which elements stay: the newest ones, or as many as fit."""
     marks = case.effect.marks
     return "by_number" in marks or ("by_ids" in marks and "message_count" in case.effect.guards)
 
 
 @condition
 def kept_by_age(case: Case) -> bool:
-    """Which elements stay is decided by their age, or by being among the newest."""
+    """The age of the elements decides which of them stay."""
     return bool(case.effect.marks & {"by_age", "sorted_time"})
 
 
@@ -209,19 +209,19 @@ def bounded_by_setting(case: Case) -> bool:
 
 @condition
 def freed_of_doubles(case: Case) -> bool:
-    """Elements whose content was seen before are left out; the same id twice is only a join."""
+    """Elements with repeated content are dropped; dropping repeated ids is only a join."""
     return "unseen" in case.effect.marks and "by_id_seen" not in case.effect.marks
 
 
 @condition
 def sets_property(case: Case) -> bool:
-    """The function is the setter of a property: it takes over what it is given."""
+    """The function is the setter of a property, which stores what it is given."""
     return any(d.endswith(".setter") for d in case.function.decorators)
 
 
 @condition
 def finds_no_cut(case: Case) -> bool:
-    """Tokens are added up, and neither is anything gathered nor any list cut with what was found."""
+    """The function adds up tokens but neither collects messages nor cuts a list."""
     cut = any(e.kind in ("slice", "pop_front", "pop_other", "filter", "kept_in_loop") for e in case.function.effects)
     return "gathers" not in case.effect.marks and not cut and "removes_messages" not in case.function.marks
 
@@ -234,13 +234,13 @@ def offloads(case: Case) -> bool:
 
 @condition
 def gathers_ids(case: Case) -> bool:
-    """Only ids are gathered: a trigger or a list for someone else, the messages stay."""
+    """The function collects only ids, and the messages stay."""
     return "ids_only" in case.effect.marks
 
 
 @condition
 def read_newest(case: Case) -> bool:
-    """The newest of what is stored is read, up to a number; an open interface to page through it is not a window."""
+    """The newest stored messages are read up to a limit; a general listing interface does not count."""
     if "options" in case.effect.marks:
         joined = "takes_messages" in case.function.marks or "lrange" in case.effect.evidence
         return joined and (message_list(case) or memory_place(case)) and case.effect.flow != "read"
@@ -249,13 +249,13 @@ def read_newest(case: Case) -> bool:
 
 @condition
 def indexes_messages(case: Case) -> bool:
-    """What goes into the vector store are messages."""
+    """Messages are added to the vector store."""
     return case.effect.likeness > 1 or "takes_messages" in case.function.marks
 
 
 @condition
 def searched_beside(case: Case) -> bool:
-    """The same class or file asks that store for what is near, and gives it back."""
+    """The same class or file also searches the vector store."""
     return any("vector_query" in f.marks for f in _beside(case))
 
 
@@ -269,7 +269,7 @@ def paged_by_the_agent(case: Case) -> bool:
 
 @condition
 def empties_memory(case: Case) -> bool:
-    """A method made for emptying takes everything out of what is remembered or said."""
+    """A method named for it (reset, clear, forget, wipe) empties the memory or conversation, and something calls it."""
     found = words.words(case.function.name)
     verbs = {"reset", "clear", "forget", "wipe"}
     of = set(words.words(case.function.owner)) & {"agent", "memory", "chat", "session", "conversation", "commands"}
@@ -279,14 +279,14 @@ def empties_memory(case: Case) -> bool:
 
 @condition
 def main_or_stored(case: Case) -> bool:
-    """The shortened list is kept, given back or sent by the main loop, not only shown to a side prompt."""
+    """The shortened list is stored, returned or sent by the main loop, not only used in a side prompt."""
     if not goes_to_context(case):
         return False
     return case.effect.flow in ("stored", "replaced", "returned") or not _answers_aside(case.function)
 
 
 def _answers_aside(function: Function) -> bool:
-    """A function that asks a model for a decision: its own answer is not a message."""
+    """Does a function ask a model for a decision, so that its answer is not a message?"""
     return (
         function.returns not in ("", "str", "string")
         and bool(function.model_calls)

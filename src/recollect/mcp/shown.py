@@ -88,7 +88,7 @@ class Written(Shown, frozen=True, kw_only=True):
 
 
 class ShownLearning(Shown, frozen=True, kw_only=True):
-    """Something learned of a user."""
+    """A learning: a statement about a user with a confidence."""
 
     id: str
     type: str
@@ -97,7 +97,7 @@ class ShownLearning(Shown, frozen=True, kw_only=True):
 
 
 class ShownProfile(Shown, frozen=True, kw_only=True):
-    """What is known of one user."""
+    """The profile of one user: preferences, learnings and facts."""
 
     user: str
     preferences: dict[str, Any] = {}
@@ -108,7 +108,7 @@ class ShownProfile(Shown, frozen=True, kw_only=True):
 
 
 class Source(Shown, frozen=True, kw_only=True):
-    """One step on the way back; depth 1 is a direct source."""
+    """One ancestor in a lineage; depth 1 is a direct source."""
 
     kind: str
     id: str
@@ -121,7 +121,7 @@ class Source(Shown, frozen=True, kw_only=True):
 
 
 class Origins(Shown, frozen=True, kw_only=True):
-    """Where something came from, nearest first."""
+    """The lineage of an item: its sources, nearest first."""
 
     kind: str
     id: str
@@ -133,7 +133,7 @@ class Origins(Shown, frozen=True, kw_only=True):
 
 
 class Section(Shown, frozen=True, kw_only=True):
-    """What one section of a request takes, and what became of its parts."""
+    """One section of a request: its tokens, and how many of its parts were kept, dropped, folded or elided."""
 
     name: str
     tokens: int
@@ -154,7 +154,7 @@ class Request(Shown, frozen=True, kw_only=True):
 
 
 class Saved(Shown, frozen=True, kw_only=True):
-    """Where a task stands."""
+    """The saved state of a task: step, version and completed steps."""
 
     task_id: str
     found: bool

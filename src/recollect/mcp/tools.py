@@ -164,7 +164,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "save_checkpoint", "Save checkpoint", "tasks.save", "tasks", UPSERT, shown.Saved,
-        "Save where a long task stands, to go on after an interruption.",
+        "Save the progress of a long task, to resume it after an interruption.",
         {
             "task_id": _needed("checkpoint", kind=str),
             "state": Argument("checkpoint", kind=dict[str, Any]),
@@ -174,7 +174,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "resume_task", "Resume task", "tasks.get", "tasks", READ, shown.Saved,
-        "Where a task stands.",
+        "The saved progress of a task.",
         {"task_id": _needed("task_id")},
     ),
 )  # fmt: skip

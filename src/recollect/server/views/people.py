@@ -94,7 +94,7 @@ async def _user_row(handle: AsyncMemory, ns: str) -> dict[str, Any]:
 
 
 async def user(handle: AsyncMemory, asked: User) -> Any:
-    """A user's profile as it is sent, facts, threads, learnings, documents, state and working memory."""
+    """The page of a user: profile block, facts, threads, learnings, documents, state and working memory."""
     name = handle._core.scope.subject(asked.user)
     ns, core = f"user:{name}", handle._core
     talks = await handle.threads.list(ns, by="updated_at", reverse=True)
