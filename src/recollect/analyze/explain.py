@@ -19,7 +19,9 @@ def find(analysis: Analysis, wanted: str) -> Finding:
     if not near:
         known = ", ".join(f.id for f in everything) or "none"
         raise NotFound(f"no finding matches {wanted!r}; there are: {known}", finding=wanted)
-    raise NotFound(f"{wanted!r} matches {len(near)} findings: {', '.join(f.id for f in near)}", finding=wanted)
+    raise NotFound(
+        f"{wanted!r} matches {len(near)} findings; give one id: {', '.join(f.id for f in near)}", finding=wanted
+    )
 
 
 def explain(analysis: Analysis, finding: Finding) -> str:

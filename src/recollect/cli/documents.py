@@ -41,7 +41,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as cause:
-        raise click.UsageError(f"{path} is not UTF-8 text") from cause
+        raise click.UsageError(f"{path} is not UTF-8 text; convert it to plain text first") from cause
 
 
 @documents.command("list")

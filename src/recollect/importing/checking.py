@@ -79,7 +79,7 @@ class Checker:
 
     def _message(self, item: MessageItem) -> Checked:
         if item.thread in self._refused:
-            raise InvalidValue("its thread cannot come in")
+            raise InvalidValue("its thread could not be imported")
         fields = item.message
         if len(fields) > 2:
             fields = {name: value for name, value in fields.items() if name not in OURS}

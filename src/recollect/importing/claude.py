@@ -91,7 +91,7 @@ def _content(found: Mapping[str, Any]) -> str:
             return "\n\n".join(text for text in texts if text)
     text = found.get("text")
     if text is not None and not isinstance(text, str):
-        raise ValueError("its text is not text")
+        raise ValueError("its text is not a string")
     return text or ""
 
 

@@ -53,8 +53,8 @@ def loaded(kind: Any, data: Any) -> Any:
     if kind in ("bytes", "bytearray"):
         return raw
     if kind == "pickle":
-        raise ValueError("it was kept as a pickle, which is never opened")
-    raise ValueError("it was kept in a way that is not known here")
+        raise ValueError("it is a pickle, which is not opened because it could run code")
+    raise ValueError("its serialisation format is not supported")
 
 
 def _unpacked(data: bytes, depth: int) -> Any:
@@ -111,7 +111,7 @@ def chat(fields: Mapping[str, Any]) -> dict[str, Any]:
     kind = fields.get("type")
     role = fields.get("role") if kind == "chat" else ROLES.get(str(kind))
     if role not in ("user", "assistant", "system", "tool", "function", "developer"):
-        raise ValueError("its type is not known here")
+        raise ValueError("its message type is not supported")
     made: dict[str, Any] = {"role": role, "content": _content(fields.get("content"))}
     if isinstance(fields.get("name"), str) and fields["name"]:
         made["name"] = fields["name"]

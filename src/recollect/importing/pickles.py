@@ -42,7 +42,7 @@ class _Unpickler(pickle.Unpickler):
             raise ValueError("its pickle names something that is not a point") from None
 
     def persistent_load(self, pid: Any) -> Any:
-        raise ValueError("its pickle refers to something outside")
+        raise ValueError("its pickle refers to an object outside of it")
 
 
 def point(data: Any) -> dict[str, Any]:

@@ -156,7 +156,7 @@ class Client:
                     async for part in reply.aiter_bytes():
                         yield part
         except httpx.HTTPError as cause:
-            raise StoreUnavailable(f"the stream from {self.place} broke") from cause
+            raise StoreUnavailable(f"the connection to {self.place} was lost during a stream; try again") from cause
 
     @contextmanager
     def _open(self, reply: httpx.Response) -> Iterator[None]:

@@ -20,7 +20,7 @@ class RemoteForgetting:
     ) -> Erasure:
         """Remove one thing and everything derived from it."""
         if self._core.batch is not None:
-            raise UsageError("forgetting cannot wait for a batch; call it on the memory itself")
+            raise UsageError("forget cannot be part of a batch; call it on the memory itself")
         named = {**target, "fact": _reference(fact)}
         given = {name: value for name, value in named.items() if value is not None}
         counted = await self._core.call("erasing.forget", **given, physical=physical)

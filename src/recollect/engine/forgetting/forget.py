@@ -83,7 +83,7 @@ class Forgetting:
         `complete` is False if something derived is left that this handle may not write.
         """
         if self._core.batch is not None:
-            raise UsageError("forgetting cannot wait for a batch; call it on the memory itself")
+            raise UsageError("forget cannot be part of a batch; call it on the memory itself")
         if physical:
             self._own_files()
         given = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}

@@ -251,7 +251,7 @@ class AsyncTaskRun:
             raise self._lost("the lease has ended")
 
     def _lost(self, why: str) -> LeaseLost:
-        return LeaseLost(f"{why}; nothing was written, run the task again to go on where it stands", task=self.task_id)
+        return LeaseLost(f"{why}; nothing was written, run the task again to resume it", task=self.task_id)
 
     def _until(self) -> Any:
         return self._core.at() + self._lease

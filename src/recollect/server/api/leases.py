@@ -99,7 +99,7 @@ class Leases(ServerNoun):
             return True
         saved = await load(self._core, task_id)
         if saved is None or (saved.task.owner != owner and not rest.get("finish")):
-            raise LeaseLost("another worker took over; run the task again to go on where it stands", task=task_id)
+            raise LeaseLost("another worker took over; run the task again to resume after its last step", task=task_id)
         return _held(saved, whole=call == "take")
 
     def _run(self, task_id: str, owner: str, lease: float, keep: Keep | None, ns: str | None) -> AsyncTaskRun:
