@@ -79,7 +79,7 @@ class Talk:
             self.thread.append(msgspec.structs.replace(message, thread="t", seq=len(self.thread) + 1))
 
     def texts(self) -> list[str]:
-        return [one.text for one in (*self.thread, *self.strangers, *self.passages)]
+        return [*(one.text for one in (*self.thread, *self.strangers)), *(one.text for one in self.passages)]
 
 
 def sent(context: Context) -> str:

@@ -98,10 +98,10 @@ class Assembly(Reading):
         for last in (False,) * (ROUNDS - 1) + (True,) if isinstance(self.policy, SlidingWindow | Fifo) else (True,):
             plan, summary = self._plan(self._capped(self._room(spent + _tokens(memory))), pinned)
             said, left = self._said(plan.keep, summary, lines), self._left(spent, plan, summary)
-            wasted = left - _tokens(memory) >= WORTH_CUTTING and any(fate.for_room for fate in fates)
+            wasted = left - ceiling >= WORTH_CUTTING and any(fate.for_room for fate in fates)
             if said.agrees(fates) and not wasted:
                 break
-            before, (memory, fates) = memory, self._fit_memory(left, said)
+            before, ceiling, (memory, fates) = memory, left, self._fit_memory(left, said)
             if last or not plan.drop or _tokens(before) - _tokens(memory) < WORTH_CUTTING:
                 break
         return plan, summary, memory, fates

@@ -17,6 +17,9 @@ from .units import Unit
 LEAST_PIECE = 12
 """Characters from which on a text that stands inside a summary counts as said by it."""
 
+MOST_SPACED = 4
+"""How many times longer than what it says a text may be by its white space, to be compared at all."""
+
 
 class Said:
     """What a request says beside what is recalled: by the ids of its parts, and by their text."""
@@ -34,13 +37,20 @@ class Said:
         self._lines = {line.source for line in lines if line.source}
         self._wishes = {_plain(line.text) for line in lines}
         self._summary = _plain(summary.text) if summary is not None else ""
+        self._longest = max(map(len, (*self._texts, *self._wishes, self._summary)), default=0)
 
     def where(self, item: MemoryItem) -> str:
         """The section that says an item already, or nothing."""
-        text = _plain(item.text)
-        if identity(item) in self._ids or text in self._texts:
+        if identity(item) in self._ids:
             return "history"
-        if item.source in self._lines or text in self._wishes:
+        if item.source in self._lines:
+            return "profile"
+        if len(item.text) > MOST_SPACED * self._longest:
+            return ""
+        text = _plain(item.text)
+        if text in self._texts:
+            return "history"
+        if text in self._wishes:
             return "profile"
         return "summary" if len(text) >= LEAST_PIECE and text in self._summary else ""
 
