@@ -39,7 +39,7 @@ _LINES = re.compile(r"[\r\n\u2028\u2029\x85]+")
 
 def clean(text: str) -> str:
     """The text with `<` and its look-alikes escaped and invisible characters removed, safe inside a fence."""
-    if "<" not in text and text.isascii() and text.isprintable():
+    if "<" not in text and text.isascii() and text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
     return _OPENERS.sub("&lt;", _INVISIBLE.sub("", text))
 
