@@ -149,28 +149,25 @@ class Matcher:
                 continue
             tried.add((at, token))
             state = states[at]
-            if state.kind == "words":
-                if token < size:
-                    word = tokens[token].word
-                    if word in state.table:
-                        stack.extend((way, token + 1, slots) for way in reversed(state.table[word]))
-                    elif word in self._skip:
-                        stack.append((at, token + 1, slots))
-            elif state.kind == "accept":
+            kind, ways, then = state.kind, state.out, token
+            if kind == "words":
+                word = tokens[token].word if token < size else ""
+                ways, then = state.table.get(word, (at,) if word in self._skip else ()), token + 1
+            elif kind == "accept":
                 if token == size or tokens[token].word in self._after:
                     return Match(pattern, slots, token)
-            elif state.kind == "end":
+            elif kind == "any" or state.last:
                 if token == size:
-                    stack.append((state.out[0], token, slots))
-            elif state.kind == "fork":
-                stack.extend((way, token, slots) for way in reversed(state.out))
-            elif state.last:
-                if token < size:
+                    continue
+                if state.last:
                     return Match(pattern, (*slots, (state.slot, token, size)), size)
-            elif state.kind == "open":
-                stack.append((state.out[0], token, (*slots, (state.slot, token, token))))
-            elif state.kind == "close":
-                stack.append((state.out[0], token, (*slots[:-1], (*slots[-1][:2], token))))
-            elif token < size:
-                stack.append((state.out[0], token + 1, slots))
+                then = token + 1
+            elif kind == "end" and token < size:
+                continue
+            elif kind == "open":
+                slots = (*slots, (state.slot, token, token))
+            elif kind == "close":
+                slots = (*slots[:-1], (*slots[-1][:2], token))
+            for way in ways[::-1]:
+                stack.append((way, then, slots))
         return None
