@@ -182,4 +182,68 @@ def joined(memories):
     return kept
 """,
     ),
+    Snippet(
+        "summary.removed",
+        """
+class Keeper:
+    def step(self, messages):
+        told = self.tell(messages)
+        self.drop(messages, told.ids)
+
+    def tell(self, messages):
+        answer = self.llm.chat(messages)
+        return answer
+
+    def drop(self, messages, ids):
+        for each in ids:
+            messages.remove(each)
+""",
+        """
+class Keeper:
+    def step(self, messages, ids):
+        self.drop(messages, ids)
+        return self.tell(messages)
+
+    def tell(self, messages):
+        answer = self.llm.chat(messages)
+        return answer
+
+    def drop(self, messages, ids):
+        for each in ids:
+            messages.remove(each)
+""",
+    ),
+    Snippet(
+        "summary.with-cut",
+        """
+class Keeper:
+    def fit(self, text: str, limit: int):
+        told = ""
+        if len(text) > limit:
+            told = self.tell(text)
+        return self.shorter(text, limit, told)
+
+    def tell(self, text: str):
+        answer = self.llm.complete(text)
+        return answer.text
+
+    def shorter(self, text: str, limit: int, told: str):
+        return text[:limit] + told
+""",
+        """
+class Keeper:
+    def fit(self, text: str, limit: int):
+        told = ""
+        if len(text) > limit:
+            told = self.tell(text)
+        return told or self.shorter(text, limit)
+
+    def tell(self, text: str):
+        answer = self.llm.complete(text)
+        return answer.text
+
+    def shorter(self, text: str, limit: int):
+        return text[:limit]
+""",
+    ),
 )

@@ -47,6 +47,7 @@ def test_an_annotation_says_it_too(annotation: str, score: int) -> None:
         ("self.llm.chat", True), ("litellm.completion", True), ("client.chat.completions.create", True),
         ("client.messages.create", True), ("model.generate_content", True), ("handler.createMessage", True),
         ("self.summary_agent.run", True), ("summarization_agent", True), ("kernel.get_chat_message_content", True),
+        ("agent.stream", True), ("this.llm.stream", True), ("client.stream", False), ("response.stream", False),
         ("self.db.create", False), ("get_model", False), ("server.run", False), ("thread.run", False),
         ("messages.append", False), ("self.model.validate", False),
     ],

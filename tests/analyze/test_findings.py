@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from recollect.analyze.analysis import Analysis
 
 from .reading import analyzed, strategies
@@ -326,3 +328,98 @@ def test_two_ways_of_forgetting_in_one_family_stay_two_mechanisms(tmp_path: Path
         "use.py": "from memory.a import Newest\nfrom memory.b import Ends\nNewest()\nEnds()\n",
     }
     assert len(analyzed(tmp_path, files).eviction) == 2
+
+
+OPTIONAL = """
+class Options:
+    newest = None
+
+
+class Store:
+    def read(self, messages, options: Options | None = None):
+        if options:
+            messages = messages[-options.newest:]
+        return messages
+"""
+READER = """
+from memory.window import Options, Store
+
+
+def run(llm, messages):
+    return llm.chat(Store().read(messages{given}))
+"""
+
+
+def test_a_cut_by_an_option_that_nobody_makes_is_not_in_use(tmp_path: Path) -> None:
+    report = analyzed(tmp_path, {"memory/window.py": OPTIONAL, "agent.py": READER.format(given="")})
+    assert not report.eviction
+    assert [f.symbol for f in report.unwired] == ["Store.read"]
+
+
+def test_a_cut_by_an_option_that_somebody_makes_is_in_use(tmp_path: Path) -> None:
+    report = analyzed(tmp_path, {"memory/window.py": OPTIONAL, "agent.py": READER.format(given=", Options()")})
+    assert [f.symbol for f in report.eviction] == ["Store.read"]
+
+
+FRONT = """
+export class Keeper {
+  async fold(messages: Message[], ids: string[]): Promise<Message[]> {
+    const state = { notes: [] as string[] };
+    const answer = await this.llm.generateText({ prompt: messages });
+    state.notes.push(answer.text);
+    const kept = messages.filter((m) => {
+      return !ids.includes(m.id);
+    });
+    kept.splice(1, 0, { role: 'user', content: JSON.stringify(state) });
+    return kept;
+  }
+}
+"""
+
+
+def test_what_a_model_made_is_followed_through_a_field_and_a_splice_into_the_kept_messages(tmp_path: Path) -> None:
+    report = analyzed(tmp_path, {"keeper.ts": FRONT})
+    found = [*report.eviction, *report.unwired]
+    assert [(f.strategy, f.rule) for f in found] == [("summarization", "summary.in-front")]
+
+
+MAPPED = """
+export function fit(messages: Message[], limit: number): Message[] {
+  return messages.map((message) => {
+    const next = shorter(message, limit);
+    return next;
+  });
+}
+
+function shorter(message: Message, limit: number): Message {
+  return { ...message, text: cut(message.text, limit) };
+}
+
+function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  return text.slice(0, limit) + '...';
+}
+"""
+
+
+PUT_BACK = """
+def fit(messages, limit):
+    for at in range(len(messages)):
+        messages[at] = shorter(messages[at], limit)
+
+
+def shorter(message, limit):
+    return {**message, "text": cut(message["text"], limit)}
+
+
+def cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return text[:limit] + "..."
+"""
+
+
+@pytest.mark.parametrize(("name", "source"), [("fit.ts", MAPPED), ("fit.py", PUT_BACK)])
+def test_messages_that_a_helper_gives_back_shorter_are_elided(name: str, source: str, tmp_path: Path) -> None:
+    report = analyzed(tmp_path, {name: source})
+    assert [(f.strategy, f.symbol) for f in [*report.eviction, *report.unwired]] == [("content_elision", "fit")]

@@ -102,3 +102,9 @@ def test_bytes_that_are_not_utf8_do_not_stop_reading() -> None:
 def test_a_minified_bundle_is_not_read() -> None:
     unit = parse("x.js", "javascript", b"function f(m){return m.slice(-n)};" * 2000)
     assert unit.errors > 0
+
+
+def test_a_filter_with_a_body_reads_like_a_comprehension() -> None:
+    node = first("const x = xs.filter((y) => { return y.a })", "comp", "typescript")
+    assert spelled(node.kids[2]) == "xs"
+    assert node.kids[3].kind == "cond_filter"

@@ -184,6 +184,28 @@ class ContentEffects(EffectBase):
                 self._add("content", node, value, 2, flow, "copied", *marks, fed=self.origins.of(value))
                 return
 
+    def _mapped(self, node: Node, owner: Node, element: Node, made: Node) -> None:
+        """`[shorter(m) for m in messages]`: each message is what a helper made of it; what it does, the world knows."""
+        names = {k.text for k in walk(element) if k.kind == "name"}
+        helpers = [
+            k for k in walk(made)
+            if k.kind == "call" and any(a.kind == "name" and a.text in names for _, a in arguments(k))
+        ]  # fmt: skip
+        called = frozenset(f"call:{name}" for k in helpers if (name := dotted(k.kids[0])))
+        if called and self.scope.likeness(owner) > 1:
+            self._add("mapped", node, owner, 2, self.scope.flow(node), "copied", fed=called)
+
+    def _put_back(self, node: Node, target: Node, value: Node) -> None:
+        """`messages[i] = shorter(messages[i])`: one message is what a helper made of it."""
+        if target.kind != "index" or value.kind != "call" or self.scope.likeness(target.kids[0]) < 2:
+            return
+        own = dotted(target.kids[0])
+        same = any(a.kind == "index" and dotted(a.kids[0]) == own for _, a in arguments(value))
+        name = dotted(value.kids[0])
+        if name and (same or any(self._is_one(a) for _, a in arguments(value))):
+            marks = ["copied", *self._looped(node)]
+            self._add("mapped", node, target.kids[0], 2, "stored", *marks, fed=frozenset((f"call:{name}",)))
+
     def _held_elsewhere(self, value: Node) -> list[str]:
         """`["const"]` when the new content is a field of the object, such as a configured placeholder."""
         return ["const"] if value.kind == "attr" and dotted(value.kids[0]) in ("self", "this") else []

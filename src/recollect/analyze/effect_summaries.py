@@ -120,13 +120,19 @@ class SummaryEffects(EffectBase):
                     marks = ["summary_value"] if told else []
                     if same:
                         marks.append("same_owner")
+                    if self._one_for_each(node):
+                        marks.append("one_for_each")
                     if any(k.text in self.model_names for k in values):
                         marks.append("model_value")
                     fed = frozenset(o for a in node.kids[1:] for o in self.origins.of(a))
-                    if marks or cleared[0].kind == "call":
+                    if set(marks) - {"one_for_each"} or cleared[0].kind == "call":
                         self._add("refill", cleared[0], cleared[1], 2, "stored", *marks, fed=fed)
-                    if set(marks) - {"same_owner"}:
+                    if set(marks) - {"same_owner", "one_for_each"}:
                         return
+
+    def _one_for_each(self, node: Node) -> bool:
+        """A loop that makes an element for each of something: a list built anew, not one that was emptied."""
+        return self.guards.loops.get(id(node)) is not None and any(k.kind in ("dict", "call") for k in node.kids[1:])
 
 
 def parts_of(value: Node) -> list[Node]:

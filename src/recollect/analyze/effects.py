@@ -75,6 +75,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                     self._masking_loop(node)
                 case "comp":
                     self._filter(node)
+                    self._mapped(node, node.kids[2], node.kids[1], node.kids[0])
                 case "str" | "fstr":
                     if _NEWEST_ROWS.search(node.text) and _ROWS_OF.search(node.text):
                         self._add("query_limit", node, node, 2, "returned")
@@ -114,6 +115,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             marks.append("in_loop")
         if any(item.kind == "name" and item.text in self.scope.token_names for item in walk(low)):
             marks.append("token_bound")
+        marks += [f"bound:{item.text}" for item in walk(low) if item.kind == "name" and item.text in self.scope.params]
         around = self.scope.parent(node)
         if around is not None and around.kind == "assign" and around.kids[1] is node:
             target = around.kids[0].kids[0] if around.kids[0].kind == "slice" else around.kids[0]
@@ -185,7 +187,9 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             likeness = self.scope.likeness(owner)
             if low == "splice" and likeness and len(node.kids) > 3:
                 told = any(self._tells_summary(k, self.summary_names) for k in node.kids[3:])
-                self._add("rebuild", node, owner, likeness, "replaced", *(["summary_value"] if told else []))
+                marks = [*(["summary_value"] if told else []), *(["precedes"] if self._is_cut(owner) else [])]
+                fed = frozenset(o for k in node.kids[3:] for o in self.origins.of(k))
+                self._add("rebuild", node, owner, likeness, self._fate(owner), *marks, fed=fed)
             elif low in ("pop", "popleft", "splice", "remove", "popitem") and likeness:
                 self._pop(node, owner, low, likeness)
             elif low == "sort":
@@ -193,6 +197,9 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             elif low in ("append", "insert", "unshift") and likeness > 1 and self._carries_summary(node.kids[-1]):
                 fed = self.origins.of(node.kids[-1])
                 self._add("summary_put", node, owner, likeness, self._fate(owner), "summary_value", fed=fed)
+            elif low in ("insert", "unshift") and likeness and self._is_cut(owner):
+                fed = self.origins.of(node.kids[-1])
+                self._add("rebuild", node, owner, likeness, self._fate(owner), "precedes", fed=fed)
             elif low == "limit":
                 self._query(node)
         elif low in ("sorted", "nlargest", "nsmallest"):
@@ -202,6 +209,9 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         keywords = [(k, v) for k, v in arguments(node) if k]
         self._newest_read(node)
         self._copied_by_call(node)
+        if callee.kind == "attr" and low in ("map", "flatmap") and node.kids[1:] and node.kids[1].kind == "lambda":
+            given = Node("name", node.line, node.kids[1].note)
+            self._mapped(node, callee.kids[0], given, node.kids[1])
         self._vector_put(node)
         self._removal(node, keywords)
         self._provider(node, keywords)
@@ -306,6 +316,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         target, value = node.kids[0], node.kids[1]
         self._content(node, target, value)
         self._said_instead(node, target, value)
+        self._put_back(node, target, value)
         self._summary_field(node, target, value)
         self._condensed_content(node, target, value)
         field = target.text if target.kind == "attr" else target.kids[1].text if target.kind == "index" else ""
@@ -365,7 +376,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             return False
         return any(
             (k.kind == "slice" or (k.kind == "comp" and any(c.kind == "cond_filter" for c in k.kids[3:])))
-            and self.scope.likeness(k) > 1
+            and max(self.scope.likeness(k), self.scope.likeness(value)) > 1
             for n in self.scope.nodes
             if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == value.text
             for k in walk(n.kids[1])

@@ -147,13 +147,18 @@ def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Fi
         effect.line,
         function.symbol,
         *default_on(world, function),
-        world.is_wired(function),
+        world.is_wired(function) and all(world.can_be_given(function, name) for name in _bounds(effect)),
         confidence(rule.id),
         f"{rule.says}: `{effect.evidence}`",
         rule.id,
         function,
         effect,
     )
+
+
+def _bounds(effect: Effect) -> list[str]:
+    """The parameters that say how much is kept."""
+    return [mark.partition(":")[2] for mark in effect.marks if mark.startswith("bound:")]
 
 
 def _without_twins(found: list[Finding]) -> list[Finding]:

@@ -45,7 +45,9 @@ def made_by_model(case: Case) -> bool:
 @condition
 def stands_before_kept(case: Case) -> bool:
     """A new item precedes the kept part of a list, or is put into a list that was emptied."""
-    return "precedes" in case.effect.marks or (case.effect.kind == "refill" and "same_owner" in case.effect.marks)
+    marks = case.effect.marks
+    refilled = case.effect.kind == "refill" and "same_owner" in marks and "one_for_each" not in marks
+    return "precedes" in marks or refilled
 
 
 @condition
@@ -53,9 +55,9 @@ def shrinks(case: Case) -> bool:
     """The new content is shorter than the old: a cut text, a notice, a constant, or the result of a cutting helper."""
     if case.effect.marks & _LESS:
         return True
-    return sized_there(case) and case.world.summaries.from_any(
-        case.function, case.effect.fed, case.world.summaries.shortens
-    )
+    summaries = case.world.summaries
+    having = summaries.shortens if sized_there(case) else summaries.shortens_by_size
+    return summaries.from_any(case.function, case.effect.fed, having)
 
 
 @condition

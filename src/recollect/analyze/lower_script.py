@@ -124,7 +124,8 @@ def _method(line: int, owner: Node, name: str, args: list[Node]) -> Node:
         return Node("call", line, "", [Node("attr", line, "append", [owner]), *args])
     if name == "shift" and not args:
         return Node("call", line, "", [Node("attr", line, "pop", [owner]), Node("num", line, "0")])
-    if name in ("filter", "map", "flatMap") and args and args[0].kind == "lambda" and args[0].text == "expression":
+    inline = bool(args) and args[0].kind == "lambda" and (name == "filter" or args[0].text == "expression")
+    if name in ("filter", "map", "flatMap") and inline:
         body = args[0].kids[0]
         item = Node("name", line, args[0].note or "item")
         if name == "filter":

@@ -64,9 +64,16 @@ class Origins:
         if not origins:
             return
         for name in _targets(target):
-            known = held.get(name, frozenset())
-            if not origins <= known and len(known) < _MOST:
-                held[name] = known | origins
+            self._hold(name, origins, held)
+            root = name.partition(".")[0]
+            if root != name and root not in ("self", "this", "cls"):
+                # A local object holds what is put into its fields.
+                self._hold(root, origins, self.grown)
+
+    def _hold(self, name: str, origins: frozenset[str], held: dict[str, frozenset[str]]) -> None:
+        known = held.get(name, frozenset())
+        if not origins <= known and len(known) < _MOST:
+            held[name] = known | origins
 
     def of(self, value: Node, *, grown: bool = True) -> frozenset[str]:
         """The origins of a value; with `grown`, including what was added to the lists in it."""

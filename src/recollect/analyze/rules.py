@@ -121,6 +121,22 @@ RULES: tuple[Rule, ...] = (
         "content that is too large is replaced by what a model made of it",
     ),
     Rule(
+        "summary.removed",
+        "summarization",
+        ("digested",),
+        (),
+        _NOISE,
+        "messages are taken out once a model has made something of them",
+    ),
+    Rule(
+        "summary.with-cut",
+        "summarization",
+        ("digest",),
+        (),
+        _NOISE,
+        "a text that is too long is given back cut, with a model's summary of the whole",
+    ),
+    Rule(
         "importance.model-ranked",
         "importance_scoring",
         ("removal", "filter"),
@@ -363,7 +379,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "elision.content",
         "content_elision",
-        ("content",),
+        ("content", "mapped"),
         ("message_list", "shrinks", "some_of_many"),
         ("drawn", "lists_or_copies", "hides_secrets", "made_by_model_here"),
         "the content of a message is replaced by a marker or a shortened text",

@@ -42,6 +42,7 @@ class Summaries:
 
         self.model_text = self._spread(lambda f: MODEL in f.returned or self._asked(f))
         self.shortens = self._spread(lambda f: "shortens_text" in f.marks)
+        self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f))
         self.cuts = self._spread(lambda f: any(is_cut(e.kind, e.flow, e.marks) for e in f.effects))
         self._derive()
 
@@ -67,6 +68,9 @@ class Summaries:
     def _derive(self) -> None:
         """Add offload effects to functions where one helper saves a text that is too large and another shortens it."""
         for function in self.world.functions:
+            if function.name != "<module>":
+                self._derive_digest(function)
+                self._derive_digested(function)
             if function.name == "<module>" or any(e.kind == "offload" for e in function.effects):
                 continue
             saved: Call | None = None
@@ -80,6 +84,29 @@ class Summaries:
                 said = f"{saved.callee}(…)"
                 effect = Effect("offload", saved.line, saved.callee, 1, said, "stored", saved.guards, marks, saved.fed)
                 function.effects.append(effect)
+
+    def _derive_digest(self, function: Function) -> None:
+        """A text too long is given back cut, together with what a model says of the whole."""
+        if "gives_messages" in function.marks:
+            return
+        given = [(c, t) for c, t in self.world.callees[function.key] if f"call:{c.callee}" in function.returned]
+        told = [c for c, t in given if t.key in self.model_text and _TOO_LARGE & set(c.guards)]
+        said = {f"call:{c.callee}" for c in told}
+        if any(t.key in self.shortens and t.key not in self.model_text and said & c.fed for c, t in given):
+            asked = told[0]
+            shown = f"{asked.callee}(…)"
+            effect = Effect("digest", asked.line, asked.callee, 1, shown, "returned", asked.guards, fed=asked.fed)
+            function.effects.append(effect)
+
+    def _derive_digested(self, function: Function) -> None:
+        """A helper that removes messages is told which by what a model made of them."""
+        for call, target in self.world.callees[function.key]:
+            removes = "removes_messages" in target.marks and target.key not in self.model_text
+            if removes and self.from_any(function, call.fed, self.model_text):
+                said, marks = f"{call.callee}(…)", frozenset(("summary_value",))
+                effect = Effect("digested", call.line, call.callee, 2, said, "stored", call.guards, marks, call.fed)
+                function.effects.append(effect)
+                return
 
     def targets(self, function: Function, callee: str) -> list[Function]:
         """The definitions that a callee may refer to in a function (the edges of the call graph)."""
@@ -129,6 +156,11 @@ class Summaries:
 def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
     """The origins of all arguments of a call, if the function has this parameter (arguments are not told apart)."""
     return call.fed if any(p.name == name for p in function.params) else frozenset()
+
+
+def _measures(function: Function) -> bool:
+    """Does the function compare a size with a limit?"""
+    return any(kind in _TOO_LARGE for kind, _ in function.guards)
 
 
 def is_cut(kind: str, flow: str, marks: frozenset[str]) -> bool:

@@ -189,9 +189,12 @@ def is_model_call(callee: str) -> bool:
     owner: tuple[str, ...] = words(parts[-2]) if len(parts) > 1 else ()
     last = owner[-1] if owner else ""
     if name in ("create", "acreate", "stream", "parse", "send", "compact"):
-        return last in ("completions", "responses", "messages", "chat") or (
+        asks = last in ("completions", "responses", "messages", "chat") or (
             name != "parse" and last in ("llm", "client") and "model" in owner
         )
+        # Only streaming says enough beside a model or an agent: others create and send as well.
+        if asks or name != "stream" or last in _CLIENT_RECEIVERS:
+            return asks
     if not owner:
         return _is_model_name(parts[-1])
     if {"llm", "lm"} & set(owner) and name.startswith(_MODEL_STEMS):

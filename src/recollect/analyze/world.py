@@ -18,6 +18,7 @@ _GENERIC = bag(
     "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error"
 )
 MODEL_REACH = 3
+_IDENTIFIER = re.compile(r"\w+")
 _ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 
 
@@ -189,6 +190,29 @@ class World:
                 or bool(function.decorators)
             )
         return bool(self.references.get(function.name)) or bool(function.decorators)
+
+    def can_be_given(self, function: Function, name: str) -> bool:
+        """Can code of the checkout fill this parameter, or is it an optional object of a class that nobody makes?
+
+        A class counts as made if it is called, asked for an instance (`Options.parse(…)`), inherited from, or taken
+        by a function registered with a decorator, such as a route that a request fills.
+        """
+        param = next((p for p in function.params if p.name == name), None)
+        if param is None or param.default != "None":
+            return True
+        kinds = [kind for kind in _IDENTIFIER.findall(param.annotation) if kind in self.classes]
+        return not kinds or any(self._is_made(kind) for kind in kinds)
+
+    def _is_made(self, kind: str) -> bool:
+        if self.built.get(kind) or self.subclasses.get(kind):
+            return True
+        return any(
+            any(c.owner.rpartition(".")[2] == kind for c in f.calls)
+            or (
+                any("(" in d for d in f.decorators) and any(kind in _IDENTIFIER.findall(p.annotation) for p in f.params)
+            )
+            for f in self.functions
+        )
 
     def _family_used(self, record: Class) -> bool:
         return any(
