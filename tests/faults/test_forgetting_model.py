@@ -10,12 +10,16 @@ import pytest
 
 from recollect import Memory
 from recollect.engine import documents, facts, folding, threads
+from recollect.engine.documents import Documents
+from recollect.engine.facts import Facts
 from recollect.engine.forgetting import erase, guard
+from recollect.engine.forgetting.forget import Forgetting
 from recollect.engine.inject import Made
-from recollect.records import Link
+from recollect.engine.threads import Threads
+from recollect.records import AuditEvent, Link
 from recollect.stores.base import Delete
 from recollect.stores.memory import MemoryStore
-from tests.faults.forgetting_model import check
+from tests.faults.forgetting_model import DOCUMENT, NS, THREADS, TTL, USER, Interleaved, World, check
 
 SOAK = 40 if os.environ.get("RECOLLECT_SOAK") else 1
 RUNS = {"memory": 1000, "sqlite": 150, "postgres": 25, "redis": 25, "redis-cluster": 10}
@@ -35,6 +39,40 @@ def test_no_interleaving_leaves_anything(name: str, request: pytest.FixtureReque
     with Memory(url, worker=False, durability="normal") as memory:
         store = memory._core.store
         assert {seed: left for seed in range(runs) if (left := check(store, seed))} == {}
+
+
+@pytest.mark.parametrize("ends", ["stays", "deleted", "expired"])
+@pytest.mark.parametrize("what", ["document", "thread"])
+def test_what_is_made_again_and_derived_from_while_it_is_forgotten_can_be_forgotten_later(what: str, ends: str) -> None:
+    store = MemoryStore()
+    world = World(Interleaved(store), 0)
+    core, scan, again = world.core, store.scan, [True]
+    ttl = TTL if ends == "expired" else None
+
+    async def make() -> str:
+        if what == "document":
+            await Documents(core).add(NS, world.text(), id=DOCUMENT, ttl=ttl)
+            return DOCUMENT
+        await Threads(core).create(NS, id=THREADS[0], ttl=ttl)
+        await Threads(core).append(THREADS[0], world.text())
+        return THREADS[0]
+
+    async def in_between(asked: Any, *, now: int) -> Any:
+        # The audit trail is read when derivations have been looked for, and before the last links go.
+        if again and asked.kind is AuditEvent:
+            again.clear()
+            await Facts(core).set("user:bob", "k", world.text(), source=await make())
+            if ends == "deleted":
+                await (Documents(core).delete(NS, DOCUMENT) if what == "document" else Threads(core).delete(THREADS[0]))
+            elif ends == "expired":
+                await world.expire()
+        return await scan(asked, now=now)
+
+    world.drive([world.bob(), make()])
+    core.store.scan = Interleaved._giving_way(in_between)  # type: ignore[method-assign]
+    world.drive([Forgetting(world.ada).forget(user=USER)])
+    world.drive([Forgetting(core).forget(user=USER)])
+    assert not again and world.left() == []
 
 
 def _late_summary(patch: pytest.MonkeyPatch) -> None:

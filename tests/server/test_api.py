@@ -170,6 +170,13 @@ def test_requests_that_cannot_be_read_say_why(server: Running, org: str) -> None
         )
         assert client.get("/v1/fact", params={"ns": NS}).status_code == 400
         assert client.get("/v1/nothing").status_code == 404
+        both = {"if-none-match": "*", "if-match": "nonsense"}
+        assert client.put("/v1/fact", params=place, json={"value": 1}, headers=both).status_code == 400
+        nameless = {"user": "ada", "key": ""}
+        assert client.put("/v1/profile/preference", params=nameless, json={"value": 1}).status_code == 422
+        client.put("/v1/task", json={"checkpoint": {"task_id": "job"}}).raise_for_status()
+        assert client.get("/v1/task/history", params={"task_id": "job", "n": -(2**70)}).status_code == 422
+        assert client.get("/v1/task/history", params={"task_id": "job", "n": 2**70}).status_code == 200
 
 
 def test_foreign_hosts_and_origins_are_refused(server: Running, org: str) -> None:

@@ -117,7 +117,7 @@ def test_the_second_answer_has_the_shape_of_the_first(client: httpx.Client, oper
     second = sent(client, operation, learning, owner)
     assert stored(client) == rows
     if operation.name in LOST:
-        assert (second.status_code, second.json()["title"]) == (502, "UnknownOutcome")
+        assert (second.status_code, second.json()["title"]) == (409, "UnknownOutcome")
         return
     assert second.status_code == 200, second.text
     schema = document()["paths"][operation.path][operation.method.lower()]["responses"]["200"]["content"]
@@ -126,3 +126,18 @@ def test_the_second_answer_has_the_shape_of_the_first(client: httpx.Client, oper
         assert [error.message for error in Draft202012Validator(whole).iter_errors(answer.json())] == []
     if set(first.json()) == {"result"} and operation.noun not in ("leases", "entity_cache"):
         assert second.json() == first.json()
+
+
+@pytest.mark.parametrize(
+    ("path", "params"),
+    [
+        ("/v1/fact", {"ns": "user:ada", "key": "no"}),
+        ("/v1/record", {"ns": "user:ada", "key": '["no"]'}),
+        ("/v1/learning", {"id": "no"}),
+        ("/v1/task", {"task_id": "no"}),
+        ("/v1/working", {"session": "no"}),
+    ],
+)
+def test_a_no_is_the_same_no_the_second_time(client: httpx.Client, path: str, params: dict[str, str]) -> None:
+    answers = [client.request("DELETE", path, params=params, headers={"idempotency-key": "once"}) for _ in range(2)]
+    assert [answer.text for answer in answers] == ['{"result":false}'] * 2

@@ -22,7 +22,7 @@ from ..values import Json, check_metadata, check_name, check_text, fingerprint_j
 from .audit import audit
 from .core import Core
 from .facts import index_job, page
-from .forgetting.guard import owned, raised
+from .forgetting.guard import made_again, owned, raised
 
 if TYPE_CHECKING:
     from .chunking import Piece
@@ -65,9 +65,11 @@ class Documents:
             had = await self._core.scan(Chunk, new.ns, new.id)
             has = self._chunks(new)
             document = msgspec.structs.replace(new, chunks=len(has))
+            guards = await made_again(self._core, new.id, f"{new.ns}/{new.id}", expires=new.expires_at is not None)
             results = await self._core.apply(
                 Expect(Document, new.row_key, 0 if old is None else old.version),
                 Put(document),
+                *guards,
                 Put(index_job(new.org, new.ns, f"document:{new.id}", self._core.at())),
                 audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", new.source),
                 *self._moves(had, has),

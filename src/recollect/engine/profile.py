@@ -9,7 +9,7 @@ import msgspec
 
 from ..kinds import fact_text
 from ..records import Fact, Learning
-from ..values import Json
+from ..values import Json, check_name
 from .core import Core
 from .facts import Facts
 from .learnings import Learnings
@@ -83,7 +83,8 @@ class Profile:
             >>> memory.profile.set_preference("ada", "language", "Portuguese").key
             'preference.language'
         """
-        return await self._facts.set(f"user:{self._core.scope.subject(user)}", PREFERENCE + key, value)
+        name = PREFERENCE + check_name(key, "preference")
+        return await self._facts.set(f"user:{self._core.scope.subject(user)}", name, value)
 
     async def block(self, user: str | None = None, *, max_tokens: int = 600) -> list[ProfileLine]:
         """The profile lines that every context of a user includes, in order, each with its source.

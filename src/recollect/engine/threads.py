@@ -503,7 +503,9 @@ class Threads:
 
     def _outliving(self, thread: Thread) -> builtins.list[Change]:
         """The ownership link of a thread that expires, by which forgetting its user finds what was derived from it."""
-        return [owned(self._core, thread.ns, "thread", thread.id)] if thread.expires_at is not None else []
+        if thread.expires_at is None:
+            return []
+        return [owned(self._core, thread.ns, "thread", thread.id), *raised(self._core, thread.id)]
 
     async def _made(self, asked: Thread, new: bool = False) -> Thread:
         """Create a thread under a given id, and delete the remains of an expired thread of that id."""

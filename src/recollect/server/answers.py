@@ -14,6 +14,7 @@ from ..problems import Problem, problem_of
 from .api.transfers import DamagedUpload
 from .auth import Unauthorized
 from .calls import Malformed
+from .replay import AnswerGone
 
 JSON = "application/json"
 
@@ -32,7 +33,7 @@ class WrongMethod(UsageError):
 
 _OURS: dict[type[RecollectError], int] = {
     Unauthorized: 401, Forbidden: 403, Limited: 429, Malformed: 400, Unsuited: 415, DamagedUpload: 422,
-    WrongMethod: 405,
+    WrongMethod: 405, AnswerGone: 409,
 }  # fmt: skip
 
 

@@ -147,15 +147,15 @@ def _body(body: bytes) -> dict[str, Any]:
 def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
     """`If-Match: "3"` is `expect=3`; `If-None-Match: *` is `expect=0`."""
     match, none = headers.get("if-match"), headers.get("if-none-match")
-    if none is not None:
-        if none.strip() != "*":
-            raise Malformed("If-None-Match takes *: nothing may be there yet")
-        call.options["expect"] = 0
-    elif match is not None:
+    if match is not None:
         text = match.strip().removeprefix("W/").strip('"')
         if not text.isdecimal() or not text.isascii() or len(text) > 18:
             raise Malformed('If-Match takes a version as it stands in ETag, like "3"')
         call.options["expect"] = int(text)
+    if none is not None:
+        if none.strip() != "*":
+            raise Malformed("If-None-Match takes *: nothing may be there yet")
+        call.options["expect"] = 0
 
 
 def _converted(parameter: Parameter, value: Any, *, listed: bool = False) -> Any:

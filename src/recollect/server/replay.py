@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
 MAX_KEY = 200
+
+
+class AnswerGone(UnknownOutcome):
+    """What a write answered the first time was removed by it, as with `threads.pop`: nobody can say it again."""
+
+
 NATIVE = frozenset({"threads.append"})
 """What has a key of its own: the store keeps it per message."""
 NAMED = frozenset({"threads.create", "documents.add"})
@@ -109,8 +115,12 @@ def counts(operation: Operation) -> bool:
 async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
     """What to say the second time; `outcome` is the number that was kept with the key."""
     if counts(operation):
-        # A yes is not kept: a write that changed nothing is a no, and that is kept.
-        return (answer_of(operation) is bool) if outcome is None else outcome
+        # A yes is not kept: a write that changed nothing is a no, and that is kept, as the number 0.
+        if answer_of(operation) is bool:
+            return outcome is None or bool(outcome)
+        if outcome is None:  # the server ended before it could keep the number
+            raise AnswerGone("this was done before under the same Idempotency-Key; how much it did is not known")
+        return outcome
     again = _AGAIN.get(operation.name)
     if again is None:
         return await _searched(operation, call, handle)
@@ -132,7 +142,7 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> An
         state = await receipt_states(handle._core, thread)
         stored = await handle.threads.messages(thread)
         return [_receipt(message, *state(message.seq)) for message in stored]
-    raise UnknownOutcome("this was done before under the same Idempotency-Key; what it answered is not kept")
+    raise AnswerGone("this was done before under the same Idempotency-Key; what it answered is gone")
 
 
 def _receipt(message: Any, indexed: bool, derived: Any) -> MessageReceipt:

@@ -113,12 +113,17 @@ class Eraser:
         seen = await self._once("thread", id)
         if seen is not None:
             return seen
+        complete: bool = await self._core.retry(partial(self._thread, id, thread, ns))
+        return self._done("thread", id, complete)
+
+    async def _thread(self, id: str, thread: Thread | None, ns: str | None) -> bool:
         before = None
         if thread is not None and ns not in (None, thread.ns):
             before = thread.created_at  # another thread has that id now: what was derived from that one stays
         else:
             ns = thread.ns if thread is not None else ns
             await self._core.retry(partial(self._thread_rows, id, ns))
+        guards = await epochs(self._core, id)
         links = [*await self._derived(id), *_of(id, await self._scan(Link, starts=f"{id}#"))]
         complete = await self._follow([link for link in links if before is None or link.created_at < before])
         if before is None:
@@ -126,8 +131,9 @@ class Eraser:
         if complete:
             held = [link for link in await owners(self._core, "thread", id) if ns in (None, link.source)]
             if held and (before is not None or await self._get(Thread, id) is None):
-                await self._apply(*(Delete(Link, link.row_key) for link in held))
-        return self._done("thread", id, complete)
+                absent = [] if before is not None else [Expect(Thread, (self._org, id), 0)]
+                await self._disown(held, [*guards, *absent])
+        return complete
 
     async def message(self, thread: str, seq: int, *, instead: Message | None = None) -> bool:
         """Delete a message, what was derived from it and the summaries that cover it; its neighbours are reindexed."""
@@ -171,6 +177,10 @@ class Eraser:
         seen = await self._once("document", f"{ns}/{id}")
         if seen is not None:
             return seen
+        complete: bool = await self._core.retry(partial(self._document, ns, id, document))
+        return self._done("document", f"{ns}/{id}", complete)
+
+    async def _document(self, ns: str, id: str, document: Document | None) -> bool:
         self.needles.remember([document] if document else [])
         known = [document.source] if document is not None and document.source else []
         await self._apply(
@@ -180,6 +190,7 @@ class Eraser:
             *removal(self._org, ns, id),
             Delete(Document, (self._org, ns, id)),
         )
+        guards = await epochs(self._core, id, f"{ns}/{id}")
         others = [link for link in await owners(self._core, "document", id) if link.source != ns]
         names = [f"{ns}/{id}", *([] if others else [id])]
         links = [link for name in names for link in await self._derived(name)]
@@ -189,8 +200,9 @@ class Eraser:
             complete &= await self.document(ns, source, None)
         await self._trail(f"{ns}/{id}", None)
         if complete:
-            await self._apply(Delete(Link, (self._org, ns, "document", id)))
-        return self._done("document", f"{ns}/{id}", complete)
+            link = Link(org=self._org, source=ns, kind="document", target=id, created_at=self._core.at())
+            await self._disown([link], [*guards, Expect(Document, (self._org, ns, id), 0)])
+        return complete
 
     async def source(self, source: str) -> bool:
         """Delete all that came from a source: what was derived from it, and documents and messages that name it."""
@@ -487,6 +499,14 @@ class Eraser:
             await self._apply(Delete(AuditEvent, event.row_key))
 
     # -- links and traces
+
+    async def _disown(self, links: Sequence[Link], guards: Sequence[Change]) -> None:
+        """Delete the links from a namespace to a thing, unless the thing was made again since the guards were read.
+
+        The guards were read before its derivations were looked for: what was made, derived from and deleted again after
+        that look can only be found by these links.
+        """
+        await self._apply(*(Delete(Link, link.row_key) for link in links), locks=guards)
 
     async def _unlink(self, id: str) -> None:
         """Delete the links that lead to a thing that is gone."""

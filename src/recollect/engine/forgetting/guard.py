@@ -57,6 +57,18 @@ async def epochs(core: Core, *things: str) -> list[Change]:
     return (await _held(core, list(dict.fromkeys(map(fingerprint, things)))))[0]
 
 
+async def made_again(core: Core, *ids: str, expires: bool) -> list[Change]:
+    """Changes that go with making a thread or document, so that one who is forgetting its predecessor notices.
+
+    An epoch that is there already is expected unchanged, which takes turns with a forgetting that expects it too. What
+    will expire raises it, because expiry deletes the thing later without a word.
+    """
+    if expires:
+        return raised(core, *ids)
+    rows = await core.get_many(Mark, [(EPOCH, fingerprint(id)) for id in ids])
+    return [Expect(Mark, row.row_key, row.version) for row in rows if row is not None]
+
+
 async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> Guard:
     """The guard of something derived from sources: their epochs, and whether one of them was forgotten already.
 

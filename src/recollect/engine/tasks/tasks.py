@@ -174,7 +174,7 @@ class Tasks:
         saved = await load(self._core, task_id)
         if saved is None:
             raise NotFound("no such task", task=task_id)
-        rows = await self._core.scan(CheckpointStep, task_id, reverse=True, limit=n)
+        rows = await self._core.scan(CheckpointStep, task_id, reverse=True, limit=checked_limit(n))
         wanted = len(rows)
         while rows and not rows[-1].snapshot:
             rows += await self._core.scan(CheckpointStep, task_id, before=(rows[-1].number,), reverse=True, limit=64)
