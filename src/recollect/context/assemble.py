@@ -95,16 +95,17 @@ class Assembly(Reading):
         ceiling = self._memory_ceiling(room)
         window = self._window(room - ceiling, pinned) if self._items else ()
         memory, fates = self._fit_memory(ceiling, self._said(window, self._summary, lines))
-        for last in (False,) * (ROUNDS - 1) + (True,) if isinstance(self.policy, SlidingWindow | Fifo) else (True,):
+        rounds = ROUNDS if isinstance(self.policy, SlidingWindow | Fifo) else 1
+        while True:
+            rounds -= 1
             plan, summary = self._plan(self._capped(self._room(spent + _tokens(memory))), pinned)
             said, left = self._said(plan.keep, summary, lines), self._left(spent, plan, summary)
             wasted = left - ceiling >= WORTH_CUTTING and any(fate.for_room for fate in fates)
             if said.agrees(fates) and not wasted:
-                break
+                return plan, summary, memory, fates
             before, ceiling, (memory, fates) = memory, left, self._fit_memory(left, said)
-            if last or not plan.drop or _tokens(before) - _tokens(memory) < WORTH_CUTTING:
-                break
-        return plan, summary, memory, fates
+            if rounds == 0 or not plan.drop or _tokens(before) - _tokens(memory) < WORTH_CUTTING:
+                return plan, summary, memory, fates
 
     def _share_cached(self, spent: int, pinned: int, lines: Sequence[ProfileLine]) -> _Shared:
         """Make the window without regard to what is recalled this time, so that it stays; memory gets what it leaves.

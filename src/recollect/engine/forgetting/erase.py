@@ -7,7 +7,6 @@ handle may not write stays, with the path to it, for a handle with more rights. 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
@@ -38,23 +37,22 @@ from ...records import (
     Summary,
     Task,
     Thread,
-    Tombstone,
     WorkingDocument,
 )
-from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
+from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put
 from ..carried import DERIVED
-from ..core import Core, R
+from ..core import Core
 from ..documents import removal
 from ..facts import index_job
 from ..numbering import kept
 from ..recall.indexing import statistics
 from ..threads import QUEUES
-from .fingerprints import fingerprint, value_fingerprint
+from .deletions import PAGE, Deletions
+from .fingerprints import value_fingerprint
 from .guard import IMPORT, OWNED, epochs, imported_marks, owned, owners, raised
 from .needles import AT_ONCE, Needles
 from .reach import in_reach
 
-PAGE = 200
 SWEEPS = ("embed", "dedup")
 """Queues with one job per namespace."""
 LOCKED: dict[str, type[Record]] = {"fact": Fact, "learning": Learning}
@@ -63,19 +61,13 @@ MARKS = ("index", "derive")
 """Names of the watermarks that workers keep of a thread."""
 
 
-class Eraser:
+class Eraser(Deletions):
     """Deletes things of one org and counts the deleted rows; a preview counts and deletes nothing."""
 
     def __init__(self, core: Core, *, preview: bool = False) -> None:
-        self._core = core
-        self._org = core.org
-        self._preview = preview
-        self.counts: Counter[str] = Counter()
-        self.tombstones = 0
+        super().__init__(core, preview=preview)
         self.needles = Needles()
-        self._touched: set[str] = set()
         self._visited: dict[tuple[str, str], bool] = {}
-        self._counted: set[tuple[str, Key]] = set()
 
     # -- the things one can name; each method returns whether nothing derived from the thing is left
 
@@ -526,43 +518,7 @@ class Eraser:
             if await self._under(link.target, ns) and not await self._scan(Link, link.target, limit=1):
                 await self._apply(Delete(Link, link.row_key))
 
-    async def _under(self, id: str, thing: str) -> bool:
-        """Whether an id that starts with a thing's id belongs to it: names may contain `/` and `#` themselves."""
-        if id.rpartition("#")[0] == thing:
-            return True
-        for ns, key in namespaced(id):
-            other = ns != thing and key
-            if other and (await self._get(Fact, ns, key) or await self._get(Learning, ns, key)):
-                return False
-        return id.startswith(f"{thing}/")
-
-    async def _trail(self, subject: str, starts: str | None) -> None:
-        """Delete the audit events of a forgotten thing, because they name it."""
-        events = await self._scan(AuditEvent, subject, index="by_subject")
-        if starts is not None:
-            under = await self._scan(AuditEvent, index="by_subject", starts=starts)
-            # A thread's id may look like the id of another thread's message.
-            named = [event for event in under if event.kind != "thread"]
-            events += [event for event in named if await self._under(event.subject, subject)]
-        for start in range(0, len(events), PAGE):
-            await self._apply(*(Delete(AuditEvent, event.row_key) for event in events[start : start + PAGE]))
-
-    async def _jobs(self, ns: str, *items: str) -> list[Job]:
-        found = [job for item in items for job in await self._scan(Job, where=same("item", item))]
-        return [job for job in found if job.ns == ns]
-
-    async def _marks(self, *items: str) -> list[Mark]:
-        return [mark for item in items for mark in await self._scan(Mark, where=same("item", item))]
-
-    def _tombstone(self, kind: str, *parts: str) -> Tombstone:
-        return self._made_tombstone(kind, fingerprint(*parts))
-
-    def _made_tombstone(self, kind: str, mark: str) -> Tombstone:
-        self.tombstones += 1
-        core = self._core
-        return Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=core.scope.actor, created_at=core.at())
-
-    # -- the store
+    # -- what was visited
 
     async def _once(self, kind: str, id: str) -> bool | None:
         """The outcome for a thing already visited, or None. While in progress it counts as complete, for cyclic
@@ -578,37 +534,6 @@ class Eraser:
             # It may be derived again from a source that is not deleted yet, so a later visit must look again.
             del self._visited[kind, id]
         return complete
-
-    async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
-        """Rows of this org, including expired ones that no collector has removed yet."""
-        return await self._core.store.scan(Scan(kind, (self._org, *prefix), **bounds), now=0)
-
-    async def _get(self, kind: type[R], *key: str | int) -> R | None:
-        return await self._core.store.get(kind, (self._org, *key), now=0)
-
-    async def _apply(self, *changes: Change, locks: Sequence[Change] = ()) -> None:
-        """Commit changes, and count the rows they deleted."""
-        if self._preview:
-            for change in changes:
-                await self._count(change)
-            return
-        results = await self._core.apply(*locks, *changes) if changes else []
-        for change, result in zip(changes, results[len(locks) :], strict=not locks):
-            if isinstance(change, Delete | DeleteRange) and change.kind is Entry:
-                self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
-            if isinstance(change, Delete | DeleteRange) and result:
-                self.counts[change.kind.table.name] += int(result)
-
-    async def _count(self, change: Change) -> None:
-        """Count the rows that a change would delete, each row once."""
-        rows: list[Any] = []
-        if isinstance(change, Delete):
-            rows = [await self._core.store.get(change.kind, change.key, now=0)]
-        elif isinstance(change, DeleteRange):
-            rows = [*await self._core.store.scan(Scan(change.kind, change.prefix), now=0)]
-        keys = {(row.table.name, row.row_key) for row in rows if row is not None} - self._counted
-        self._counted |= keys
-        self.counts.update(name for name, _ in keys)
 
 
 def _kind(name: str) -> Kind:
