@@ -1,4 +1,4 @@
-"""Whether what a model says a message says follows from the words it quotes: true evidence does not make a true value.
+"""Grounding: checks that a value which a model extracted follows from the words it quotes as evidence.
 
 The words of a value must stand in its evidence, in the same or a near form; numbers and dates may be written otherwise.
 A few values are categories that people say in other words ("my wife" for married): those count as inferred.
@@ -20,7 +20,7 @@ from .tokens import UNSPACED
 
 Ground = Literal["said", "inferred", "none"]
 LONG = 4
-"""From so many words on a value may be phrased anew, as long as most of it was said."""
+"""Words from which on a value may be rephrased, if most of it is in the evidence."""
 SHARE = 0.6
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _OF_A_NAME = re.compile(r"'?s|y|n|ns")
@@ -34,7 +34,7 @@ _WAYS: tuple[Literal["past", "future"], ...] = ("past", "future")
 def ground(kind: str, key: str, value: Any, evidence: str, at: datetime, lang: str = "en") -> Ground:
     """How a value follows from its evidence: in its own words, by inference, or not at all."""
     if isinstance(value, bool):
-        # What is true or false of the user is named by the key.
+        # A boolean is about what its key names.
         named = key.partition(".")[2].rpartition(".")[2].replace("_", " ")
         return "said" if _is_said(named, evidence, lang) else "none"
     if isinstance(value, int | float):
@@ -96,7 +96,7 @@ def _folded(text: str) -> str:
 
 
 def _same_digits(value: str, evidence: str) -> bool:
-    """Telephone numbers and the like, grouped otherwise."""
+    """Whether both have the same digits, grouped differently, as in telephone numbers."""
     digits = re.sub(r"\D", "", value)
     return len(digits) >= 5 and not re.search(r"[^\W\d_]", value) and digits.lstrip("0") in re.sub(r"\D", "", evidence)
 
@@ -111,7 +111,7 @@ def _number(key: str, value: float, evidence: str, at: datetime, lang: str) -> G
 
 
 def _numbers(text: str, lang: str) -> set[float]:
-    """Every number a text names, in digits however grouped, in thousands, or in words."""
+    """All numbers in a text: in digits with any grouping, scaled (12k), or in words."""
     out: set[float] = set()
     for match in _DIGITS.finditer(text):
         parts = [match.group(), *re.split(r"[.,' \u00a0]+", match.group())]
@@ -129,7 +129,7 @@ def _numbers(text: str, lang: str) -> set[float]:
 
 
 def _readings(digits: str) -> list[str]:
-    """1.200,50 and 1,200.50 both ways: as groups and as a decimal point."""
+    """Both readings of a number such as 1.200: with a separator of groups, and with a decimal point."""
     forms = [re.sub(r"[.,]", "", digits), digits.replace(",", ""), digits.replace(".", "").replace(",", ".")]
     return [form for form in forms if re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?", form)]
 

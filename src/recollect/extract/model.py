@@ -32,11 +32,11 @@ MAX_MESSAGES = 8
 MAX_TOGETHER = 8000
 """Characters of the messages in one call; a longer message goes alone."""
 MAX_ITEMS = 20
-"""Of one message."""
+"""Items taken from one message."""
 MAX_CONFIDENCE = 0.95
-"""A model's word is never as good as the user's own."""
+"""The highest confidence of what a model extracted: less than of what a user set."""
 MAX_INFERRED = 0.5
-"""Of what the user did not say in so many words."""
+"""The highest confidence of an inferred value."""
 
 _Key = Annotated[str, msgspec.Meta(min_length=1, max_length=120)]
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
@@ -45,7 +45,7 @@ _Number = Annotated[int, msgspec.Meta(ge=1, le=MAX_MESSAGES)]
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """A message to be read: its text, who wrote it, how far it is trusted, and when it was written."""
+    """A message to extract from: its text, role, trust and time."""
 
     text: str
     role: str
@@ -55,7 +55,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cost(msgspec.Struct, kw_only=True):
-    """What reading by a model cost so far: calls, the messages in them, and the tokens as the provider counted them."""
+    """Usage so far: calls, the messages in them, and the tokens that the provider reported."""
 
     calls: int = 0
     messages: int = 0
@@ -91,7 +91,7 @@ _OPEN = {key.split(".")[0] for key in KEYS if "." in key}
 
 
 def together(texts: Sequence[str]) -> int:
-    """How many of the first messages go into one call: a few, not too long, and in one language."""
+    """How many of the next messages go into one call: limited by number, length and one language."""
     size, lang = 0, None
     for count, text in enumerate(texts):
         size, spoken = size + len(text), language_of(text)
@@ -160,7 +160,7 @@ class ModelReader:
 
 
 def own_text(message: Said) -> str:
-    """What the model may see of a message: what a user typed, without quotes and pasted text."""
+    """The part of a message that the model may see: what the user typed, without quoted and pasted text."""
     if message.role != "user" or message.trust not in TRUSTED:
         return ""
     return re.sub(r"\n{3,}", "\n\n", mask(message.text[:MAX_TEXT])).strip()
@@ -172,7 +172,7 @@ def spoken_in(messages: Sequence[Said]) -> str:
 
 
 def instructions(told: dict[str, Any]) -> str:
-    """What the model is told before any message: the rules, and the keys with their meanings."""
+    """The system prompt: the rules, and the keys with their meanings."""
     keys = "\n".join(f"- {key}: {meaning}" for key, meaning in told["keys"].items())
     return str(told["system"]).replace("{keys}", keys).strip()
 
@@ -192,7 +192,7 @@ def question(messages: Sequence[Said]) -> str:
 
 
 def _check(answer: Completion, messages: Sequence[Said]) -> tuple[Sequence[_Item], list[str]]:
-    """The items, and what is wrong with them; problems name places and types, never what was said."""
+    """Validates an answer; returns its items and the problems, which name places and types but never content."""
     if answer.data is None:
         return (), ["not JSON"]
     ready(_Answer)
@@ -208,7 +208,7 @@ def _check(answer: Completion, messages: Sequence[Said]) -> tuple[Sequence[_Item
 
 
 def _place(error: Exception) -> str:
-    """Where a value broke the schema; a name that the model made up is left out."""
+    """The place where a value violates the schema, without field names that the model made up."""
     text = re.sub(r"unknown field `[^`]*`", "unknown field", str(error))
     text = re.sub(r"Invalid enum value .*?(?= - at|$)", "invalid enum value", text)
     return text[:160]

@@ -1,4 +1,4 @@
-"""From a message to the clauses in which its writer states something.
+"""Splits a message into the clauses in which its writer states something.
 
 What is quoted, pasted, asked, supposed, wished or said by somebody else is taken out here, so that the rules
 only ever see statements.
@@ -17,11 +17,11 @@ from .subject import restore, scraps, unset, untailed, with_owner
 _RULES = rules("en", "reading")
 _SHORTHAND = _RULES.table("shorthand")
 MAX_TEXT = 20_000
-"""What follows in a longer message is pasted matter, not talk."""
+"""Characters read of a message; what follows in a longer one is taken for pasted text."""
 MAX_SENTENCE = 600
 MAX_SENTENCES = 200
 MAX_CLAUSES = 80
-"""Nobody states more of themselves in one message; it bounds the work on hostile text."""
+"""Clauses read of a message: more than anybody states, and a bound of the work on hostile text."""
 
 
 _FENCES = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.S)
@@ -40,13 +40,13 @@ _ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.$")  # 3. Mai
 
 
 def sentences(text: str) -> list[tuple[str, str, tuple[int, int]]]:
-    """The sentences of a message in the writer's own words, as they stand, and where."""
+    """Splits a message into sentences: each with others' words masked, as written, and its span."""
     text = text[:MAX_TEXT]
     own = mask(text)
     return [(own[start:end], text[start:end], (start, end)) for start, end in _sentences(own)[:MAX_SENTENCES]]
 
 
-# What is not the writer's own, and the signs without which it cannot be there.
+# Patterns of text that is not the writer's own, each with the characters without which it cannot match.
 _FOREIGN = (
     (_FENCES, ("`", "~~~")),
     (_JSON, ('"',)),
@@ -57,7 +57,7 @@ _FOREIGN = (
 
 
 def mask(text: str) -> str:
-    """The text with quoted, fenced, tagged and pasted parts blanked out, length unchanged."""
+    """Blanks out quoted, fenced, tagged and pasted parts; offsets stay the same."""
     for pattern, signs in _FOREIGN:
         if any(sign in text for sign in signs):
             text = pattern.sub(lambda match: "\n" * len(match[0]), text)
@@ -75,7 +75,7 @@ def mask(text: str) -> str:
 
 
 def _unquote(match: re.Match[str]) -> str:
-    """A quoted word or two is a name, a few are a title after "my role is"; the rest is somebody's sentence."""
+    """Whether a quotation is kept: one or two words are a name, a few after "my role is" a title."""
     inner = match[match.lastindex or 0]
     size = len(inner.split())
     titled = 2 < size <= 4 and _RULES.titled.search(match.string, max(0, match.start() - 60), match.start())
@@ -103,7 +103,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
 
 
 def english(own: str, sentence: str, span: tuple[int, int], before: str) -> tuple[list[Clause], str]:
-    """The clauses of an English sentence, and why there are none where that is so."""
+    """The clauses of an English sentence, and the reason if there are none."""
     whole = _RULES.agreed.sub("", normalise(own))
     bare, correction, remember = opening(whole)
     asked = _RULES.asked_for_good.match(bare)
@@ -121,7 +121,7 @@ def english(own: str, sentence: str, span: tuple[int, int], before: str) -> tupl
 
 
 def _silence(bare: str) -> str:
-    """What a sentence is, if it states nothing of its writer."""
+    """Why a sentence states nothing about its writer (a question, a supposition …), or None."""
     if _is_question(bare):
         return "a question"
     if _RULES.supposed.match(bare):
@@ -172,7 +172,7 @@ _MARKUP = re.compile(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 
 
 def normalise(text: str) -> str:
-    """Straight quotes, single spaces, and the apostrophes that people leave out."""
+    """Normalises quotes and spaces, and restores apostrophes that people leave out (dont)."""
     text = " ".join(text.replace("’", "'").replace("‘", "'").replace("**", "").split())
     text = _RULES.apostrophes.sub(_apostrophe, _MARKUP.sub("", text))
     return _RULES.short.sub(lambda found: _SHORTHAND[found[0]], text)
@@ -187,7 +187,7 @@ def _apostrophe(match: re.Match[str]) -> str:
 
 
 def opening(text: str) -> tuple[str, bool, bool]:
-    """Text without greetings and asides before it; whether they correct something; whether they ask to remember."""
+    """Strips greetings and asides from the start; also whether they announce a correction or ask to remember."""
     correction = remember = False
     for _ in range(4):
         marked = _RULES.correction.match(text)
@@ -218,7 +218,7 @@ def _asks(sentence: str) -> bool:
 
 
 def _pieces(sentence: str) -> list[tuple[str, bool]]:
-    """The sentence cut where a new subject starts; true marks what repairs the piece before it."""
+    """Splits a sentence where a new subject starts; true marks a piece that corrects the one before it."""
     out: list[tuple[str, bool]] = []
     begin = 0
     for repair in _RULES.repair.finditer(sentence):
@@ -252,11 +252,11 @@ _DOING = ("living", "based", "working", "studying", "using", "learning", "marrie
 
 
 def is_unsure(clause: str) -> bool:
-    """A wish, a guess or something no longer so."""
+    """Whether a clause is a wish, a guess or something that is over."""
     return bool(_RULES.unsure.search(clause))
 
 
 def until_hedged(clause: str) -> str:
-    """A statement without the wish or guess in a clause of its own behind it; all of it where there is none."""
+    """Removes a trailing clause that is a wish or a guess."""
     head = _RULES.hedged_later.sub("", clause)
     return head if _RULES.own_start.match(head) else clause

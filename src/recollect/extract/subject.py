@@ -1,4 +1,4 @@
-"""The writer put back as the subject: "Been a nurse since 2010", "me and my wife have …", "our team tracks …".
+"""Restores the writer as the subject: "Been a nurse since 2010", "me and my wife have …", "our team tracks …".
 
 People leave out the "I", speak for their team or say what they are in a row of scraps; the rules read plain
 first-person statements, so those are restored here.
@@ -18,12 +18,12 @@ _FIRST_PERSON = _RULES.table("first_person")
 
 
 def unset(text: str) -> str:
-    """A statement without the time or circumstance put before it: "since last year I've been …"."""
+    """Removes a time or circumstance at the start: "since last year I've been …"."""
     return _RULES.setting.sub("", text)
 
 
 def untailed(text: str) -> str:
-    """A statement without what people hang behind it: "…, no contest", "…, believe it or not"."""
+    """Removes a tag at the end: "…, no contest", "…, believe it or not"."""
     for _ in range(2):
         if "," not in text and "-" not in text and "–" not in text and "—" not in text:
             break
@@ -32,7 +32,7 @@ def untailed(text: str) -> str:
 
 
 def _reworded(text: str) -> str:
-    """Forms, clefts, quantifiers and settings turned into a plain statement."""
+    """Rewrites form-like lines, cleft sentences, quantifiers and settings as a plain statement."""
     text = _RULES.parted.sub(r"I \g<what> with \g<who>", _RULES.quantified.sub("", text))
     form = _RULES.form.match(text)
     if form:
@@ -47,7 +47,7 @@ def _reworded(text: str) -> str:
 
 
 def restore(text: str) -> list[str]:
-    """The start of a sentence as first-person statements: one, or two where a person beside the writer is named."""
+    """Rewrites a sentence's start in the first person; two statements if it names a person beside the writer."""
     myself = _RULES.myself.match(text)
     if myself:
         text = text[myself.end() :]
@@ -89,7 +89,7 @@ def _base(match: re.Match[str]) -> str:
 
 
 def scraps(piece: str) -> list[str]:
-    """What follows in a row of scraps ("I'm Jonas, 27, from Malmö") or in a shortened clause, as statements."""
+    """Completes fragments of a list ("I'm Jonas, 27, from Malmö") or a shortened clause to statements."""
     out: list[str] = []
     piece = piece.rstrip(" .!")
     if _RULES.introduced.match(piece):
@@ -103,12 +103,12 @@ def scraps(piece: str) -> list[str]:
 
 
 def with_owner(piece: str, before: str) -> str:
-    """A piece that leaves "my" to the one before it: "my email is …, number is …"."""
+    """Repeats "my" where a piece leaves it to the one before it: "my email is …, number is …"."""
     if _RULES.owned.match(before):
         return _RULES.my_too.sub(r"my \g<x>", piece)
     return piece
 
 
 def plainly(clause: str) -> str:
-    """A clause without the adverbs that only colour it: "I'm currently based in …"."""
+    """Removes adverbs that do not change the meaning: "I'm currently based in …"."""
     return _RULES.plainly.sub(r"\g<who> ", clause, count=1)

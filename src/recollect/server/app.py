@@ -46,15 +46,15 @@ _NOT_TRACED = nullcontext(NO_REQUEST_SPAN)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server was asked to behave."""
+    """The settings of a server."""
 
     hosts: tuple[str, ...] = LOOPBACK
-    """Names it answers to; others are refused, so that no foreign page reaches it through DNS."""
+    """Accepted Host headers. Others are refused, which defeats DNS rebinding."""
     inspector: Path = FOLDER
-    """Where the files of the inspector are."""
+    """The folder with the files of the inspector."""
     root_path: str = ""
     analyze: tuple[Path, ...] = ()
-    """Folders that operators may have analysed."""
+    """Folders that an operator may run the analyser on."""
     usual: Rate = USUAL
     heavy: Rate = HEAVY
     bad_keys: Rate = BAD_KEYS
@@ -63,7 +63,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Server:
-    """What all requests share."""
+    """State shared by all requests: the memory, keys, sessions, rate limits, metrics and handles."""
 
     def __init__(self, memory: AsyncMemory, options: Options | None = None) -> None:
         self.memory = memory
@@ -82,7 +82,7 @@ class Server:
         self._handles: dict[tuple[ApiKey, str | None], AsyncMemory] = {}
 
     def handle(self, key: ApiKey, narrowed: str | None = None) -> AsyncMemory:
-        """The memory as a key sees it; the key's word is final. What a request says can only make it see less."""
+        """The memory narrowed to the grants of a key, cached. A request can narrow it further, never widen it."""
         found = self._handles.get((key, narrowed))
         if found is None:
             if len(self._handles) >= MAX_HANDLES:
@@ -95,7 +95,7 @@ class Server:
         return found
 
     def handle_of(self, org: str) -> AsyncMemory:
-        """The whole of an org, for what the server itself keeps there."""
+        """A handle on a whole org, for rows that the server itself keeps there."""
         found = self._orgs.get(org)
         if found is None:
             if len(self._orgs) >= MAX_HANDLES:
@@ -104,13 +104,13 @@ class Server:
         return found
 
     def traced(self, scope: Any) -> AbstractContextManager[RequestSpan]:
-        """A span around a request, where requests are traced."""
+        """A tracing span around a request; does nothing unless tracing is on."""
         if self._telemetry is None:
             return _NOT_TRACED
         return self._telemetry.request(Headers(scope=scope))
 
     async def who(self, request: Request) -> ApiKey:
-        """Who sent a request: the key of its Authorization header, else of its cookie."""
+        """Authenticates a request by its Authorization header, else by its cookie."""
         header = headers_of(request.scope).get("authorization")
         cookie = cookie_of(request) if header is None else None
         if cookie is None:
@@ -123,7 +123,7 @@ class Server:
             raise
 
     async def key_of(self, request: Request, header: str | None) -> ApiKey:
-        """The key of an Authorization header; wrong ones are counted by address."""
+        """Authenticates by an Authorization header; failures are counted per address."""
         try:
             return await self.keys.check(header)
         except Unauthorized as wrong:
@@ -131,18 +131,18 @@ class Server:
             raise
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:
-        """Refuse an address that tries key after key."""
+        """Rate-limits failed authentication per address, against guessing."""
         address = request.client.host if request.client else "?"
         if isinstance(self.buckets.take(f"bad:{address}", self.options.bad_keys), Refused):
             raise Limited("too many requests with a wrong key; wait a minute") from wrong
 
     async def admit(self, request: Request, *, heavy: bool = False) -> ApiKey:
-        """Who sent a request, unless that key asks too often."""
+        """Authenticates a request and applies the rate limit of its key."""
         key = await self.who(request)
         return self.limited(request, key, heavy=heavy)
 
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
-        """The key, unless it asks too often; the answer will say how much is left of its rate."""
+        """Applies the rate limit of a key; the response headers will say how much of it is left."""
         rate, name = (self.options.heavy, "heavy") if heavy else (self.options.usual, "usual")
         left = self.buckets.take(f"{name}:{key.id}", rate)
         request.scope["recollect.key"] = key.id
@@ -153,7 +153,7 @@ class Server:
 
 
 def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Starlette:
-    """The application over a memory opened with `all_orgs=True`; `parts` stand beside the API (see `parts.py`)."""
+    """Builds the application over a memory opened with `all_orgs=True`; `parts` are mounted beside the API."""
     server = Server(memory, options)
     made = [make(server) for make in parts]
 
@@ -192,7 +192,7 @@ def _routes(server: Server, parts: list[Part]) -> list[BaseRoute]:
     ]  # fmt: skip
 
 
-# Beside the operations
+# Routes that are not operations: health, metrics and the document
 
 
 def _plain_routes(server: Server) -> list[Route]:

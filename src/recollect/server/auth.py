@@ -1,4 +1,4 @@
-"""Keys: who may ask, for which org and user, in which roles. A key is shown once and kept as its SHA-256.
+"""API keys: each stands for an org, perhaps a user, and roles. A key is shown once; its SHA-256 is stored.
 
 `rk_<id>_<secret>`: the id finds the row, the secret (256 random bits) is compared in constant time. Org, user, actor
 and grants come from the key and never from a request. Keys live as records of an org of their own.
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
 KEYS_ORG = "recollect.keys"
-"""The org whose records are keys. No key is made for it."""
+"""The org that holds the keys as records. No key can be made for it."""
 CACHED_SECONDS = 30.0
-"""How long a revoked key may still be taken by another process."""
+"""How long other processes may still accept a revoked key, because they cache keys."""
 KEPT = 10_000
 MAX_TTL_SECONDS = 100 * 366 * 86_400
 
 
 class Unauthorized(RecollectError):
-    """No key, or one that is not valid."""
+    """The request has no valid key."""
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored of a key: everything but the key."""
+    """A stored key: all its properties and the digest of its secret, not the secret."""
 
     id: str
     digest: bytes
@@ -52,17 +52,17 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime | None = None
 
     def expired(self, now: datetime) -> bool:
-        """Whether the key has ended."""
+        """Whether the key has expired."""
         return self.expires_at is not None and self.expires_at <= now
 
     def check(self, role: Role) -> None:
-        """Refuse what the key may not do; an admin may do all."""
+        """Raises Forbidden unless the key has a role; `admin` includes all roles."""
         if role not in self.roles and "admin" not in self.roles:
             raise Forbidden(f"this key lacks the role {role}; it has {', '.join(self.roles)}")
 
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that was just made: the only time the whole of it is seen."""
+    """A new key with its secret, which is shown only here."""
 
     key: str
     id: str
@@ -84,14 +84,14 @@ class Keys:
         self._secret: bytes | None = None
 
     async def secret(self) -> bytes:
-        """256 bits that all servers on this store share, to recognise what one of them gave out."""
+        """A random secret shared by all servers on this store, to sign what one of them issues and another verifies."""
         if self._secret is None:
             row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
             self._secret = bytes(row.data)
         return self._secret
 
     def used_at(self, id: str) -> datetime | None:
-        """When a key was last used here, to the minute."""
+        """When this process last saw a key used, to the minute."""
         used = self._used.get(id)
         return None if used is None else datetime.fromtimestamp(used // 60 * 60, UTC)
 
@@ -107,7 +107,7 @@ class Keys:
         note: str = "",
         ttl: float | timedelta | None = None,
     ) -> NewKey:
-        """A new key; its text is in the answer and nowhere else."""
+        """Creates a key; its secret is in the returned record and nowhere else."""
         checked = _roles(roles)
         if org == KEYS_ORG:
             raise UsageError("no key is made for the org that holds the keys")
@@ -127,11 +127,11 @@ class Keys:
         return _shown(key, secret)
 
     async def list(self) -> list[ApiKey]:
-        """Every key there is, without the keys."""
+        """Lists all keys, without their secrets."""
         return [_read(row.data) for row in await self._records.scan("global", ("key",))]
 
     async def rotate(self, id: str) -> NewKey:
-        """A new secret under the same id; the old one ends at once."""
+        """Replaces the secret of a key; the old one is invalid at once."""
         row = await self._records.get("global", ("key", id))
         if row is None:
             raise NotFound(f"no key {id!r}")
@@ -142,16 +142,16 @@ class Keys:
         return _shown(key, secret)
 
     async def revoke(self, id: str) -> bool:
-        """End a key; whether there was one."""
+        """Deletes a key; returns whether it existed."""
         self._cache.pop(id, None)
         return await self._records.delete("global", ("key", id))
 
     async def any(self) -> bool:
-        """Whether any key was ever made and not revoked."""
+        """Whether there is at least one key."""
         return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
 
     async def check(self, header: str | None) -> ApiKey:
-        """The key of an Authorization header, or Unauthorized: the same words whatever is wrong with it."""
+        """Verifies an Authorization header; raises Unauthorized with the same message whatever is wrong with it."""
         scheme, _, text = (header or "").partition(" ")
         prefix, _, rest = text.strip().partition("_")
         id, _, secret = rest.partition("_")
@@ -165,7 +165,7 @@ class Keys:
         return key
 
     async def known(self, id: str) -> ApiKey | None:
-        """The key with this id, where there is one that has not expired; a change elsewhere is seen in 30 seconds."""
+        """The unexpired key with this id, or None; cached, so that a change elsewhere is seen within 30 seconds."""
         found = await self._found(id)
         return None if found is None or found.expired(datetime.now(UTC)) else found
 

@@ -1,4 +1,4 @@
-"""From a request to a call of a noun, and from its result to an answer."""
+"""Decodes a request into the arguments of a method, and encodes the result of the method as JSON."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _loads = msgspec.json.Decoder().decode
 
 
 class Malformed(UsageError):
-    """A request that cannot be read at all."""
+    """The request cannot be decoded: its query, a header or the JSON of its body."""
 
 
 class Call(msgspec.Struct):
-    """The arguments of one call."""
+    """The positional and keyword arguments of one call."""
 
     args: list[Any]
     options: dict[str, Any]
 
 
 def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str]) -> Call:
-    """The arguments a request gives; anything that does not belong is refused."""
+    """Decodes the arguments of a request from query, headers and body; raises for an unknown field."""
     given = _query(query, operation)
     fields = _body(body) if operation.has_body else {}
     call = Call([], {})
@@ -56,7 +56,7 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
 
 
 def call_from(operation: Operation, arguments: Mapping[str, Any]) -> Call:
-    """The call of an operation whose arguments all stand in one object, as in a batch."""
+    """Decodes the arguments of an operation from one JSON object, as in a batch."""
     call, left = Call([], {}), dict(arguments)
     for parameter in parameters_of(operation):
         if parameter.kind == "fields":
@@ -73,7 +73,7 @@ def call_from(operation: Operation, arguments: Mapping[str, Any]) -> Call:
 
 
 def _taken(operation: Operation, parameter: Parameter, value: Any) -> Any:
-    """An argument as the method takes it."""
+    """Converts an argument to the type that the method takes."""
     made = _converted(parameter, value)
     if operation.noun == "records" and parameter.name == "data":
         return data_in(made)
@@ -96,7 +96,7 @@ def _struct(parameter: Parameter, data: Any, kind: type) -> Any:
 
 
 def _positional(operation: Operation, call: Call) -> Call:
-    """What stands before `*messages` must be given by place."""
+    """Passes the parameters before `*messages` by position, as Python demands."""
     for name in _before_many(operation):
         if name in call.options:
             call.args.insert(0, call.options.pop(name))
@@ -105,7 +105,7 @@ def _positional(operation: Operation, call: Call) -> Call:
 
 @cache
 def _before_many(operation: Operation) -> tuple[str, ...]:
-    """The parameters before the one that takes many, the last one first; none where there is no such parameter."""
+    """The names of the parameters before a variadic one (`*messages`), last first; empty if there is none."""
     parameters = parameters_of(operation)
     many = next((n for n, one in enumerate(parameters) if one.kind == "many"), 0)
     return tuple(parameter.name for parameter in reversed(parameters[:many]))
@@ -145,7 +145,7 @@ def _body(body: bytes) -> dict[str, Any]:
 
 
 def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
-    """`If-Match: "3"` is `expect=3`; `If-None-Match: *` is `expect=0`."""
+    """Reads the expected version: `If-Match: "3"` is `expect=3`, `If-None-Match: *` is `expect=0`."""
     match, none = headers.get("if-match"), headers.get("if-none-match")
     if match is not None:
         text = match.strip().removeprefix("W/").strip('"')
@@ -171,7 +171,7 @@ def _converted(parameter: Parameter, value: Any, *, listed: bool = False) -> Any
 
 
 def _from_text(parameter: Parameter, value: str) -> Any:
-    """Texts stand in the query as they are; lists, objects and numbers as JSON."""
+    """Decodes a query parameter: text is taken as it is; lists, objects and numbers are JSON."""
     if parameter.type is str or parameter.type == str | None:
         return value
     if value[:1] in '[{"' or value in ("true", "false", "null") or _is_number(value):
@@ -187,8 +187,7 @@ def _is_number(value: str) -> bool:
 
 
 def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
-    """The body of an answer, and the version of what it tells (0 where it has none); a list says where the next page
-    begins."""
+    """Encodes a result; returns the body and the version of the record (0 if it has none). A list has a cursor."""
     if result is None and operation.found:
         raise NotFound("there is nothing here under that name")
     version = getattr(result, "version", None)
@@ -201,13 +200,13 @@ def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
 
 
 def answer_data(operation: Operation, result: Any) -> Any:
-    """A result as plain data, without an envelope: part of another answer."""
+    """Converts a result to plain data without an envelope, to be part of another answer."""
     made = [_sent(item) for item in result] if isinstance(result, list) else _sent(result)
     return msgspec.to_builtins(made, enc_hook=str)
 
 
 def _sent(item: Any) -> Any:
-    """A result as it is sent: records may hold bytes, which JSON has no word for."""
+    """Converts a record whose data is bytes, which JSON cannot hold; anything else is returned as it is."""
     return record_out(item) if isinstance(item, OpaqueRecord) else item
 
 

@@ -1,4 +1,4 @@
-"""From a request to an operation and its answer: one look-up by path and method, before all other routes."""
+"""Dispatches a request to its operation by one dict look-up of path and method, ahead of Starlette's routing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
 class Dispatch:
-    """Answers the operations of the API; every other path goes on to the routes behind it."""
+    """ASGI middleware that answers the operations of the API and passes every other path on."""
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self._app = app
@@ -104,7 +104,7 @@ class JsonAnswer:
 
 
 async def counted(server: Server, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A stream takes no room from requests: it mostly waits."""
+    """Counts a stream while it runs; it is no part of the limit of concurrent requests, since it mostly waits."""
     server.streams += 1
     try:
         async for part in parts:
@@ -126,7 +126,7 @@ def _check_type(request: Request, wanted: str) -> None:
 
 
 async def read_body(request: Request) -> bytes:
-    """The JSON a request carries, as bytes; refused where it is of another type or too long."""
+    """Reads the body of a request as bytes; raises if its media type is not JSON or it is too long."""
     _check_type(request, JSON)
     parts: list[bytes] = []
     size, more = 0, True
@@ -143,10 +143,10 @@ async def read_body(request: Request) -> bytes:
 
 
 async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency: str, digest: str) -> Any:
-    """The result of a write that is done once under its key, however often it is sent."""
+    """Runs a write at most once per idempotency key: a row with the key is committed together with the change."""
     name = f"{asked.key.id}:{idempotency}"
     replay.prepare(operation, call, name)
-    # The row lies with the org, out of reach of its users.
+    # The row of the key is kept under the org, where keys of users cannot write.
     space = asked.server.handle_of(asked.key.org)
     rows = IdempotencyKey(space._core, name, digest)
     if await rows.seen():
@@ -156,7 +156,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
     try:
         result = await _called(fresh, operation, call)
     except Conflict:
-        # Two at once under one key: the second finds what the first one committed.
+        # Two requests raced under one key: the loser reads what the winner committed.
         if await rows.seen():
             return await _again(asked, operation, call, rows)
         raise
@@ -166,7 +166,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
 
 
 async def _again(asked: Asked, operation: Operation, call: Call, rows: IdempotencyKey) -> Any:
-    """The answer to a request that was done before: what knows its own key is simply asked again."""
+    """Answers a repeated request. Operations that are idempotent by themselves are called again."""
     if operation.name in replay.NATIVE | replay.NAMED:
         return await _called(asked, operation, call)
     if operation.of_server:

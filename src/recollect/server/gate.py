@@ -1,4 +1,5 @@
-"""The gate before every route: host, origin, room, request id; then problems for errors, safe headers, a log line."""
+"""The outermost ASGI layer: checks Host and Origin, gives a request id, turns errors into problem+json, adds security
+headers, counts and logs."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _SAFE_HEADERS = [
 
 
 class Answering:
-    """The `send` of one request: adds our headers to its answer, and notes its status."""
+    """The ASGI `send` of one request: adds our headers to the response and records its status."""
 
     def __init__(self, scope: Any, send: Any) -> None:
         self.id = scope["recollect.request"] = secrets.token_hex(8)
@@ -52,7 +53,7 @@ class Answering:
 
 
 class Gate:
-    """Every request passes here, also those of mounted parts."""
+    """Wraps every request, including those of mounted parts."""
 
     def __init__(self, app: Callable[..., Awaitable[None]], server: Server) -> None:
         self.app = app
@@ -89,7 +90,7 @@ class Gate:
                 self.server.metrics.failed(type(error).__name__)
             await problem_response(error, send.id, scope)(scope, receive, send)
         except Exception as error:
-            # A bug of ours: the kind and the request id are logged, what was sent is not.
+            # A bug of ours: log the exception's type and the request id, never content.
             log.error("%s in %s request=%s", type(error).__name__, operation_name(scope), send.id)
             if send.started:
                 raise

@@ -1,4 +1,4 @@
-"""How fast a key may ask: token buckets in this process, refilled with time."""
+"""Rate limits: token buckets per key, kept in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT_BUCKETS = 10_000
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """So many requests a second, and so many at once after a pause."""
+    """A token bucket's parameters: the refill rate and the capacity."""
 
     per_second: float
     burst: float
@@ -20,26 +20,26 @@ class Rate(msgspec.Struct, frozen=True):
 
 USUAL = Rate(50, 100)
 HEAVY = Rate(10, 20)
-"""For recall and contexts, which read much for one request."""
+"""For recall and contexts, which cost more per request."""
 BAD_KEYS = Rate(10 / 60, 10)
-"""For keys that do not exist, per address: guessing stays hopeless."""
+"""For wrong keys, per address: it makes guessing hopeless."""
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A request that came too soon, and when it may come again."""
+    """A refused request: the seconds until the next token."""
 
     retry_after: float
 
 
 class Buckets:
-    """One bucket per key and rate; the least used go when there are too many."""
+    """The buckets by key; the least recently used is dropped when there are too many."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, key: str, rate: Rate) -> Refused | float:
-        """Take one token: how many are left, or how long to wait for the next. A key has one rate."""
+        """Takes one token; returns how many are left, or Refused. A key always has the same rate."""
         now = self._clock()
         level, then = self._buckets.pop(key, (rate.burst, now))
         level = min(rate.burst, level + (now - then) * rate.per_second)
@@ -53,8 +53,8 @@ class Buckets:
 
 
 def rate_headers(name: str, rate: Rate, left: Refused | float) -> list[tuple[bytes, bytes]]:
-    """`RateLimit` and `RateLimit-Policy`: the requests left of a burst, the seconds until it is whole again, and both
-    of the policy itself."""
+    """The `RateLimit` header (tokens left, seconds until the bucket is full) and `RateLimit-Policy` (its capacity, the
+    seconds to fill it)."""
     level = 0 if isinstance(left, Refused) else int(left)
     again, window = math.ceil((rate.burst - level) / rate.per_second), math.ceil(rate.burst / rate.per_second)
     return [

@@ -1,4 +1,4 @@
-"""The server's log: a line per request with ids, the status and the time it took, never content; as text or JSON."""
+"""Request logging: one line per request with ids, status and duration, as text or JSON; never content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def trace_of(scope: Mapping[str, Any]) -> str:
 
 
 def log_request(scope: Mapping[str, Any], status: int, seconds: float) -> None:
-    """One line for a request that was answered."""
+    """Logs one finished request."""
     if not log.isEnabledFor(logging.INFO):
         return
     fields = {
@@ -47,10 +47,10 @@ def log_request(scope: Mapping[str, Any], status: int, seconds: float) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """Each record as one JSON object; an exception is named by its kind alone."""
+    """Formats a log record as one JSON object; of an exception only its type."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """The record as one line of JSON."""
         made: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(), "logger": record.name,
@@ -63,7 +63,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(form: LogFormat) -> None:
-    """Write what `recollect` logs to standard error; `none` leaves warnings alone, as Python shows them."""
+    """Sends the log of `recollect` to standard error; `none` changes nothing, so Python shows only warnings."""
     if form == "none":
         return
     handler = logging.StreamHandler(sys.stderr)

@@ -1,4 +1,4 @@
-"""What Prometheus reads at /metrics: counts and seconds by operation, never an id or a text."""
+"""Prometheus metrics for /metrics: request counts and durations by operation; no ids and no content."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Metrics:
-    """Figures of one process since it started."""
+    """Counters, histograms and gauges of one process since it started."""
 
     def __init__(self) -> None:
         self.in_flight = 0
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: dict[str, float] = {}
         self._counts_by_time: dict[str, list[int]] = {}
-        """By operation: how many requests took longer than one bound and at most the next."""
+        """Histograms by operation: the number of requests in each interval between two bounds."""
         self._gauges: dict[str, float] = {}
         self._store_errors: Counter[str] = Counter()
 
     def done(self, operation: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Records a finished request."""
         self._requests[(operation, status)] += 1
         counts = self._counts_by_time.get(operation)
         if counts is None:
@@ -33,15 +33,15 @@ class Metrics:
         self._seconds[operation] += seconds
 
     def failed(self, kind: str) -> None:
-        """The store failed under a request."""
+        """Records a store error by its type."""
         self._store_errors[kind] += 1
 
     def gauge(self, name: str, value: float) -> None:
-        """A figure that goes up and down."""
+        """Sets a gauge."""
         self._gauges[name] = value
 
     def text(self) -> str:
-        """The exposition format of Prometheus."""
+        """All metrics in the Prometheus text format."""
         return "\n".join([*self._counts(), *self._histograms(), *self._rest()]) + "\n"
 
     def _counts(self) -> Iterable[str]:

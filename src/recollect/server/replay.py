@@ -1,4 +1,4 @@
-"""A write that is sent twice is done once: the idempotency key is committed with the change itself.
+"""Idempotency keys: a write sent twice under one key is done once, because the key is committed with the change.
 
 The row holds a digest of the request, a count where the answer was one, and no content. A second request under the same
 key answers with what is stored now under the same name; with another body it is refused.
@@ -27,9 +27,9 @@ class AnswerGone(UnknownOutcome):
 
 
 NATIVE = frozenset({"threads.append"})
-"""What has a key of its own: the store keeps it per message."""
+"""Operations that take an idempotency key themselves: the store keeps one per message."""
 NAMED = frozenset({"threads.create", "documents.add"})
-"""What makes a row under an id: one made from the key is the same the second time."""
+"""Operations that create a row with an id: an id derived from the key makes the second call find the row."""
 Read = tuple[str, Callable[[Any, dict[str, Any]], dict[str, Any]]]
 
 
@@ -55,7 +55,7 @@ _AGAIN: Mapping[str, Read] = {
     "records.put": ("records.get", _same("ns", "key")),
     "records.put_many": ("records.get_many", lambda _, given: {"ns": given["ns"], "keys": _keys(given["items"])}),
 }  # fmt: skip
-"""What answers the second time, by reading what the first one wrote."""
+"""By operation: the read whose result answers the repeated request."""
 
 
 def _preference(handle: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -68,19 +68,19 @@ def _keys(items: Iterable[Any]) -> list[Any]:
 
 
 def checked(key: str) -> str:
-    """An idempotency key: short visible ASCII."""
+    """Validates an idempotency key: short, printable ASCII."""
     if not 0 < len(key) <= MAX_KEY or not key.isascii() or not key.isprintable():
         raise InvalidValue(f"Idempotency-Key takes 1 to {MAX_KEY} visible characters")
     return key
 
 
 def digest(operation: Operation, query: bytes, body: bytes) -> str:
-    """What must be the same for a request to count as the same."""
+    """A hash of operation, query and body: a repeated request must have the same."""
     return hashlib.sha256(b"\0".join([operation.name.encode(), query, body])).hexdigest()
 
 
 def prepare(operation: Operation, call: Call, key: str) -> None:
-    """Give the call the key, or the id made from it, where it knows what to do with one."""
+    """Passes the key, or an id derived from it, to an operation that takes one."""
     if operation.name in NATIVE:
         _key_messages(call, f"idem:{key}")
     elif operation.name in NAMED:
@@ -91,7 +91,7 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
 
 
 def _key_messages(call: Call, key: str) -> None:
-    """A key for the append, or one for each message that has none where others have their own."""
+    """Gives an append the key, or each message without a key of its own one derived from it."""
     messages, given = call.args[1:], call.options.get("key")
     own = [one.get("key") if isinstance(one, dict) else None for one in messages]
     if given is None and not any(own):
@@ -108,14 +108,14 @@ def _without_key(message: Any) -> Any:
 
 
 def counts(operation: Operation) -> bool:
-    """Whether the answer is a number or a yes that nobody can find out afterwards."""
+    """Whether the answer is a number or a boolean that cannot be read from the store afterwards."""
     return answer_of(operation) in (int, bool) and operation.name not in _AGAIN
 
 
 async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
-    """What to say the second time; `outcome` is the number that was kept with the key."""
+    """Answers a repeated request; `outcome` is the number that was stored with the key."""
     if counts(operation):
-        # A yes is not kept: a write that changed nothing is a no, and that is kept, as the number 0.
+        # True is not stored. False is, as 0, because a write that changed nothing commits no row to tell it by.
         if answer_of(operation) is bool:
             return outcome is None or bool(outcome)
         if outcome is None:  # the server ended before it could keep the number
@@ -130,7 +130,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
 
 
 async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Any:
-    """What was made without a name of its own, found by what it says."""
+    """Finds a row that was created without an id by its content."""
     options = call.options
     if operation.name == "learnings.add":
         learnings = await handle.learnings.list(user=options.get("user"))
