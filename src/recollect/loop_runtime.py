@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import Future as Work
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
@@ -35,11 +36,26 @@ class AsyncRuntime:
         self._pid = 0
         self._guard = threading.Lock()
         self._briefs = 0
+        self._unsettled: set[Work[Any]] = set()
+        """What still runs on the worker thread although its caller was cancelled."""
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor(), function, *args)
+        work = self._executor().submit(function, *args)
+        try:
+            return await asyncio.wrap_future(work)
+        except asyncio.CancelledError:
+            self._abandon(work)
+            raise
+
+    def _abandon(self, work: Work[Any]) -> None:
+        """Remember work whose caller was cancelled until it has ended, which it may have done already."""
+        self._unsettled.add(work)
+        work.add_done_callback(self._unsettled.discard)
 
     async def brief(self, function: Callable[..., T], *args: Any) -> T:
+        if self._unsettled:
+            # Whoever cleans up after a cancelled write must see what came of it: the worker thread finishes that first.
+            return await self.call(function, *args)
         # A coroutine that never suspends would keep the loop from its other tasks and from timeouts.
         self._briefs += 1
         if self._briefs % BRIEFS == 0:
@@ -117,9 +133,14 @@ class _Batches(Generic[A, T]):
             queue = self._queues[loop] = _Queue(os.getpid())
         future: asyncio.Future[T] = loop.create_future()
         queue.waiting.append((item, future))
-        if not queue.busy:
+        if queue.work is None:
             self._send(loop, queue)
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if queue.work is not None and future in queue.sent:
+                self._runtime._abandon(queue.work)
+            raise
 
     def _send(self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T]) -> None:
         batch: list[tuple[A, asyncio.Future[T]]] = []
@@ -127,32 +148,27 @@ class _Batches(Generic[A, T]):
             item, future = queue.waiting.popleft()
             if not future.done():
                 batch.append((item, future))
-        queue.busy = bool(batch)
+        queue.sent, queue.work = [future for _, future in batch], None
         if not batch:
             return
-        futures = [future for _, future in batch]
         try:
-            sent = loop.run_in_executor(self._runtime._executor(), self._function, [item for item, _ in batch])
+            queue.work = self._runtime._executor().submit(self._function, [item for item, _ in batch])
         except RuntimeError as error:  # the worker thread was shut down
-            queue.busy = False
-            _fail(futures, error)
+            _fail(queue.sent, error)
             return
-        sent.add_done_callback(lambda done: self._done(loop, queue, futures, done))
+        done = asyncio.wrap_future(queue.work, loop=loop)
+        done.add_done_callback(lambda done: self._done(loop, queue, done))
 
     def _done(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        queue: _Queue[A, T],
-        futures: list[asyncio.Future[T]],
-        sent: asyncio.Future[Sequence[Outcome[T]]],
+        self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T], done: asyncio.Future[Sequence[Outcome[T]]]
     ) -> None:
-        if sent.cancelled():
-            for future in futures:
+        if done.cancelled():
+            for future in queue.sent:
                 future.cancel()
-        elif error := sent.exception():
-            _fail(futures, error)
+        elif error := done.exception():
+            _fail(queue.sent, error)
         else:
-            for future, outcome in zip(futures, sent.result(), strict=True):
+            for future, outcome in zip(queue.sent, done.result(), strict=True):
                 if future.done():
                     continue
                 if isinstance(outcome, Failed):
@@ -163,12 +179,15 @@ class _Batches(Generic[A, T]):
 
 
 class _Queue(Generic[A, T]):
-    """The items that wait on one event loop."""
+    """The items of one event loop: those that wait, and those on the worker thread."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.waiting: deque[tuple[A, asyncio.Future[T]]] = deque()
-        self.busy = False
+        self.sent: list[asyncio.Future[T]] = []
+        """The callers of the batch that is on the worker thread."""
+        self.work: Work[Sequence[Outcome[T]]] | None = None
+        """That batch; None while there is none."""
 
 
 def _fail(futures: list[asyncio.Future[T]], error: BaseException) -> None:

@@ -267,5 +267,33 @@ def test_brief_calls_let_other_tasks_run() -> None:
     assert asyncio.run(main()) >= 9
 
 
+@pytest.mark.parametrize("how", ["call", "batched"])
+def test_a_brief_call_after_a_cancelled_one_comes_after_it(how: str) -> None:
+    began, go, done = threading.Event(), threading.Event(), list[int]()
+
+    def write(items: Sequence[int]) -> list[Outcome[None]]:
+        began.set()
+        assert go.wait(30)
+        done.extend(items)
+        return [None] * len(items)
+
+    async def main() -> None:
+        runtime = AsyncRuntime()
+        work = runtime.call(write, [1]) if how == "call" else runtime.batched(write)(1)
+        writing = asyncio.create_task(_awaited(work))
+        while not began.is_set():  # noqa: ASYNC110  # a thread, which sets no event of this loop
+            await asyncio.sleep(0)
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        reading = asyncio.create_task(runtime.brief(lambda: list(done)))
+        await asyncio.sleep(0)
+        go.set()
+        assert await reading == [1]
+        assert await runtime.brief(threading.current_thread) is threading.main_thread()
+
+    asyncio.run(main())
+
+
 async def _awaited(work: Any) -> Any:
     return await work

@@ -86,6 +86,9 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
     at, fenced = 0, None
     before: tuple[int, str] | None = None
     for line in text.splitlines(keepends=True):
+        if line.isspace():
+            before, at = None, at + len(line)
+            continue
         bare = line.rstrip("\r\n")
         fence = _FENCE.match(bare)
         if fence and fenced in (None, fence[1]):
@@ -126,6 +129,8 @@ def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
     at, prose, fenced = start, start, False
     for line in text[start:stop].splitlines(keepends=True):
         begin, at = at, at + len(line)
+        if line.isspace() and not fenced:
+            continue
         fence = bool(_FENCE.match(line))
         if fence or fenced or _ROW.match(line):
             yield from ((found.end(), found[0]) for found in _SENTENCE_END.finditer(text, prose, begin))

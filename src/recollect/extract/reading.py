@@ -84,6 +84,8 @@ def _unquote(match: re.Match[str]) -> str:
     return "\n" * len(match[0])
 
 
+LAST = 24
+"""Characters in which the last word of a piece is looked for: more than the longest abbreviation."""
 _MONTHS = frozenset("jan jän feb mär mrt maa apr mai mei jun jul aug sep okt oct nov dez dec".split())
 
 
@@ -91,11 +93,13 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     begin = 0
     for match in _SENTENCE.finditer(text):
-        piece = text[begin : match.end()]
-        if _RULES.abbreviation.search(piece) and match.end() < len(text) and not piece.endswith("\n"):
+        end = match.end()
+        last = text[max(begin, end - LAST) : end]  # not all of it: an abbreviation does not end a piece, which grows
+        if _RULES.abbreviation.search(last) and end < len(text) and not last.endswith("\n"):
             continue
-        if _ORDINAL.search(piece) and text[match.end() :].lstrip()[:3].lower() in _MONTHS:
+        if _ORDINAL.search(last) and text[end : end + LAST].lstrip()[:3].lower() in _MONTHS:
             continue
+        piece = text[begin:end]
         if piece.strip() and len(piece) <= MAX_SENTENCE:
             out.append((begin + len(piece) - len(piece.lstrip()), begin + len(piece.rstrip())))
         begin = match.end()
