@@ -551,7 +551,7 @@ export type KnownKey = {
   used_at: string | null;
 };
 
-/** A key that was just made: the only time the whole of it is seen. */
+/** A new key with its secret, which is shown only here. */
 export type NewKey = {
   key: string;
   id: string;
