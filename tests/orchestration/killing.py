@@ -68,8 +68,11 @@ def work_and_kill(
 
 
 async def _left(memory: Memory) -> set[str]:
-    """The states of the jobs that are left, dead letters aside."""
-    jobs = [job for queue in QUEUES for job in await memory._core.scan(Job, queue)]
+    """The states of the jobs that are left, dead letters aside.
+
+    Every queue is looked at twice: a derivation that ends between two looks leaves jobs in a queue that was seen empty.
+    """
+    jobs = [job for queue in (*QUEUES, *QUEUES) for job in await memory._core.scan(Job, queue)]
     return {job.status for job in jobs} - {"dead"}
 
 
