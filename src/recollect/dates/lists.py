@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import cache
 
-from ..languages import words
+from ..languages import UNSPACED, any_of, words
 from .calendar import Grain, month_start, period
 from .range import DateRange, Prefer
 
 _YEAR = r"(?P<y>19\d\d|20\d\d)"
-_UNSPACED = ("zh", "ja")
 
 
 class _Lists:
@@ -28,13 +27,13 @@ class _Lists:
 
     def _sources(self, lang: str) -> Iterator[str]:
         yield r"(?P<y>\d{4})-(?P<n>\d{2})-(?P<d>\d{2})"
-        edge = "" if lang in _UNSPACED else r"(?<!\w)"
+        edge = "" if lang in UNSPACED else r"(?<!\w)"
         day, after = (
             any_word(self.weekdays),
             any_word({name: 0 for name, step in self.weeks.items() if name[:1] == "~"}),
         )
         before = any_word({name: 0 for name in self.weeks if name[:1] != "~"})
-        if lang in _UNSPACED:
+        if lang in UNSPACED:
             yield r"(?:(?P<y>\d{4})年)?(?P<n>\d{1,2})月(?P<d>\d{1,2})[日号號]"
             yield r"(?P<y>\d{4})年(?P<n>\d{1,2})月"
             yield r"(?P<y>(?:19|20)\d\d)年"
@@ -57,9 +56,8 @@ class _Lists:
 
 
 def any_word(table: dict[str, int]) -> str:
-    """A regular expression that matches any name of a table, longest first."""
-    names = sorted((name.lstrip("~") for name in table), key=len, reverse=True)
-    return "|".join(re.escape(name) for name in names) or "(?!)"
+    """A regular expression that matches any name of a table; one of an empty table never matches."""
+    return any_of(name.lstrip("~") for name in table) or "(?!)"
 
 
 @cache

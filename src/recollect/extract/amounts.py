@@ -6,12 +6,10 @@ import re
 from functools import cache
 
 from ..dates import number
-from ..languages import words
-from .phrases import listed
-from .tokens import UNSPACED
+from ..languages import UNSPACED, words
+from .phrases import phrases
 
 Amount = int | float | dict[str, int | float | str]
-_ABOUT = r"^(?:%\s*|~)+"
 _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 _DOLLARS = ("AUD", "CAD", "NZD", "SGD", "HKD", "MXN", "USD")
 _DIGITS = r"\d[\d.,' \u00a0\u202f]{0,16}\d|\d"
@@ -46,7 +44,7 @@ def digits(text: str, lang: str) -> int | float | None:
 
 def amount(text: str, lang: str = "en") -> Amount | None:
     """A number, with its unit where one was said: 43, or {amount: 2500, unit: USD}."""
-    text = listed(lang, _ABOUT, "approximately", unspaced=_ABOUT).sub("", text.strip())
+    text = phrases(lang).about.sub("", text.strip())
     if lang in UNSPACED:
         return _joined(text, lang)
     match = _LATIN.match(text)
@@ -103,7 +101,7 @@ _FEET = re.compile(
 
 def measure(text: str, lang: str = "en") -> dict[str, int | float | str] | None:
     """A height or weight; feet and inches become inches."""
-    text = listed(lang, _ABOUT, "approximately", unspaced=_ABOUT).sub("", text.strip())
+    text = phrases(lang).about.sub("", text.strip())
     feet = _FEET.match(text)
     if feet:
         inches = number(feet["inch"] or "0", lang) or 0

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import msgspec
 
 from ..dates import parse_dates
-from ..languages import Topic, topics, words
-from .clause import Clause
+from ..languages import UNSPACED, Topic, topics, words
+from .extracted import Clause
 from .keys import slug
 from .matcher import Match, Matcher
 from .pattern import Pattern, compiled
 from .phrases import phrases
 from .slots import Around, Reading, read
-from .tokens import BREAK, UNSPACED, Token, tokens
+from .tokens import BREAK, Token, tokens
 
 Sense = Literal["say", "deny", "retract"]
 _SLOT = re.compile(r"\{([\w|]+)\}")

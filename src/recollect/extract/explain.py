@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Any
 
@@ -10,15 +9,15 @@ import msgspec
 from msgspec.structs import replace
 
 from ..languages import language_of, languages, rules
-from .clause import Clause
+from .clauses import statements
 from .drafts import drafts, room
-from .extracted import Extracted
-from .extractor import extract, is_jest, read_clause, statements
-from .reading import is_unsure, sentences
+from .extracted import Clause, Extracted
+from .extractor import extract, is_jest, is_unsure, read_clause
+from .rewrite import rewriter
+from .sentences import sentences
 from .tokens import tokens
 
 QUOTED = "quoted, pasted or code: not the writer's own words"
-_SUBJECT = rules("en", "explain")
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,15 +43,16 @@ def explain(text: str, at: datetime, *, role: str = "user", trust: str = "user")
     out: list[Step] = []
     known: list[Extracted] = []
     spoken, before, end = language_of(text) or "en", "", 0
-    for own, sentence, span in sentences(text):
+    for sentence in sentences(text):
+        own, written, span = sentence
         out += _masked(text[end : span[0]], at)
         spoken, end = language_of(own) or spoken, span[1]
         if spoken in languages():
-            clauses, why = statements(own, sentence, span, spoken, before)
-            whole = Clause(" ".join(own.split()), sentence, span, before=before, lang=spoken)
+            clauses, why = statements(sentence, spoken, before)
+            whole = Clause(" ".join(own.split()), written, span, before=before, lang=spoken)
             out += _of_clauses(clauses, at, known) if clauses else _almost(whole, at, why) or [_step(whole, why=why)]
         else:
-            out.append(Step(sentence=sentence, lang=spoken, why="no patterns for this language"))
+            out.append(Step(sentence=written, lang=spoken, why="no patterns for this language"))
         before = own
     return out + _masked(text[end:], at)
 
@@ -88,12 +88,12 @@ def _of_clauses(clauses: list[Clause], at: datetime, known: list[Extracted]) -> 
 
 def _silent(clause: Clause, at: datetime) -> list[Step]:
     """Why a clause gives nothing: what was said against a pattern that fits, else the one that comes nearest."""
-    if clause.lang == "en" and is_unsure(clause.text):
+    if is_unsure(clause):
         why = "a guess, a wish or something past"
         return _almost(clause, at, why) or [_step(clause, why=why)]
     drafted, refused = drafts(clause, at)
     if drafted:
-        why = "a joke" if is_jest(clause.sentence) else "another reading of the sentence is better"
+        why = "a joke" if is_jest(clause) else "another reading of the sentence is better"
         return [_step(clause, _told(one.key, one.value, one.sense == "retract"), one.rule, why) for one in drafted]
     return (
         _of_somebody(clause, at)
@@ -104,11 +104,13 @@ def _silent(clause: Clause, at: datetime) -> list[Step]:
 
 
 def _of_somebody(clause: Clause, at: datetime) -> list[Step]:
-    """What an English clause about somebody else would have given of the writer: "my sister lives in Porto"."""
-    somebody = _SUBJECT.somebody.match(clause.text) if clause.lang == "en" else None
+    """What a clause about somebody else would have given of the writer: "my sister lives in Porto"."""
+    told = rules(clause.lang, "explain")
+    somebody = told.somebody.match(clause.text)
     if somebody is None:
         return []
-    said = f"I {_SUBJECT.third_person.sub(_first_person, clause.text[somebody.end() :], count=1)}"
+    verb = rewriter(clause.lang).first_person
+    said = f"I {told.finite.sub(lambda found: verb(found[0]), clause.text[somebody.end() :], count=1)}"
     found = _almost(replace(clause, text=said), at, f"said of somebody else: {somebody[0].strip()}")
     return [replace(step, said=clause.text) for step in found]
 
@@ -143,8 +145,3 @@ def _step(clause: Clause, near: str = "", rule: str = "", why: str = "", found: 
 
 def _told(key: str, value: Any, ended: bool) -> str:
     return f"{key} ends" if ended else f"{key} = {value!r}"
-
-
-def _first_person(match: re.Match[str]) -> str:
-    """lives: live, is: am, has: have."""
-    return _SUBJECT.table("verbs").get(match[0].lower()) or match[0].removesuffix("s")

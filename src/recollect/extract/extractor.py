@@ -12,23 +12,22 @@ from msgspec.structs import replace
 from ..dates import number, parse_dates
 from ..errors import UsageError
 from ..languages import language_of, languages, rules
-from . import plain
 from .amounts import amount
-from .clause import Clause
+from .clauses import statements
 from .drafts import Draft, drafts
-from .extracted import Extracted, LearningType
-from .keys import slug
+from .extracted import Clause, Extracted, LearningType
+from .keys import learning_key, slug
 from .phrases import phrases
-from .reading import MAX_CLAUSES, english, is_unsure, sentences, until_hedged
-from .standing import habit, learning_key, standing_instruction
-from .subject import plainly
+from .sentences import sentences
+from .standing import habit, standing_instruction
 
 MIN_UNKNOWN = 3
 """A scrap of fewer words is no evidence of an unknown language."""
+MAX_CLAUSES = 80
+"""Clauses read of a message: more than anybody states, and a bound of the work on hostile text."""
 MAX_RESTARTS = 3
 TRUSTED = frozenset({"user"})
 """Only what the user typed; text of tools, the web and documents is evidence, never the user's word."""
-_RULES = rules("en", "reading")
 _VAGUE = ("my.", "owns.", "favorite.")
 _JESTED = (
     *("role", "studies", "school", "employer", "age", "marital_status", "nationality"),
@@ -65,80 +64,79 @@ def extract(
 def _clauses(text: str) -> Iterator[Clause]:
     """The statements of a message, each in the language of its sentence, else of the one before it."""
     before, spoken, count = "", "", 0
-    for own, sentence, span in sentences(text):
-        spoken = language_of(own) or spoken or language_of(text) or "en"
+    for sentence in sentences(text):
+        spoken = language_of(sentence.own) or spoken or language_of(text) or "en"
         if spoken in languages() and count < MAX_CLAUSES:
-            found = statements(own, sentence, span, spoken, before)[0]
+            found = statements(sentence, spoken, before)[0]
             yield from found[: MAX_CLAUSES - count]
             count += len(found)
-        before = own
-
-
-def statements(own: str, sentence: str, span: tuple[int, int], lang: str, before: str = "") -> tuple[list[Clause], str]:
-    """The clauses of a sentence in which its writer states something, and why there are none where that is so."""
-    return english(own, sentence, span, before) if lang == "en" else plain.statements(own, span, lang, before)
+        before = sentence.own
 
 
 def unread(text: str) -> bool:
     """Whether a message has sentences in a language that nothing is known of, and none in one that is."""
-    found = [(language_of(own), len(own.split())) for own, _, _ in sentences(text)]
+    found = [(language_of(one.own), len(one.own.split())) for one in sentences(text)]
     known = any(lang in languages() for lang, _ in found)
     return bool(found) and not known and any(lang is not None or size >= MIN_UNKNOWN for lang, size in found)
 
 
 def read_clause(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
-    """What a clause says, beside what is `known` from the clauses and the message before it."""
-    if clause.lang == "en":
-        yield from _read_english(clause, at, known)
-        return
-    found = drafts(clause, at)[0]
-    asked = next((draft for draft in found if draft.kind != "fact"), None)
-    if asked is not None:
-        yield _learning("preference", clause.full, clause, 0.8, asked.rule)
-    elif not found and clause.correction:
-        yield from (item for item in _corrected(clause, at, known) if item.kind == "fact")
-    else:
-        yield from _facts(found, clause)
+    """What a clause says: its facts, else what it asks for, a habit, a correction, or what to remember.
 
-
-def _read_english(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
-    """What an English clause says: its facts, else what it asks for, a habit, a correction, or what to remember."""
-    asked = None if clause.scrap else standing_instruction(clause.full, clause.sentence)
+    `known` is what the clauses and the message before it said.
+    """
+    lang = clause.lang
+    asked = None if clause.scrap else standing_instruction(clause.full, clause.sentence, lang)
     if asked is not None:
         yield _learning("preference", asked, clause, 0.8)
         return
-    if is_unsure(clause.text):
-        clause = replace(clause, text=until_hedged(clause.text))
-    unsure = is_unsure(clause.text)
+    if is_unsure(clause):
+        clause = replace(clause, text=_until_hedged(clause))
+    unsure = is_unsure(clause)
     found = [draft for draft in _drafts(clause, at) if draft.wished or not unsure]
-    if found:
+    wish = next((draft for draft in found if draft.kind != "fact"), None)
+    if wish is not None:
+        yield _learning("preference", clause.full, clause, 0.8, wish.rule)
+    elif found:
         yield from _facts(found, clause)
     elif unsure or clause.scrap:
         return
-    elif habit(clause.text) or habit(plainly(clause.text)):
+    elif habit(clause.text, lang):
         yield _learning("pattern", clause.full, clause, 0.6)
     elif clause.correction:
         yield from _corrected(clause, at, known)
     elif _is_name_corrected(clause):
         yield _learning("correction", clause.full, clause, 0.7)
-    elif clause.remember and _RULES.states.search(clause.text):
+    elif clause.remember and rules(lang, "reading").states.search(clause.text):
         yield _learning("preference", clause.full.removeprefix("that "), clause, 0.8)
+
+
+def is_unsure(clause: Clause) -> bool:
+    """Whether a clause is a wish, a guess or something that is over."""
+    return bool(rules(clause.lang, "reading").unsure.search(clause.text))
+
+
+def _until_hedged(clause: Clause) -> str:
+    """The text of a clause without a wish or a guess at its end."""
+    told = rules(clause.lang, "reading")
+    head = told.hedged_later.sub("", clause.text)
+    return head if told.own_start.match(head) else clause.text
 
 
 def _is_name_corrected(clause: Clause) -> bool:
     """It's Jon, not John: which name it is cannot be told, but the correction can."""
     named = clause.rejected is not None and len(clause.rejected.split()) <= 2
-    return named and bool(_RULES.it_is.match(clause.text))
+    return named and bool(rules(clause.lang, "reading").it_is.match(clause.text))
 
 
-def is_jest(sentence: str) -> bool:
-    """Whether a sentence laughs at itself."""
-    return bool(_RULES.jest.search(sentence))
+def is_jest(clause: Clause) -> bool:
+    """Whether the sentence of a clause laughs at itself."""
+    return bool(rules(clause.lang, "reading").jest.search(clause.sentence))
 
 
 def _facts(drafts: Sequence[Draft], clause: Clause) -> Iterator[Extracted]:
     """The facts of a clause, without the vague reading of what another pattern names better, and without jokes."""
-    jest = is_jest(clause.sentence)
+    jest = is_jest(clause)
     named = any(isinstance(draft.value, str | list) and draft.key.startswith(("relation.", "pet.")) for draft in drafts)
     better = any(not draft.key.startswith(_VAGUE) and draft.sense == "say" for draft in drafts)
     chosen = {slug(str(draft.value)) for draft in drafts if draft.key.startswith("uses.") and draft.value is not True}
@@ -152,10 +150,11 @@ def _facts(drafts: Sequence[Draft], clause: Clause) -> Iterator[Extracted]:
 
 def _drafts(clause: Clause, at: datetime) -> list[Draft]:
     """What a clause states; where it begins with something else, what it states from the next "I" or "my" on."""
-    text = _RULES.aside.sub("", clause.text)
+    told = rules(clause.lang, "reading")
+    text = told.aside.sub("", clause.text)
     found = drafts(replace(clause, text=text), at)[0]
-    for restart in () if found or clause.scrap else islice(_RULES.restart.finditer(text), MAX_RESTARTS):
-        if _RULES.hedged.search(text, 0, restart.end()):
+    for restart in () if found or clause.scrap else islice(told.restart.finditer(text), MAX_RESTARTS):
+        if told.hedged.search(text, 0, restart.end()):
             break
         found = drafts(replace(clause, text=text[restart.end() :]), at)[0]
         if found:
@@ -192,13 +191,13 @@ def _corrected(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iter
         if value is not None:
             yield _fact(Draft(item.key, value, item.confidence, item.rule), clause)
             return
-    if (clause.rejected is not None or clause.meant) and not _RULES.negated.search(clause.text):
+    if (clause.rejected is not None or clause.meant) and not rules(clause.lang, "reading").negated.search(clause.text):
         yield _learning("correction", clause.full, clause, 0.7)
 
 
 def _same_kind(item: Extracted, clause: Clause, at: datetime) -> Any:
     """What a fragment says, if it could stand where this fact's value stands."""
-    bare, lang = _RULES.bare_value.sub("", clause.text), clause.lang
+    bare, lang = rules(clause.lang, "reading").bare_value.sub("", clause.text), clause.lang
     if len(bare.split()) > 4 or isinstance(item.value, bool):
         return None
     dates = parse_dates(clause.text, at, prefer="future", lang=lang)

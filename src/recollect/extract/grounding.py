@@ -13,10 +13,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from ..dates import number, parse_dates
-from ..languages import stop_words, words
+from ..languages import UNSPACED, any_of, stop_words, words
 from .keys import slug
-from .phrases import any_of
-from .tokens import UNSPACED
 
 Ground = Literal["said", "inferred", "none"]
 LONG = 4

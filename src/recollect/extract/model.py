@@ -23,9 +23,8 @@ from ..typed import ready
 from .extracted import Extracted, LearningType
 from .extractor import TRUSTED
 from .grounding import ground
-from .keys import KEYS, slug
-from .reading import MAX_TEXT, mask
-from .standing import learning_key
+from .keys import KEYS, learning_key, slug
+from .sentences import MAX_TEXT, mask
 
 MAX_MESSAGES = 8
 """Messages in one call."""

@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import cache
 
-from ..languages import words
-from .tokens import UNSPACED
+from ..languages import UNSPACED, Rules, words
 
 _EDGES = ' ,;:.!?()"“”，。、；：！？（）「」'
 
 
-class Phrases:
-    """The lists of one language that say where a phrase begins and ends."""
+class Phrases(Rules):
+    """What says where a phrase begins and ends in one language: expressions of `forms.toml`, and word lists."""
 
     def __init__(self, lang: str) -> None:
-        lists = words(lang)
-        self.lang, self.lists = lang, lists
+        super().__init__(lang, "phrases")
+        self.lists = words(lang)
         self.joint = "" if lang in UNSPACED else " "
-        self.ends, self.place_ends, self.thing_ends, self.role_ends = (
-            listed(lang, r"\s+%(?![\w']).*$", name, unspaced="%.*$")
-            for name in ("ends", "place_ends", "thing_ends", "role_ends")
-        )
-        self.articles, self.qualifiers, self.before_place = (
-            listed(lang, r"^(?:%(?:\s+|(?<=['’])))+", name, unspaced="^%+")
-            for name in ("articles", "qualifiers", "before_place")
-        )
-        ands = any_of(lists.list("ands")) or "(?!)"
-        spaced = rf"\s*(?:,\s*(?:(?:{ands})\s)?|(?<!\S)(?:{ands})(?=\s))\s*"
-        self.separator = re.compile(spaced if self.joint else rf"\s*(?:[,、，]|{ands})\s*", re.I)
-        self.not_names = lists.set("not_names")
-        self.particles = lists.set("particles")
-        self.links = self.particles | lists.set("links")
-        self.titles = lists.set("titles")
+        self.not_names, self.particles, self.titles = map(self.lists.set, ("not_names", "particles", "titles"))
+        self.links = self.particles | self.lists.set("links")
 
-    def tail(self, name: str) -> re.Pattern[str]:
-        """From the first word of a list to the end of a phrase."""
-        found: re.Pattern[str] = getattr(self, name)
-        return found
+    def starts(self, text: str, name: str) -> bool:
+        """Whether a phrase begins with a word or wording of a list."""
+        return bool(self.lists.standing(name).match(text))
+
+    def holds(self, text: str, name: str) -> bool:
+        """Whether a word or wording of a list stands in a phrase."""
+        return bool(self.lists.standing(name).search(text))
 
     def cut(self, phrase: str, *, most: int = 6) -> str:
         """A phrase up to where the sentence goes on to something else; nothing where it is too long for a name."""
@@ -115,22 +103,6 @@ class Phrases:
 def is_capital(word: str) -> bool:
     """Written with a capital or holding one (iPhone), or a digit first (3M)."""
     return bool(word) and (word[0].isupper() or any(char.isupper() for char in word[1:]) or word[0].isdigit())
-
-
-def any_of(wordings: Iterable[str]) -> str:
-    """A regular expression for one of some wordings, longest first."""
-    return "|".join(re.escape(word) for word in sorted(wordings, key=len, reverse=True))
-
-
-@cache
-def listed(lang: str, form: str, *names: str, unspaced: str = "%") -> re.Pattern[str]:
-    """A regular expression with the words of some lists in the place of `%`; where they are empty it never matches.
-
-    `unspaced` is the form for languages without spaces, where a word has no edges to look for.
-    """
-    found = any_of(tuple(word for name in names for word in words(lang).list(name)))
-    whole = (unspaced if lang in UNSPACED else form).replace("%", f"(?:{found})")
-    return re.compile(whole if found else "(?!)", re.I | re.S)
 
 
 @cache

@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from ..languages import words
+from ..languages import UNSPACED, words
 
-_UNSPACED = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff々"
+_SCRIPTS = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff々"
 _NUMBER = r"[$€£¥+#@]?\d(?:[\d:.,/'’-]*\d)?(?:[a-zA-Z]{1,4}\b)?[%°]?"
 _WORD = re.compile(rf"{_NUMBER}|[^\s,;:()\[\]\"“”«»!?…—–，。、！？；：（）「」]+(?<![.'])|[,;:()—–，、；：（）]")
 _SIGN = re.compile(
-    rf"{_NUMBER}|[{_UNSPACED}]|[^\W{_UNSPACED}][^\s,;:()，。、！？；：（）「」{_UNSPACED}]*|[,;:()，、；：（）]"
+    rf"{_NUMBER}|[{_SCRIPTS}]|[^\W{_SCRIPTS}][^\s,;:()，。、！？；：（）「」{_SCRIPTS}]*|[,;:()，、；：（）]"
 )
 _BREAKS = frozenset(",;:()—–，、；：（）-")
-UNSPACED = frozenset({"zh", "ja"})
-"""Languages written without spaces: each character is a word of its own."""
 BREAK = ","
 
 

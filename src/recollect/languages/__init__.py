@@ -5,17 +5,20 @@ for. Nothing here imports the rest of the package, so extraction, recall and con
 read on first use. docs/extraction.md says how to add a pattern or a language.
 """
 
-from .files import prompt, slots
+from .files import forms, prompt, slots
 from .recognise import language_name, language_of
 from .rules import Rules, rules
 from .stop import stop_words
 from .topics import Topic, languages, topic_of, topics
-from .words import Words, words
+from .words import UNSPACED, Words, any_of, words
 
 __all__ = [
+    "UNSPACED",
     "Rules",
     "Topic",
     "Words",
+    "any_of",
+    "forms",
     "language_name",
     "language_of",
     "languages",

@@ -38,6 +38,12 @@ def prompt(code: str | None) -> dict[str, Any]:
 
 
 @cache
+def forms() -> dict[str, Any]:
+    """The expressions of `forms.toml`, which all languages fill with their own words."""
+    return tomllib.loads((ROOM / "forms.toml").read_text("utf-8"))
+
+
+@cache
 def slots() -> dict[str, Any]:
     """The slots that `slots.toml` declares for all languages."""
     return tomllib.loads((ROOM / "slots.toml").read_text("utf-8"))

@@ -1,30 +1,46 @@
 """Named regular expressions and word lists of a language: `reading.toml` for extraction, `talk.toml` for the rest.
 
 `reading.toml` recognises statements; `talk.toml` recognises how people ask, decide, react and revise, for recall and
-context assembly.
+context assembly. Expressions that differ between languages only in their words are written once, in `forms.toml`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from .files import read
+from .files import forms, read
+from .words import UNSPACED, any_of, words
 
 _NEVER = re.compile(r"(?!)")
+_LISTS = re.compile(r"\{([a-z_|]+)\}")
 
 
 class Rules:
     """The expressions of one section of a file as attributes; one that a language lacks never matches."""
 
-    def __init__(self, lang: str, part: str, file: str) -> None:
+    def __init__(self, lang: str, part: str, file: str = "reading") -> None:
+        self.lang = lang
         self._table: dict[str, Any] = read(lang, file).get(part, {})
+        self._forms: dict[str, Any] = forms().get(part, {}) if file == "reading" else {}
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
-        found = _compiled(name, self._table.get(name))
+        own = name in self._table or name not in self._forms
+        found = _compiled(name, self._table.get(name)) if own else self.formed(name)
         setattr(self, name, found)
         return found
+
+    def formed(self, name: str, **more: Iterable[str]) -> re.Pattern[str]:
+        """An expression of `forms.toml` with the words of this language, and `more` lists by their names."""
+
+        def alternatives(lists: re.Match[str]) -> str:
+            found = any_of(word for one in lists[1].split("|") for word in more.get(one) or words(self.lang).list(one))
+            return f"(?:{found})" if found else _NEVER.pattern
+
+        form = self._forms[name]["unspaced" if self.lang in UNSPACED else "spaced"]
+        return re.compile(_LISTS.sub(alternatives, form), re.I | re.S)
 
     def pairs(self, name: str) -> tuple[tuple[re.Pattern[str], str], ...]:
         """(expression, replacement or insertion) pairs."""
@@ -33,6 +49,10 @@ class Rules:
     def each(self, name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         """The expressions of a table in its order, each with its name."""
         return tuple((key, _compiled(key, pieces)) for key, pieces in self._table.get(name, {}).items())
+
+    def expressions(self, name: str) -> tuple[re.Pattern[str], ...]:
+        """The expressions that a list names."""
+        return tuple(getattr(self, one) for one in self.wordings(name))
 
     def wordings(self, name: str) -> tuple[str, ...]:
         """A list of words or wordings, in its order."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import cache, cached_property
 from typing import Any
 
 from .files import read
+
+UNSPACED = frozenset({"zh", "ja"})
+"""Languages written without spaces: each character is a word of its own."""
 
 _SHARED = ("tools", "titles", "schools", "not_goods")
 """Lists of international names: a language without its own uses the English ones."""
@@ -19,6 +24,7 @@ class Words:
         self._table: dict[str, Any] = read(lang, "words")
         self._sets: dict[str, frozenset[str]] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
+        self._standing: dict[str, re.Pattern[str]] = {}
 
     def set(self, name: str) -> frozenset[str]:
         """A list of single words as a set; the file may write it as one text."""
@@ -35,6 +41,14 @@ class Words:
             known = self._lists[name] = tuple(found.split()) if isinstance(found, str) else tuple(found)
         return known
 
+    def standing(self, name: str) -> re.Pattern[str]:
+        """A regular expression for a word or wording of a list that stands by itself; none of an empty list."""
+        found = self._standing.get(name)
+        if found is None:
+            edged = "(?:%s)" if self.lang in UNSPACED else r"(?<!\w)(?:%s)(?![\w-])"
+            found = self._standing[name] = re.compile(edged % (any_of(self.list(name)) or "(?!)"), re.I | re.S)
+        return found
+
     def table(self, name: str) -> dict[str, Any]:
         """A table: number words, months, shorthand …"""
         found: dict[str, Any] = self._table.get(name, {})
@@ -44,6 +58,11 @@ class Words:
     def classes(self) -> dict[str, dict[str, str]]:
         """Closed lists for slots such as `{relation}`: each wording, and its name in all languages."""
         return {name: dict(_wordings(found)) for name, found in self._table.get("classes", {}).items()}
+
+
+def any_of(wordings: Iterable[str]) -> str:
+    """A regular expression for one of some wordings, longest first; empty where there are none."""
+    return "|".join(re.escape(word) for word in sorted(wordings, key=len, reverse=True))
 
 
 def _wordings(found: Any) -> list[tuple[str, str]]:

@@ -10,8 +10,7 @@ import pytest
 
 from bench.extraction_fresh import FIRST_LOOK, rows, score
 from recollect.extract import extract
-from recollect.extract.extractor import _clauses, unread
-from recollect.extract.reading import MAX_CLAUSES
+from recollect.extract.extractor import MAX_CLAUSES, _clauses, unread
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)  # a Wednesday
 

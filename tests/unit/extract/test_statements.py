@@ -182,6 +182,6 @@ def test_any_text_is_read_without_a_crash_and_the_same_way_twice(text: str) -> N
     ids=lambda text: text[:8],
 )
 def test_long_and_repetitive_text_is_bounded_work(text: str) -> None:
-    from recollect.extract.reading import MAX_TEXT
+    from recollect.extract.sentences import MAX_TEXT
 
     assert found(text) == found(text[:MAX_TEXT])

@@ -1,15 +1,14 @@
-"""What all slot readers share: what they get, what they give, and the word lists that begin or stand in a phrase."""
+"""What all slot readers share: what they get, what they give, and the dates at the end of a phrase."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from ...dates import DateRange, Prefer, parse_dates
 from ..keys import slug
-from ..phrases import Phrases, listed
+from ..phrases import Phrases
 
 
 class Reading(NamedTuple):
@@ -47,21 +46,6 @@ def one(value: Any) -> list[Reading]:
     return [Reading(value, slug(str(value)))] if value not in (None, "") else []
 
 
-def starts(text: str, ph: Phrases, name: str) -> bool:
-    """Whether a phrase begins with a word or wording of a list."""
-    return bool(standing(ph, name).match(text))
-
-
-def holds(text: str, ph: Phrases, name: str) -> bool:
-    """Whether a word or wording of a list stands in a phrase."""
-    return bool(standing(ph, name).search(text))
-
-
-def standing(ph: Phrases, name: str) -> re.Pattern[str]:
-    """A regular expression for a word or wording of a list that stands by itself."""
-    return listed(ph.lang, r"(?<!\w)%(?![\w-])", name)
-
-
 def without_tail(text: str, ph: Phrases) -> str:
     """A phrase without the prepositions at its end."""
     parts = text.split()
@@ -74,6 +58,6 @@ def before_date(text: str, around: Around) -> tuple[str, DateRange] | None:
     """What stands before the only date of a phrase, and that date, where the phrase ends with it."""
     found = around.dates(text)
     rest = text[found[0].span[1] :].strip(" .,!") if len(found) == 1 else ""
-    if len(found) != 1 or (rest and not starts(rest, around.ph, "after_date")):
+    if len(found) != 1 or (rest and not around.ph.starts(rest, "after_date")):
         return None
     return without_tail(text[: found[0].span[0]].strip(" ,"), around.ph), found[0]

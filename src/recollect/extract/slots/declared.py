@@ -13,7 +13,7 @@ from ...dates import DateRange
 from ...languages import slots, words
 from ..keys import slug
 from ..tokens import tokens
-from .base import Around, Reading, before_date, holds, starts, without_tail
+from .base import Around, Reading, before_date, without_tail
 
 Read = Callable[[str, str, Around], list[Reading]]
 
@@ -88,10 +88,10 @@ def _may_fit(slot: Slot, text: str, around: Around) -> bool:
     """What can be told before anything is read: most slots that any word may fill are refused here."""
     ph, sentence = around.ph, around.sentence
     return (
-        (not slot.begins or starts(text, ph, slot.begins))
-        and (not slot.not_opened or not starts(text, ph, slot.not_opened))
-        and (not slot.near or holds(sentence, ph, slot.near))
-        and (not slot.greeted or starts(sentence, ph, slot.greeted))
+        (not slot.begins or ph.starts(text, slot.begins))
+        and (not slot.not_opened or not ph.starts(text, slot.not_opened))
+        and (not slot.near or ph.holds(sentence, slot.near))
+        and (not slot.greeted or ph.starts(sentence, slot.greeted))
     )
 
 
@@ -116,7 +116,7 @@ def _phrases(slot: Slot, text: str, around: Around) -> Iterator[str]:
     ph = around.ph
     said = re.split(slot.stop, text)[0] if slot.stop else text
     for name in slot.ends:
-        said = ph.tail(name).sub("", f" {said}").strip()
+        said = getattr(ph, name).sub("", f" {said}").strip()
     for item in ph.separator.split(said) if slot.each else [said]:
         kept = item.strip(" .。") if slot.open else ph.cut(item, most=99)
         if not slot.whole or kept == text.strip(" ."):
@@ -136,10 +136,10 @@ def _fits(slot: Slot, found: _Found, text: str, around: Around) -> bool:
         return False
     behind = said.partition(" ")[2] if slot.verb else said
     return (
-        (not slot.not_begins or not starts(behind, ph, slot.not_begins))
-        and (not slot.holds or holds(said, ph, slot.holds))
-        and (not slot.not_holds or not holds(said, ph, slot.not_holds))
-        and (not slot.last or holds(said.split()[-1], ph, slot.last))
+        (not slot.not_begins or not ph.starts(behind, slot.not_begins))
+        and (not slot.holds or ph.holds(said, slot.holds))
+        and (not slot.not_holds or not ph.holds(said, slot.not_holds))
+        and (not slot.last or ph.holds(said.split()[-1], slot.last))
         and (not slot.form or bool(re.search(slot.form, said)))
         and (not slot.whole or not slot.like or said == text.strip(" ,.!"))
         and (not slot.written or said[0].isupper() == (slot.written == "capital"))

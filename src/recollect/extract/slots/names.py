@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 from ...dates import parse_dates
 from ..keys import slug
 from ..phrases import Phrases
-from .base import Around, Reading, holds, one, standing, starts, without_tail
+from .base import Around, Reading, one, without_tail
 
 _CAPITAL = re.compile(r"(?!I\b)[A-ZÀ-Þ]")
 _PLACE_TAIL = re.compile(r"([^,]+),\s*([A-ZÀ-Þ][^,]*)")
@@ -39,7 +39,7 @@ def read_introduced(text: str, around: Around) -> list[Reading]:
         return []
     rest = text[len(name) :].strip()
     shouted = name.isupper() and len(name) <= 4
-    return one(name) if not shouted and (not rest or rest[0] in ",.(" or starts(rest, ph, "after_name")) else []
+    return one(name) if not shouted and (not rest or rest[0] in ",.(" or ph.starts(rest, "after_name")) else []
 
 
 def read_small(text: str, around: Around) -> list[Reading]:
@@ -53,7 +53,7 @@ def read_small(text: str, around: Around) -> list[Reading]:
         return []
     after = rf"\b{name}\b\s*,? (?:\d\d\b|from [^\W\d_])"
     told = re.search(after, around.sentence, re.I) or re.match(r"and i\b", rest, re.I)
-    greeted = starts(around.sentence, ph, "greetings") or starts(around.before, ph, "greetings")
+    greeted = ph.starts(around.sentence, "greetings") or ph.starts(around.before, "greetings")
     return one(name) if told or (greeted and (not rest or rest.startswith("from "))) else []
 
 
@@ -61,10 +61,10 @@ def read_meant(text: str, around: Around) -> list[Reading]:
     """It's Catriona: a name where the talk is of names, or after a greeting."""
     ph, name = around.ph, around.ph.person(text)
     spoken = f"{around.before} {around.sentence}"
-    greeted = starts(around.sentence, ph, "greetings") or holds(spoken, ph, "pleasantries")
+    greeted = ph.starts(around.sentence, "greetings") or ph.holds(spoken, "pleasantries")
     if not name or name.split()[0].lower() in ph.lists.set("time_words"):
         return []
-    return one(name) if holds(spoken, ph, "of_names") or (greeted and name.lower().split()[0] != "me") else []
+    return one(name) if ph.holds(spoken, "of_names") or (greeted and name.lower().split()[0] != "me") else []
 
 
 def read_people(text: str, around: Around) -> list[Reading]:
@@ -123,7 +123,7 @@ def read_city(text: str, around: Around) -> list[Reading]:
     region = re.match(rf"{re.escape(value)}, ([A-Z][\w ]+)$", text)
     rest = text[text.find(value) + len(value) :].strip(" ,.")
     other = value.split()[0].lower() in ph.lists.set("not_places") | ph.lists.set("tools")
-    if other or starts(rest, ph, "not_after_city") or (len(value) <= 3 and not region):
+    if other or ph.starts(rest, "not_after_city") or (len(value) <= 3 and not region):
         return []
     return one(f"{value}, {region[1]}" if region else value)
 
@@ -138,14 +138,14 @@ def read_org(text: str, around: Around) -> list[Reading]:
 def read_company(text: str, around: Around) -> list[Reading]:
     """An employer: a proper name, or a short description of what it is."""
     ph = around.ph
-    called = standing(ph, "named").search(text)
+    called = ph.lists.standing("named").search(text)
     found = read_org(text[called.end() :].strip() if called else text, around)
     if found or not ph.joint:
         return found
     described = ph.articles.match(text)
     said = ph.cut(ph.place_ends.sub("", f" {text[described.end() :] if described else text}"), most=4)
     small = ph.length(said) <= 2 and not _CAPITAL.search(around.sentence)
-    return one(said) if (described or small) and not starts(said, ph, "not_orgs") else []
+    return one(said) if (described or small) and not ph.starts(said, "not_orgs") else []
 
 
 def read_languages(text: str, around: Around) -> list[Reading]:

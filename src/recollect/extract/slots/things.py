@@ -6,11 +6,9 @@ import re
 
 from ...dates import parse_dates
 from ..keys import slug
-from ..phrases import Phrases, is_capital, listed
-from .base import Around, Reading, holds, one, standing, starts
+from ..phrases import Phrases, is_capital
+from .base import Around, Reading, one
 
-_BETWEEN = r"\s+%\s+(?:an? |the |my |our )?"
-"""Words that stand between two tools: "Kubernetes on GCP"."""
 _VERSION = re.compile(r"\s+(?:machine|box|laptop|desktop|server|pc|computer|v?\d+(?:\.\d+)*|lts)$", re.I)
 
 
@@ -18,15 +16,15 @@ def read_things(text: str, around: Around) -> list[Reading]:
     """The things of a list, up to where a new sentence begins."""
     ph, out = around.ph, list[Reading]()
     article = re.match(r"(?:all )?the (?=[a-z])", text) if ph.lang == "en" else None
-    if article and starts(text[article.end() :], ph, "the_things"):
+    if article and ph.starts(text[article.end() :], "the_things"):
         text = text[article.end() :]
-    if starts(text, ph, "not_things"):
+    if ph.starts(text, "not_things"):
         return []
     if re.search(r"\d| ago\b", text):
         dates = parse_dates(text, around.at, lang=around.lang)
         text = text[: dates[0].span[0]] if dates and dates[0].relation == "in" else text
     for item in ph.listed(ph.thing_ends.sub("", f" {text}")):
-        if holds(item, ph, "no_noun") or starts(item, ph, "not_things"):
+        if ph.holds(item, "no_noun") or ph.starts(item, "not_things"):
             break
         out += [Reading(True, part) for part in [slug(item)] if len(part) > (1 if ph.joint else 0)]
     return out
@@ -56,11 +54,11 @@ def is_time(name: str, ph: Phrases) -> bool:
 def tools_in(text: str, ph: Phrases) -> list[str]:
     """The tools a phrase lists; after an aside only names that are known go on with the list."""
     text = re.sub(r"^(?:an?|the) (?=[A-Z])", "", text)
-    if starts(text, ph, "not_things"):
+    if ph.starts(text, "not_things"):
         return []
     found: list[str] = []
     aside = False
-    joined = listed(ph.lang, _BETWEEN, "tool_joins").sub(", ", ph.separator.sub(", ", text))
+    joined = ph.tool_joint.sub(", ", ph.separator.sub(", ", text))
     for item in re.split(r"\s*(?:,|\+|&)\s*", joined):
         said = ph.bare(ph.cut(ph.thing_ends.sub("", f" {item}"), most=5)).split()
         name = _VERSION.sub("", " ".join(word for word in said if word.lower() not in ph.lists.set("adverbs")))
@@ -99,7 +97,7 @@ def read_named(text: str, around: Around) -> list[Reading]:
     name = ph.cut(said, most=3) if "," not in said and not ph.separator.search(said) else ph.proper(said)
     if not name or is_time(name, ph) or not is_capital(name.split()[0]) or re.match(r"\d(?!\d{3} \w)", name):
         return []
-    return one(name) if not holds(name, ph, "no_noun") else []
+    return one(name) if not ph.holds(name, "no_noun") else []
 
 
 def read_favourite(text: str, around: Around) -> list[Reading]:
@@ -109,7 +107,7 @@ def read_favourite(text: str, around: Around) -> list[Reading]:
     article = ph.articles.match(said) if ph.lang != "en" else None
     if article and said[article.end() : article.end() + 1].islower():
         said = said[article.end() :]
-    return one(said) if not starts(said, ph, "not_favourites") else []
+    return one(said) if not ph.starts(said, "not_favourites") else []
 
 
 def read_compound(text: str, around: Around) -> list[Reading]:
@@ -131,7 +129,7 @@ def _is_role(phrase: str, ph: Phrases) -> bool:
     lists, parts = ph.lists, [word.strip(".,").lower() for word in phrase.split()]
     if parts[0] in lists.set("not_role_start") or lists.set("no_role") & set(parts):
         return False
-    word = (standing(ph, "role_links").split(phrase)[0].lower().split()[-1:] or [""])[0].strip(".,")
+    word = (ph.lists.standing("role_links").split(phrase)[0].lower().split()[-1:] or [""])[0].strip(".,")
     if parts[0] in lists.set("role_start") or not lists.set("roles").isdisjoint((word, word.rstrip("s"))):
         return True
     if word.endswith(lists.list("role_endings")):

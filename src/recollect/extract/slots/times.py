@@ -7,7 +7,7 @@ import re
 from ...dates import DateRange, number, parse_dates
 from ..amounts import amount, measure
 from ..keys import slug
-from .base import Around, Reading, before_date, holds, one, starts, without_tail
+from .base import Around, Reading, before_date, one, without_tail
 
 
 def read_number(text: str, around: Around) -> list[Reading]:
@@ -86,10 +86,10 @@ def read_appointment(text: str, around: Around) -> list[Reading]:
     if len(more) > 1:
         return [reading for part in more for reading in read_appointment(part, around)]
     cut = before_date(text, around)
-    if cut is None or cut[1].end <= around.at or holds(text, ph, "recurrent") or holds(cut[0], ph, "no_noun"):
+    if cut is None or cut[1].end <= around.at or ph.holds(text, "recurrent") or ph.holds(cut[0], "no_noun"):
         return []
     what = ph.bare(re.sub(r"\s+(?:with|at|in) .*$", "", cut[0]) if ph.lang == "en" else cut[0])
-    fits = 1 <= ph.length(what) <= 4 and not starts(what, ph, "not_events")
+    fits = 1 <= ph.length(what) <= 4 and not ph.starts(what, "not_events")
     return [Reading(cut[1].iso, slug(what))] if fits else []
 
 
@@ -102,8 +102,8 @@ def read_counting(text: str, around: Around) -> list[Reading]:
         return []
     said = ph.cut(ph.role_ends.sub("", ph.thing_ends.sub("", f" {' '.join(parts[size:]).split(',')[0]}")), most=4)
     said = ph.separator.split(said)[0] if said else ""
-    ours = not starts(around.sentence, ph, "we") or holds(said, ph, "ours")
-    if not said or not ours or (said[0].isupper() and ph.lang == "en") or starts(said, ph, "not_counted"):
+    ours = not ph.starts(around.sentence, "we") or ph.holds(said, "ours")
+    if not said or not ours or (said[0].isupper() and ph.lang == "en") or ph.starts(said, "not_counted"):
         return []
     return [Reading(value, slug(said))]
 
