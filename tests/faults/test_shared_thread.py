@@ -41,7 +41,11 @@ def rewrite(memory: Memory) -> None:
 
 def rewrite_blindly(memory: Memory) -> None:
     """The planted bug: read, then replace whatever is there by then."""
-    memory.threads.replace("hot", [message.text for message in memory.threads.messages("hot")])
+    messages = [message.text for message in memory.threads.messages("hot")]
+    try:
+        memory.threads.replace("hot", messages)
+    except Conflict:
+        return  # on a busy machine the others may be quicker every time
 
 
 def edit_share_blindly(url: str, org: str, me: int, turns: int, speak: Connection) -> None:

@@ -93,8 +93,8 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     table, sql, place = kind.table, statements(kind), codec(kind).place
     key = codec(kind).key(row)
     if not sql.old:
-        cursor.execute(sql.upsert, _summed(kind, row))
-        return _stored(row, place)
+        cursor.execute(sql.upsert, summed(kind, row))
+        return stored(kind, row)
     old: Any = cursor.execute(sql.old, key).fetchone()
     versioned = codec(kind).versioned
     before: int = old[0] if old and versioned else 0
@@ -110,7 +110,7 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     cursor.execute(sql.upsert, row)
     if isinstance(change.record, Entry):
         add_text(cursor, change.record)
-    return _stored(row, place)
+    return stored(kind, row)
 
 
 def _with_version(kind: type[Record], row: Row, version: int, created: int | None) -> Row:
@@ -120,14 +120,17 @@ def _with_version(kind: type[Record], row: Row, version: int, created: int | Non
         cells[place["version"]] = version
     if created is not None:
         cells[place["created_at"]] = created
-    return _summed(kind, tuple(cells))
+    return summed(kind, tuple(cells))
 
 
-def _summed(kind: type[Record], row: Row) -> Row:
+def summed(kind: type[Record], row: Row) -> Row:
+    """The row with its checksum, if its table has one."""
     return (*row, codec(kind).sum(row)) if kind.table.checksum else row
 
 
-def _stored(row: Row, place: dict[str, int]) -> Stored:
+def stored(kind: type[Record], row: Row) -> Stored:
+    """The result of a Put that wrote this row."""
+    place = codec(kind).place
     created = row[place["created_at"]] if "created_at" in place else None
     return Stored(row[place["version"]] if "version" in place else 0, None if created is None else to_datetime(created))
 
@@ -159,7 +162,7 @@ def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
 
 def _load(cursor: apsw.Cursor, change: Load, row: Row, now: int) -> None:
     kind = type(change.record)
-    cursor.execute(statements(kind).upsert, _summed(kind, row))
+    cursor.execute(statements(kind).upsert, summed(kind, row))
     if isinstance(change.record, Entry):
         add_text(cursor, change.record)
 

@@ -16,7 +16,7 @@ import apsw
 
 from ...errors import SchemaError, StoreTimeout, StoreUnavailable, UnknownOutcome
 from .errors import BUSY_SECONDS, driver_errors, translated
-from .fast_append import SCHEMA
+from .fast_write import SCHEMA
 from .folder_lock import folder_lock
 from .schema import migrate
 
@@ -191,7 +191,7 @@ class Connections:
             self._new_writer(connection)
 
     def _new_writer(self, connection: apsw.Connection | None = None) -> apsw.Cursor:
-        """The one cursor that writes, on a connection with the temporary views of fast_append.py."""
+        """The one cursor that writes, on a connection with the temporary views of fast_write.py."""
         connection = connection or self._connect()
         connection.execute(SCHEMA)
         self._writer = connection.cursor()
@@ -265,7 +265,7 @@ class Connections:
             _hurry.now = False
 
     def write_one(self, sql: str, values: Sequence[Any]) -> bool:
-        """Run one statement of fast_append.py as its own transaction; False if one of its guards failed."""
+        """Run one statement of fast_write.py as its own transaction; False if one of its guards failed."""
         if self._forks != _forks:
             self._after_fork()
         with self._lock:

@@ -12,7 +12,7 @@ from ...runtime import Failed, Outcome
 from ..base import Change
 from .changes import encode_changes, run_changes
 from .connection import Connections
-from .fast_append import FastAppend, within
+from .fast_write import FastWrite, within
 
 Unit = tuple[Sequence[Change], int]
 """The changes of one caller, and their time."""
@@ -21,7 +21,7 @@ Unit = tuple[Sequence[Change], int]
 class GroupCommit:
     """Applies the units of several callers in order, each atomically (a savepoint inside the shared transaction)."""
 
-    def __init__(self, connections: Connections, fast: FastAppend, alone: Callable[..., list[Any]]) -> None:
+    def __init__(self, connections: Connections, fast: FastWrite, alone: Callable[..., list[Any]]) -> None:
         self._connections = connections
         self._fast = fast
         self._alone = alone

@@ -19,8 +19,8 @@ from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as lease_job
 from .connection import Connections, Locked
-from .fast_append import FastAppend
 from .fast_read import plain_messages
+from .fast_write import FastWrite
 from .group_commit import GroupCommit
 from .rows import Reader
 from .search import search_text, term_counts
@@ -52,7 +52,7 @@ class SqliteStore:
         self.durability = durability
         self._runtime = runtime
         self._connections = Connections(path, durability)
-        self._fast = FastAppend(self._connections)
+        self._fast = FastWrite(self._connections)
         self._reader = Reader(self._connections)
         self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply).apply)
 

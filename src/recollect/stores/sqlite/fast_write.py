@@ -1,10 +1,11 @@
-"""A fast path for the commonest batches, each as one SQL statement: append a message, save a step, put a new record.
+"""A fast path for the commonest batches, each as one SQL statement: append a message, save a step, put a new record or
+a new fact.
 
 A new record is a plain insert, which fails if its key exists. The others insert into a temporary view whose trigger
-writes two rows under guards. A single statement is its own transaction and holds the write lock from its start, so
-there is no BEGIN, no read before and no COMMIT. What the caller assumes (the thread's length, the task's version, that
-the job exists) is a guard: the statement checks it, whatever other processes did meanwhile. If a guard fails, nothing
-is written and the changes take the general path, which also raises the proper error.
+writes two or three rows under guards. A single statement is its own transaction and holds the write lock from its
+start, so there is no BEGIN, no read before and no COMMIT. What the caller assumes (the thread's length, the task's
+version, that the job exists) is a guard: the statement checks it, whatever other processes did meanwhile. If a guard
+fails, nothing is written and the changes take the general path, which also raises the proper error.
 """
 
 from __future__ import annotations
@@ -16,21 +17,26 @@ import apsw
 
 from ...messages import Message
 from ...ports import to_micros
-from ...records import CheckpointStep, Job, RecordPiece, StoredRecord, Task
+from ...records import AuditEvent, CheckpointStep, Fact, Job, Key, Record, RecordPiece, StoredRecord, Task
 from ..base import Append, Appended, Change, DeleteRange, Expect, Load, Put, Stored
-from ..codec import codec
+from ..codec import Row, codec
+from .changes import stored, summed
 from .statements import column_names, statements
 
 if TYPE_CHECKING:
     from .connection import Connections
 
-KNOWN_THREADS = 10_000
+KNOWN = 10_000
+"""How many threads, and how many facts, are remembered; then the memory of them starts anew."""
 _MESSAGE, _TASK, _STEP = codec(Message), codec(Task), codec(CheckpointStep)
 _ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.place[name] for name in ("org", "thread", "seq", "expires_at"))
 _RECORD, _VERSION = codec(StoredRecord), codec(StoredRecord).place["version"]
 _PUT_NEW = statements(StoredRecord).insert
 _TASK_FIXED = ("org", "task_id", "ns", "expires_at")
 """Columns of a key or an index. A save that changes one takes the general path, so the fast one writes no index."""
+
+_NEW_FACT = (Fact, Job, AuditEvent)
+"""What setting a fact writes, in this order."""
 
 _messages = column_names(Message)
 _tasks, _steps = column_names(Task), column_names(CheckpointStep)
@@ -49,7 +55,19 @@ def _view(name: str, columns: Sequence[str]) -> str:
     return f"CREATE TEMP VIEW {name} ({_listed(columns)}) AS SELECT {', '.join('0' * len(columns))}"
 
 
+def _insert(kind: type[Record], crc: str = "") -> str:
+    """Insert a row whose columns are named `kind_column` in the view; `crc` stands for its checksum."""
+    names, table = column_names(kind), kind.table.name
+    values = [crc if crc and name == "crc" else f"new.{table}_{name}" for name in names]
+    return f"INSERT INTO main.{table} ({_listed(names)}) VALUES ({', '.join(values)})"
+
+
 _STEPPED = (*(f"task_{name}" for name in _tasks), *_steps)
+_SET = [f"{kind.table.name}_{name}" for kind in _NEW_FACT for name in column_names(kind)]
+_NEVER_HELD = """CASE WHEN NOT EXISTS (
+    SELECT 1 FROM main.fact_versions WHERE org = new.facts_org AND ns = new.facts_ns AND key = new.facts_key
+  ) THEN new.facts_crc END"""
+"""The checksum, or NULL if there are older versions: the number of a new one then follows theirs."""
 SCHEMA = f"""
 {_view("appended", (*_messages, "grown_at", "queue", "ns", "item"))};
 CREATE TEMP TRIGGER append_message INSTEAD OF INSERT ON appended BEGIN
@@ -68,6 +86,12 @@ CREATE TEMP TRIGGER save_step INSTEAD OF INSERT ON stepped BEGIN
     AND +ns = new.task_ns AND expires_at IS NULL AND new.task_expires_at IS NULL;
   INSERT INTO main.checkpoint_steps ({_listed(_steps)}) VALUES ({_guarded(_steps)});
 END;
+{_view("fact_set", _SET)};
+CREATE TEMP TRIGGER set_fact INSTEAD OF INSERT ON fact_set BEGIN
+  {_insert(Fact, _NEVER_HELD)};
+  {_insert(Job)};
+  {_insert(AuditEvent)};
+END;
 """
 """Temporary views and triggers of the writing connection; they are not in the file.
 
@@ -76,6 +100,7 @@ END;
 
 _APPEND = f"INSERT INTO temp.appended VALUES ({', '.join('?' * (len(_messages) + 4))})"
 _SAVE = f"INSERT INTO temp.stepped VALUES ({', '.join('?' * len(_STEPPED))})"
+_SET_NEW = f"INSERT INTO temp.fact_set VALUES ({', '.join('?' * len(_SET))})"
 
 
 Write = Callable[[str, Sequence[Any]], bool]
@@ -95,13 +120,15 @@ def within(cursor: apsw.Cursor) -> Write:
     return write
 
 
-class FastAppend:
+class FastWrite:
     """Tries the fast path, and caches the length of threads that only this process has been appending to."""
 
     def __init__(self, connections: Connections) -> None:
         self._write = connections.write_one
         self._known: dict[tuple[str, str], tuple[int, bool]] = {}
         """By thread: the last sequence number that this process gave, and whether the one before was its own too."""
+        self._facts: set[Key] = set()
+        """Facts that this process has set before: a new version of one takes the general path at once."""
 
     def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[Any] | None:
         """The results; None, with nothing written, if the fast path does not apply or a guard failed.
@@ -111,8 +138,11 @@ class FastAppend:
         first, write = changes[0] if changes else None, write or self._write
         if type(first) is Append:
             return self._append(first, changes, write)
-        if type(first) is Put and type(first.record) is StoredRecord and len(changes) == 2 and not first.absent:
-            return self._put_new(first.record, changes[1], write)
+        if type(first) is Put and not first.absent:
+            if type(first.record) is StoredRecord and len(changes) == 2:
+                return self._put_new(first.record, changes[1], write)
+            if type(first.record) is Fact and len(changes) == 3:
+                return self._set_new(changes, write)
         if type(first) is Expect and first.kind is Task and len(changes) == 3:
             return self._save(first, changes, write)
         return None
@@ -124,6 +154,22 @@ class FastAppend:
         cells = list(_RECORD.encode(record))
         cells[_VERSION] = 1
         return [Stored(1, record.created_at), 0] if write(_PUT_NEW, (*cells, _RECORD.sum(cells))) else None
+
+    def _set_new(self, changes: Sequence[Change], write: Write) -> list[Any] | None:
+        """Insert a fact that never was, with its index job and its audit event; each fails if its key is taken."""
+        records = [change.record for change in changes if type(change) is Put and not change.absent]
+        if tuple(map(type, records)) != _NEW_FACT or records[0].row_key in self._facts:
+            return None
+        self._remember(records[0].row_key)
+        rows = [_new_row(record) for record in records]
+        if not write(_SET_NEW, [cell for row in rows for cell in row]):
+            return None
+        return [stored(type(record), row) for record, row in zip(records, rows, strict=True)]
+
+    def _remember(self, key: Key) -> None:
+        if len(self._facts) >= KNOWN:
+            self._facts.clear()
+        self._facts.add(key)
 
     def _append(self, change: Append, changes: Sequence[Change], write: Write) -> list[Any] | None:
         key = (change.org, change.thread)
@@ -156,7 +202,7 @@ class FastAppend:
             return
         key, last = (change.org, change.thread), done[0].first + done[0].count - 1
         before, _ = self._known.get(key, (-1, False))
-        if len(self._known) >= KNOWN_THREADS:
+        if len(self._known) >= KNOWN:
             self._known.clear()
         self._known[key] = (last, before == done[0].first - 1)
 
@@ -169,3 +215,12 @@ class FastAppend:
             return None
         row = _STEP.encode(step.record)
         return [None, None, None] if write(_SAVE, (*_TASK.encode(after), *row, _STEP.sum(row))) else None
+
+
+def _new_row(record: Record) -> Row:
+    """The cells of a row that is written for the first time."""
+    kind = type(record)
+    cells = list(codec(kind).encode(record))
+    if codec(kind).versioned:
+        cells[codec(kind).place["version"]] = 1
+    return summed(kind, tuple(cells))

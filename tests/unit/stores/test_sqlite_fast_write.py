@@ -1,4 +1,5 @@
-"""One message or one saved step is one statement, and writes what the general way writes, under the same guards."""
+"""One message, one saved step or one new fact is one statement, and writes what the general way writes under
+the same guards."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import Conflict, NotFound
-from recollect.stores.sqlite import fast_append
+from recollect.stores.sqlite import fast_write
 from recollect.stores.sqlite.connection import Connections
-from recollect.stores.sqlite.fast_append import FastAppend
+from recollect.stores.sqlite.fast_write import FastWrite
 from recollect.testing import FakeClock
 
 OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False}
@@ -76,11 +77,14 @@ def test_both_ways_write_the_same_rows(tmp_path: Path, monkeypatch: pytest.Monke
                 memory.threads.append("t", tool if n % 2 else {"role": "user", "content": f"{n} \U0001f600"})
             for n in range(6):
                 memory.tasks.save({"task_id": "w", "step": n, "state": {"n": n, "log": list(range(n))}})
-        return rows(path, "threads", "messages", "jobs", "tasks", "checkpoint_steps")
+            for n in range(3):
+                memory.facts.set("global", f"é{n}", {"n": n}, ttl=60 if n else None)
+        events = run(path, "SELECT action, kind, subject, actor, created_at FROM audit ORDER BY id")
+        return [events, *rows(path, "threads", "messages", "jobs", "tasks", "checkpoint_steps", "facts")]
 
     narrowly = work(tmp_path / "narrow.db")
-    assert written == [True] * 9
-    monkeypatch.setattr(FastAppend, "apply", lambda self, changes: None)
+    assert written == [True] * 12
+    monkeypatch.setattr(FastWrite, "apply", lambda self, changes: None)
     assert narrowly == work(tmp_path / "general.db")
 
 
@@ -165,6 +169,38 @@ def test_a_step_number_that_is_taken_goes_the_general_way(memory: Memory, path: 
     assert resumed is not None and resumed.state == {"n": 2}
 
 
+def test_a_new_version_of_a_fact_goes_the_general_way(memory: Memory, written: list[bool]) -> None:
+    first, second = (memory.facts.set("global", "city", city) for city in ("Lisbon", "Porto"))
+    assert (first.version, second.version, second.created_at) == (1, 2, first.created_at)
+    assert written == [True, True]
+    assert [fact.value for fact in memory.facts.history("global", "city")] == ["Lisbon", "Porto"]
+
+
+def test_a_fact_set_by_another_process_gets_its_next_version(path: Path, memory: Memory, written: list[bool]) -> None:
+    with Memory(path, **OPTIONS) as other:
+        other.facts.set("global", "city", "Lisbon")
+    assert memory.facts.set("global", "city", "Porto").version == 2
+    assert written == [True, True, False]
+
+
+def test_a_fact_made_again_counts_on_from_its_history(path: Path, memory: Memory, written: list[bool]) -> None:
+    with Memory(path, **OPTIONS) as other:
+        other.facts.set("global", "city", "Lisbon")
+        other.facts.set("global", "city", "Porto")
+    run(path, "DELETE FROM facts; DELETE FROM jobs WHERE item = 'fact:city'")
+    assert memory.facts.set("global", "city", "Braga").version == 2
+    assert written[-1] is False
+
+
+def test_a_fact_whose_job_waits_already_goes_the_general_way(path: Path, memory: Memory, written: list[bool]) -> None:
+    memory.facts.set("global", "city", "Lisbon")
+    run(path, "DELETE FROM facts")
+    with Memory(path, **OPTIONS) as other:
+        assert other.facts.set("global", "city", "Porto").version == 1
+    assert written[-1] is False
+    assert run(path, "SELECT version FROM jobs WHERE item = 'fact:city'") == [(2,)]
+
+
 def late(path: Path) -> tuple[int, bool]:
     """The number given to a message, and whether a step is saved, by a process that knows of neither's last change."""
     with Memory(path, **OPTIONS) as memory, Memory(path, **OPTIONS) as other:
@@ -189,7 +225,7 @@ def test_a_number_is_never_given_twice_and_no_update_is_lost(path: Path) -> None
 
 
 def test_without_the_guards_both_would_happen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    unguarded = fast_append.SCHEMA.replace("AND length = new.seq - 1", "").replace(
+    unguarded = fast_write.SCHEMA.replace("AND length = new.seq - 1", "").replace(
         "AND version = new.task_version - 1", ""
     )
     monkeypatch.setattr("recollect.stores.sqlite.connection.SCHEMA", unguarded)
