@@ -14,8 +14,8 @@ from functools import cache
 from msgspec.structs import replace
 
 from ..languages import UNSPACED, Rules, rules
-from .drafts import room
 from .extracted import Clause
+from .matcher import matcher
 from .rewrite import rewriter
 from .sentences import Sentence
 
@@ -28,7 +28,7 @@ _DOING = ("living", "based", "working", "studying", "using", "learning", "marrie
 def _boundary(lang: str) -> re.Pattern[str]:
     """Where a new clause begins; in most languages, before a word that some pattern begins with."""
     found = rules(lang, "reading")
-    return found.boundary if lang == "en" else found.formed("boundary", first=room(lang).matcher.first_words())
+    return found.boundary if lang == "en" else found.formed("boundary", first=matcher(lang).first_words())
 
 
 def statements(sentence: Sentence, lang: str, before: str = "") -> tuple[list[Clause], str]:

@@ -7,23 +7,22 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from ..dates import parse_dates
-from ..languages import UNSPACED, Topic, topics, words
+from ..languages import UNSPACED, Topic, words
 from .extracted import Clause
 from .keys import slug
-from .matcher import Match, Matcher
-from .pattern import Pattern, compiled
+from .matcher import Match, matcher
+from .pattern import Sense
 from .phrases import phrases
 from .slots import Around, Reading, read
 from .tokens import BREAK, Token, tokens
 
-Sense = Literal["say", "deny", "retract"]
+Slots = dict[str, list[Reading]]
 _SLOT = re.compile(r"\{([\w|]+)\}")
-_SENSES: tuple[Sense, ...] = ("say", "deny", "retract")
+_LOOSE = ("text", "aim", "decided", "phrase", "work")
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -48,134 +47,94 @@ class Refusal(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Room(msgspec.Struct, frozen=True):
-    """All patterns of a language, ready to match, and what each belongs to."""
-
-    lang: str
-    matcher: Matcher
-    owners: dict[str, tuple[Topic, Sense]]
-    classes: dict[str, dict[str, str]]
-    negation: frozenset[str]
-    skipped: frozenset[str]
-    """Adverbs and commas, which are no part of what fills a slot when they stand before it."""
-
-
-@cache
-def room(lang: str) -> Room:
-    """The compiled patterns of a language; made when the first sentence in it comes."""
-    lists = words(lang)
-    classes = {
-        name: {_folded(said, lang): gives for said, gives in found.items()} for name, found in lists.classes.items()
-    }
-    patterns: list[Pattern] = []
-    owners: dict[str, tuple[Topic, Sense]] = {}
-    for topic in topics(lang):
-        for sense in _SENSES:
-            for number, source in enumerate(getattr(topic, sense), start=1):
-                id = f"{lang}/{topic.file}#{topic.name}.{sense}.{number}"
-                patterns.append(compiled(id, source, lang, lists.table("macros"), lists.classes))
-                owners[id] = topic, sense
-    matcher = Matcher(patterns, lists.set("after"), lists.set("adverbs"))
-    return Room(lang, matcher, owners, classes, lists.set("negation"), lists.set("adverbs") | {BREAK})
-
-
-def _folded(text: str, lang: str) -> str:
-    return " ".join(token.word for token in tokens(text, lang))
-
-
 def drafts(clause: Clause, at: datetime) -> tuple[list[Draft], list[Refusal]]:
     """What a clause states, and what fitted without stating anything."""
-    lang, text, sentence = clause.lang, clause.text, clause.sentence
-    here = room(lang)
-    cut = tokens(text, lang)
-    negated = any(token.word in here.negation for token in cut)
-    said: frozenset[str] | None = None
+    cut = tokens(clause.text, clause.lang)
     found: list[Draft] = []
     refused: list[Refusal] = []
-    for match in here.matcher.matches(cut):
-        topic, sense = here.owners[match.pattern.id]
-        if negated and not match.pattern.words & here.negation and not _behind(match, cut, here.negation):
-            refused.append(Refusal(match.pattern.id, "the clause is negated"))
-            continue
-        if topic.unless:
-            said = said or frozenset(token.word for token in tokens(sentence, lang))
-            if said.intersection(topic.unless) or (lang in UNSPACED and any(word in sentence for word in topic.unless)):
-                refused.append(Refusal(match.pattern.id, "the sentence has a word that speaks against it"))
-                continue
-        around = Around(phrases(lang), at, sentence, topic.prefer, clause.before)
-        slots = _read(match, cut, text, around, here)
-        if isinstance(slots, str):
-            refused.append(Refusal(match.pattern.id, slots))
-            continue
-        made = list(_made(topic, sense, match, slots, text, around))
+    for match in matcher(clause.lang).matches(cut):
+        around = Around(phrases(clause.lang), at, clause.sentence, match.pattern.topic.prefer, clause.before)
+        slots = _against(match, cut, clause) or _read(match, cut, clause, around)
+        made = [] if isinstance(slots, str) else list(_made(match, slots, clause.text, around))
         found += made
         if not made:
-            refused.append(Refusal(match.pattern.id, "nothing is named"))
+            refused.append(Refusal(match.pattern.id, slots if isinstance(slots, str) else "nothing is named"))
     return found, refused
 
 
-def _behind(match: Match, cut: Sequence[Token], negation: frozenset[str]) -> bool:
-    """Whether what is negated stands behind all that the pattern reads."""
-    first = next(at for at, token in enumerate(cut) if token.word in negation)
-    return first >= match.end > 0
+def _against(match: Match, cut: Sequence[Token], clause: Clause) -> str:
+    """What speaks against a pattern that fits: a negation before or within what it reads, or a word of `unless`."""
+    negation, unless = words(clause.lang).set("negation"), match.pattern.topic.unless
+    first = next((at for at, token in enumerate(cut) if token.word in negation), None)
+    if first is not None and not match.pattern.words & negation and not first >= match.end > 0:
+        return "the clause is negated"
+    said = {token.word for token in tokens(clause.sentence, clause.lang)} if unless else set()
+    if said.intersection(unless) or (clause.lang in UNSPACED and any(word in clause.sentence for word in unless)):
+        return "the sentence has a word that speaks against it"
+    return ""
 
 
-def _read(
-    match: Match, cut: Sequence[Token], clause: str, around: Around, here: Room
-) -> dict[str, list[Reading]] | str:
+@cache
+def _classes(lang: str) -> dict[str, dict[str, str]]:
+    """The closed lists of a language, by their words as tokens."""
+    return {
+        name: {" ".join(token.word for token in tokens(said, lang)): gives for said, gives in found.items()}
+        for name, found in words(lang).classes.items()
+    }
+
+
+def _read(match: Match, cut: Sequence[Token], clause: Clause, around: Around) -> Slots | str:
     """The readings of each slot; a reason where one could not be read."""
-    out: dict[str, list[Reading]] = {}
-    for name, first, last in match.slots:
-        listed = here.classes.get(name.rstrip("0123456789"))
+    out: Slots = {}
+    skip = matcher(clause.lang).skip
+    for numbered, first, last in match.slots:
+        name = numbered.rstrip("0123456789")
+        listed = _classes(clause.lang).get(name)
+        while listed is None and first < last - 1 and cut[first].word in skip:
+            first += 1
+        text = clause.text[cut[first].start : cut[last - 1].end if listed or last < len(cut) else len(clause.text)]
         if listed is not None:
             said = " ".join(token.word for token in cut[first:last] if token.word != BREAK)
             gives = listed.get(said, listed.get(said.split(" ")[-1], said))
-            if gives == said and here.lang != "en":
-                gives = clause[cut[first].start : cut[last - 1].end]  # as written
-            out[name] = [Reading(gives, slug(gives))]
-            continue
-        while first < last - 1 and cut[first].word in here.skipped:
-            first += 1
-        text = clause[cut[first].start : cut[last - 1].end if last < len(cut) else len(clause)]
-        found = [] if _other_subject(text, name, here.lang) else read(name.rstrip("0123456789"), text, around)
-        if not found:
-            return f"what stands in its place is no {{{name}}}"
-        out[name] = found
+            gives = text if gives == said and clause.lang != "en" else gives  # as written
+            out[numbered] = [Reading(gives, slug(gives))]
+        # A topic particle says that the sentence is about somebody else: 妹は横浜に…
+        elif clause.lang == "ja" and name not in _LOOSE and "は" in text:
+            out[numbered] = []
+        else:
+            out[numbered] = read(name, text, around)
+        if not out[numbered]:
+            return f"what stands in its place is no {{{numbered}}}"
     return out
 
 
-_LOOSE = ("text", "aim", "decided", "phrase", "work")
-
-
-def _other_subject(text: str, name: str, lang: str) -> bool:
-    """Whether a slot holds a topic particle, so that the sentence is about somebody else: 妹は横浜に…"""
-    return lang == "ja" and name not in _LOOSE and ("は" in text or "には" in text)
-
-
-def _made(
-    topic: Topic, sense: Sense, match: Match, slots: dict[str, list[Reading]], clause: str, around: Around
-) -> Iterator[Draft]:
+def _made(match: Match, slots: Slots, clause: str, around: Around) -> Iterator[Draft]:
     """One draft for each thing that the key names."""
+    topic, sense, rule = match.pattern.topic, match.pattern.sense, match.pattern.id
     for name in str(topic.value).split("|"):
-        if f"{name}|" in f"{topic.key}|".replace("}", "|").replace("{", "|") and name in slots and len(slots[name]) > 1:
+        if name in _named(topic.key) and len(slots.get(name, ())) > 1:
             for reading in slots[name]:  # each of several has a value of its own
-                yield from _made(topic, sense, match, {name: [reading]}, clause, around)
+                yield from _made(match, {name: [reading]}, clause, around)
             return
     if topic.kind != "fact":
-        yield Draft(topic.kind, clause, topic.sure, match.pattern.id, sense, topic.kind)
+        yield Draft(topic.kind, clause, topic.sure, rule, sense, topic.kind)
         return
     value, gives = _value(topic, slots, match.pattern.gives)
-    if sense == "deny":
-        value = False
-    since = _since(clause, around) if topic.since and sense == "say" else None
     keys = _keys(topic, slots, gives)
     if sense == "retract":
         value, keys = _ended(topic, slots, value, keys)
+    since = _since(clause, around) if topic.since and sense == "say" else None
     for key in keys:
-        yield Draft(key, value, topic.sure, match.pattern.id, sense, valid_at=since, wished=topic.wish)
+        said = False if sense == "deny" else value
+        yield Draft(key, said, topic.sure, rule, sense, valid_at=since, wished=topic.wish)
 
 
-def _ended(topic: Topic, slots: dict[str, list[Reading]], value: Any, keys: list[str]) -> tuple[Any, list[str]]:
+def _named(template: str) -> list[str]:
+    """The names of the slots in a key's template."""
+    return [name for names in _SLOT.findall(template) for name in names.split("|")]
+
+
+def _ended(topic: Topic, slots: Slots, value: Any, keys: list[str]) -> tuple[Any, list[str]]:
     """What ends: the fact of a key, or any of the topic's (`pet.*`) that has the value named."""
     if keys:
         return (None if value is True else value), keys
@@ -186,9 +145,9 @@ def _ended(topic: Topic, slots: dict[str, list[Reading]], value: Any, keys: list
     return named, [f"{topic.stem}.*"]
 
 
-def _value(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> tuple[Any, str | None]:
+def _value(topic: Topic, slots: Slots, gives: str | None) -> tuple[Any, str | None]:
     """The value, and what is left of the constant for the key."""
-    keyed = _SLOT.findall(topic.key)
+    keyed = "{" in topic.key
     if topic.value is True:
         return True, gives
     named = next((slots[name] for name in str(topic.value).split("|") if name in slots), None)
@@ -205,14 +164,13 @@ def _value(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> 
     return (f"{value}{topic.suffix}" if topic.suffix else value), gives
 
 
-def _keys(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> list[str]:
+def _keys(topic: Topic, slots: Slots, gives: str | None) -> list[str]:
     """The keys that a match names: the parts of a template that were said, or the constant in their place."""
     if "{" not in topic.key:
         return [topic.key]
     groups = []
     for group in topic.key.removeprefix(f"{topic.stem}.").split("."):
-        names = (name for names in _SLOT.findall(group) for name in names.split("|") if name in slots)
-        said = [[reading.part for reading in slots[name]] for name in names]
+        said = [[reading.part for reading in slots[name]] for name in _named(group) if name in slots]
         fixed = _SLOT.sub("", group).strip("_")
         said += [[fixed]] if fixed else [] if said or not gives else [[slug(gives)]]
         groups.append(["_".join(filter(None, parts)) for parts in product(*said)])
@@ -220,5 +178,5 @@ def _keys(topic: Topic, slots: dict[str, list[Reading]], gives: str | None) -> l
 
 
 def _since(clause: str, around: Around) -> datetime | None:
-    found = [date.start for date in parse_dates(clause, around.at, lang=around.lang) if date.start <= around.at]
+    found = [date.start for date in around.dates(clause, "past") if date.start <= around.at]
     return found[0] if found else None

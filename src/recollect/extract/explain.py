@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from ..languages import language_of, languages, rules
 from .clauses import statements
-from .drafts import drafts, room
+from .drafts import drafts
 from .extracted import Clause, Extracted
 from .extractor import extract, is_jest, is_unsure, read_clause
+from .matcher import matcher
 from .rewrite import rewriter
 from .sentences import sentences
 from .tokens import tokens
@@ -117,7 +118,7 @@ def _of_somebody(clause: Clause, at: datetime) -> list[Step]:
 
 def _almost(clause: Clause, at: datetime, why: str) -> list[Step]:
     """What patterns give from the first word on from which one fits, had nothing spoken against the sentence."""
-    first = room(clause.lang).matcher.first_words()
+    first = matcher(clause.lang).first_words()
     for token in tokens(clause.text, clause.lang)[:40]:
         found = drafts(replace(clause, text=clause.text[token.start :]), at)[0] if token.word in first else []
         if found:
@@ -128,7 +129,7 @@ def _almost(clause: Clause, at: datetime, why: str) -> list[Step]:
 def _nearest(clause: Clause) -> Step:
     """The pattern that went furthest into a clause, and where it stopped."""
     cut = tokens(clause.text, clause.lang)
-    patterns, stopped = room(clause.lang).matcher.nearest(cut)
+    patterns, stopped = matcher(clause.lang).nearest(cut)
     said = {token.word for token in cut[:stopped]}
     best = max(patterns, key=lambda pattern: len(pattern.words & said), default=None)
     if best is None or len(best.words & said) < 2:

@@ -7,16 +7,18 @@ DFA). That tells which patterns can match; only for those is it then worked out 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 import msgspec
 
-from .pattern import Pattern, State
+from ..languages import topics, words
+from .pattern import Compiler, Pattern, Sense
 from .tokens import BREAK, Token
 
 MAX_KEPT = 20_000
 """So many sets of states are kept; beyond that they are made anew, which costs time but bounds the room."""
-
+_SENSES: tuple[Sense, ...] = ("say", "deny", "retract")
 
 Filled = tuple[tuple[str, int, int], ...]
 """Slots in order, each with its first token and the one after its last."""
@@ -41,34 +43,25 @@ class _Set:
 
 
 class Matcher:
-    """Patterns compiled together.
+    """The patterns of a language compiled together."""
 
-    `after` are the words that may follow a pattern that ends in the midst of a clause; `skip` are the words (adverbs,
-    and the sign for a comma) that may stand before any word of a pattern.
-    """
-
-    def __init__(self, patterns: Sequence[Pattern], after: frozenset[str], skip: frozenset[str]) -> None:
-        self.patterns = tuple(patterns)
-        self._after, self._skip = after, skip | {BREAK}
-        self._states: list[State] = []
-        self._accept: dict[int, int] = {}
-        self._begins: list[int] = []
-        starts = [self._add(pattern, number) for number, pattern in enumerate(self.patterns)]
-        self._known = self._skip.union(*(state.table for state in self._states))
+    def __init__(self, lang: str) -> None:
+        compiler, lists = Compiler(lang), words(lang)
+        self.patterns = [
+            compiler.pattern(topic, sense, number, source)
+            for topic in topics(lang)
+            for sense in _SENSES
+            for number, source in enumerate(getattr(topic, sense), start=1)
+        ]
+        self._after = lists.set("after")
+        """Words that may follow a pattern that ends in the midst of a clause."""
+        self.skip = lists.set("adverbs") | {BREAK}
+        """Words that may stand before any word of a pattern: adverbs, and the sign for a comma."""
+        self._states = compiler.states
+        self._accept = {pattern.accept: number for number, pattern in enumerate(self.patterns)}
+        self._known = self.skip.union(*(state.table for state in self._states))
         self._sets: dict[tuple[int, ...], _Set] = {}
-        self._start = self._set(starts)
-
-    def _add(self, pattern: Pattern, number: int) -> int:
-        """The states of a pattern beside those of the others; where it begins."""
-        base = len(self._states)
-        self._begins.append(base)
-        for at, state in enumerate(pattern.states):
-            out = tuple(base + way for way in state.out)
-            table = {word: tuple(base + way for way in ways) for word, ways in state.table.items()}
-            self._states.append(State(state.kind, state.slot, out, table))
-            if state.kind == "accept":
-                self._accept[base + at] = number
-        return base + len(pattern.states) - 1
+        self._start = self._set([pattern.begin for pattern in self.patterns])
 
     def _set(self, states: Sequence[int]) -> _Set:
         seen: set[int] = set()
@@ -96,17 +89,13 @@ class Matcher:
                 states.extend(state.out)
             elif word in state.table:
                 states.extend(state.table[word])
-            elif word in self._skip and state.kind == "words":
+            elif word in self.skip and state.kind == "words":
                 states.append(at)
         return self._set(states)
 
-    def first_words(self) -> set[str]:
-        """The words that some pattern begins with."""
-        return {word for at in self._start.key for word in self._states[at].table}
-
-    def candidates(self, tokens: Sequence[Token]) -> set[int]:
-        """The numbers of patterns that match the beginning of a clause, or all of it."""
-        here, found = self._start, set[int]()
+    def _walk(self, tokens: Sequence[Token]) -> Iterator[_Set]:
+        """The sets of states after each token, as long as some pattern goes on."""
+        here = self._start
         for token in tokens:
             word = token.word if token.word in self._known else ""
             after = here.next.get(word)
@@ -114,34 +103,30 @@ class Matcher:
                 after = here.next[word] = self._step(here, word)
             here = after
             if not here.key:
-                break
-            if here.accepts:
-                found |= here.accepts
-        return found
+                return
+            yield here
+
+    def first_words(self) -> set[str]:
+        """The words that some pattern begins with."""
+        return {word for at in self._start.key for word in self._states[at].table}
 
     def nearest(self, tokens: Sequence[Token]) -> tuple[list[Pattern], int]:
         """The patterns that go furthest into a clause word by word, and how many tokens that is."""
-        here = self._start
-        for at, token in enumerate(tokens):
-            after = self._step(here, token.word if token.word in self._known else "")
-            if not after.key:
-                return [self._of(state) for state in here.key if self._states[state].kind == "words"], at
-            here = after
-        return [self._of(state) for state in here.key if self._states[state].kind == "words"], len(tokens)
-
-    def _of(self, state: int) -> Pattern:
-        """The pattern that a state belongs to."""
-        return self.patterns[bisect_right(self._begins, state) - 1]
+        *passed, here = self._start, *self._walk(tokens)
+        begins = list(self._accept)
+        waiting = [state for state in here.key if self._states[state].kind == "words"]
+        return [self.patterns[bisect_right(begins, state) - 1] for state in waiting], len(passed)
 
     def matches(self, tokens: Sequence[Token]) -> list[Match]:
         """The patterns that fit a clause, in the order of their files."""
-        found = (self._fit(self.patterns[number], tokens) for number in sorted(self.candidates(tokens)))
+        candidates = set[int]().union(*(here.accepts for here in self._walk(tokens)))
+        found = (self._fit(self.patterns[number], tokens) for number in sorted(candidates))
         return [match for match in found if match is not None]
 
     def _fit(self, pattern: Pattern, tokens: Sequence[Token]) -> Match | None:
         """Which tokens fill the slots: the first way that fits, each state tried once at each token."""
-        states, size = pattern.states, len(tokens)
-        stack: list[tuple[int, int, Filled]] = [(len(states) - 1, 0, ())]
+        states, size = self._states, len(tokens)
+        stack: list[tuple[int, int, Filled]] = [(pattern.begin, 0, ())]
         tried: set[tuple[int, int]] = set()
         while stack:
             at, token, slots = stack.pop()
@@ -152,7 +137,7 @@ class Matcher:
             kind, ways, then = state.kind, state.out, token
             if kind == "words":
                 word = tokens[token].word if token < size else ""
-                ways, then = state.table.get(word, (at,) if word in self._skip else ()), token + 1
+                ways, then = state.table.get(word, (at,) if word in self.skip else ()), token + 1
             elif kind == "accept":
                 if token == size or tokens[token].word in self._after:
                     return Match(pattern, slots, token)
@@ -171,3 +156,9 @@ class Matcher:
             for way in ways[::-1]:
                 stack.append((way, then, slots))
         return None
+
+
+@cache
+def matcher(lang: str) -> Matcher:
+    """The compiled patterns of a language; made when the first sentence in it comes."""
+    return Matcher(lang)

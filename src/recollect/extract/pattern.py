@@ -7,15 +7,19 @@ something to be read, `...` is any words, `$` is the end of the clause, and `=> 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal
+from collections import deque
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from ..errors import UsageError
+from ..languages import Topic, words
 from .slots import opening_words
 from .tokens import tokens
 
+Sense = Literal["say", "deny", "retract"]
+Unit: TypeAlias = "str | tuple[str, Unit] | list[list[Unit]]"
+"""A part of a pattern: a word or slot, something with the `?` or `*` behind it, or the alternatives of a group."""
 _PART = re.compile(r"\{\w+\}|<[^<>]+>|\.\.\.|[()|?*$]|[^\s(){}<>|?*$]+(?:\.[^\s(){}<>|?*$.]+)*")
 MAX_STATES = 4000
 """Of one pattern, with its phrases and closed lists written out."""
@@ -34,47 +38,58 @@ class State(msgspec.Struct):
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """A compiled pattern: its states (the first is where it begins), and what it was made from."""
+    """A compiled pattern: what it was made from, and the states with which it begins and is met in full."""
 
     id: str
+    """Which file, topic and line it is."""
     source: str
-    states: tuple[State, ...]
+    topic: Topic
+    sense: Sense
+    begin: int
+    accept: int
     slots: tuple[str, ...]
     gives: str | None
     words: frozenset[str]
 
 
-class _Compiler:
-    """Builds the states of one pattern from its end to its beginning."""
+class Compiler:
+    """Builds the states of all patterns of a language, each from its end to its beginning."""
 
-    def __init__(self, lang: str, macros: dict[str, str], classes: dict[str, dict[str, str]]) -> None:
-        self.lang, self.macros, self.classes = lang, macros, classes
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
         self.states: list[State] = []
-        self.slots: list[str] = []
-        self.words: set[str] = set()
+        self._macros, self._classes = words(lang).table("macros"), words(lang).classes
+        self._slots: list[str] = []
+        self._words: set[str] = set()
 
-    def state(self, state: State) -> int:
-        if len(self.states) >= MAX_STATES:
+    def pattern(self, topic: Topic, sense: Sense, number: int, source: str) -> Pattern:
+        """A pattern from its text, the so-manieth line of its topic."""
+        self._slots, self._words = [], set()
+        text, _, gives = source.partition("=>")
+        accept = self._state(State("accept"))
+        begin = self._group(parsed(text), accept)
+        if len(self.states) - accept > MAX_STATES:
             raise UsageError("a pattern with too many alternatives")
+        id, said = f"{self.lang}/{topic.file}#{topic.name}.{sense}.{number}", frozenset(self._words)
+        return Pattern(id, source, topic, sense, begin, accept, tuple(self._slots), gives.strip() or None, said)
+
+    def _state(self, state: State) -> int:
         self.states.append(state)
         return len(self.states) - 1
 
-    def build(self, parts: list[str], then: int) -> int:
-        """States for a sequence of parts; the first state."""
-        for kind, body, repeat in reversed(list(_units(parts))):
-            then = self._repeated(kind, body, repeat, then)
-        return then
-
-    def _repeated(self, kind: str, body: list[list[str]], repeat: str, then: int) -> int:
-        if repeat == "*":
-            loop = self.state(State("fork"))
-            self.states[loop].out = (self._unit(kind, body, loop), then)
-            return loop
-        first = self._unit(kind, body, then)
-        return self._fork([first, then]) if repeat == "?" else first
+    def _group(self, choices: list[list[Unit]], then: int) -> int:
+        ways = []
+        for units in choices:
+            way = then
+            for unit in reversed(units):
+                way = self._unit(unit, way)
+            ways.append(way)
+        return self._fork(ways)
 
     def _fork(self, choices: list[int]) -> int:
         """One of several ways on; those that begin with a word become one table."""
+        if len(choices) == 1:
+            return choices[0]
         table: dict[str, tuple[int, ...]] = {}
         others: list[int] = []
         for choice in choices:
@@ -86,97 +101,78 @@ class _Compiler:
         for word, ways in table.items():  # "are called" is tried before "are"
             table[word] = tuple(sorted(ways, key=lambda way: self.states[way].kind != "words"))
         if table:
-            others.insert(0, self.state(State("words", table=table)))
-        return others[0] if len(others) == 1 else self.state(State("fork", out=tuple(others)))
+            others.insert(0, self._state(State("words", table=table)))
+        return others[0] if len(others) == 1 else self._state(State("fork", out=tuple(others)))
 
-    def _unit(self, kind: str, body: list[list[str]], then: int) -> int:
-        if kind == "group":
-            return self._fork([self.build(choice, then) for choice in body])
-        text = body[0][0]
-        if text == "...":
-            gap = self.state(State("fork"))
-            self.states[gap].out = (then, self.state(State("any", out=(gap,))))
-            return gap
-        if text == "$":
-            return self.state(State("end", out=(then,)))
-        if text[0] == "<":
-            return self.build(split(self._macro(text[1:-1])), then)
-        if text[0] == "{":
-            return self._slot(text[1:-1], then)
-        spelled = tuple(token.word for token in tokens(text, self.lang))
-        self.words.update(spelled)
+    def _unit(self, unit: Unit, then: int) -> int:
+        if isinstance(unit, list):
+            return self._group(unit, then)
+        if isinstance(unit, tuple):
+            return self._repeated(*unit, then)
+        if unit == "...":
+            return self._gap(then)
+        if unit == "$":
+            return self._state(State("end", out=(then,)))
+        if unit[0] == "<":
+            if unit[1:-1] not in self._macros:
+                raise UsageError(f"no phrase {unit} in the words of {self.lang}")
+            return self._group(parsed(self._macros[unit[1:-1]]), then)
+        if unit[0] == "{":
+            return self._slot(unit[1:-1], then)
+        spelled = self._spelled(unit)
+        self._words.update(spelled)
         return self._chain(spelled, then)
 
-    def _macro(self, name: str) -> str:
-        if name not in self.macros:
-            raise UsageError(f"no phrase <{name}> in the words of {self.lang}")
-        return f"({self.macros[name]})"
+    def _repeated(self, repeat: str, unit: Unit, then: int) -> int:
+        if repeat == "?":
+            return self._fork([self._unit(unit, then), then])
+        loop = self._state(State("fork"))
+        self.states[loop].out = (self._unit(unit, loop), then)
+        return loop
+
+    def _gap(self, then: int) -> int:
+        """Any number of words."""
+        gap = self._state(State("fork"))
+        self.states[gap].out = (then, self._state(State("any", out=(gap,))))
+        return gap
 
     def _slot(self, name: str, then: int) -> int:
-        self.slots.append(name)
-        listed = self.classes.get(name.rstrip("0123456789"))
+        self._slots.append(name)
+        close = self._state(State("close", name, (then,)))
+        listed = self._classes.get(name.rstrip("0123456789"))
         if listed is not None:
-            close = self.state(State("close", name, (then,)))
-            chains = [self._chain(wording, close) for wording in self._wordings(listed)]
-            return self.state(State("open", name, (self._fork(chains),)))
-        last = self.states[then].kind == "accept"
-        close = self.state(State("close", name, (then,)))
-        loop = self.state(State("fork"))
-        self.states[loop].out = (close, self.state(State("any", out=(loop,))))
-        ways: tuple[int, ...] = (loop,)
-        first = dict.fromkeys(opening_words(name, self.lang), ways)
-        begin = self.state(State("words", table=first) if first else State("any", out=(loop,)))
-        return self.state(State("open", name, (begin,), last=last))
+            wordings = sorted(set(map(self._spelled, listed)), key=lambda parts: (-len(parts), parts))
+            begin = self._fork([self._chain(wording, close) for wording in wordings])
+            return self._state(State("open", name, (begin,)))
+        more: tuple[int, ...] = (self._gap(close),)
+        first = dict.fromkeys(opening_words(name, self.lang), more)
+        begin = self._state(State("words", table=first) if first else State("any", out=more))
+        return self._state(State("open", name, (begin,), last=self.states[then].kind == "accept"))
 
-    def _wordings(self, listed: dict[str, str]) -> list[tuple[str, ...]]:
-        """The wordings of a closed list as words, longest first."""
-        cut = {tuple(token.word for token in tokens(text, self.lang)) for text in listed}
-        return sorted(cut, key=lambda parts: (-len(parts), parts))
+    def _spelled(self, text: str) -> tuple[str, ...]:
+        return tuple(token.word for token in tokens(text, self.lang))
 
     def _chain(self, parts: tuple[str, ...], then: int) -> int:
         for part in reversed(parts):
-            then = self.state(State("words", table={part: (then,)}))
+            then = self._state(State("words", table={part: (then,)}))
         return then
 
 
-def split(source: str) -> list[str]:
-    """The parts of a pattern's text."""
-    return _PART.findall(source)
+def parsed(source: str) -> list[list[Unit]]:
+    """The alternatives of a pattern's text, each a row of units."""
+    parts = deque(_PART.findall(source))
+    if parts.count("(") != parts.count(")"):
+        raise UsageError("a pattern with an open bracket")
+    return _choices(parts)
 
 
-def _units(parts: list[str]) -> Iterator[tuple[str, list[list[str]], str]]:
-    at = 0
-    while at < len(parts):
-        if parts[at] == "(":
-            choices, at = _choices(parts, at + 1)
-            kind = "group"
-        else:
-            choices, at, kind = [[parts[at]]], at + 1, "part"
-        repeat = parts[at] if at < len(parts) and parts[at] in "?*" else ""
-        at += bool(repeat)
-        yield kind, choices, repeat
-
-
-def _choices(parts: list[str], at: int) -> tuple[list[list[str]], int]:
-    depth = 1
-    out: list[list[str]] = [[]]
-    while at < len(parts):
-        part = parts[at]
-        depth += {"(": 1, ")": -1}.get(part, 0)
-        at += 1
-        if depth == 0:
-            return out, at
-        if part == "|" and depth == 1:
+def _choices(parts: deque[str]) -> list[list[Unit]]:
+    out: list[list[Unit]] = [[]]
+    while parts and (part := parts.popleft()) != ")":
+        if part == "|":
             out.append([])
+        elif part in "?*":
+            out[-1].append((part, out[-1].pop()))
         else:
-            out[-1].append(part)
-    raise UsageError("a pattern with an open bracket")
-
-
-def compiled(id: str, source: str, lang: str, macros: dict[str, str], classes: dict[str, dict[str, str]]) -> Pattern:
-    """A pattern from its text; the id says which file, topic and line it is."""
-    text, _, gives = source.partition("=>")
-    maker = _Compiler(lang, macros, classes)
-    first = maker.build(split(text), maker.state(State("accept")))
-    maker.states.append(State("fork", out=(first,)))
-    return Pattern(id, source, tuple(maker.states), tuple(maker.slots), gives.strip() or None, frozenset(maker.words))
+            out[-1].append(_choices(parts) if part == "(" else part)
+    return out

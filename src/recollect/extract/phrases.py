@@ -33,6 +33,13 @@ class Phrases(Rules):
         kept = self.ends.sub("", f" {phrase.strip()}").strip(_EDGES)
         return kept if self.length(kept) <= most else ""
 
+    def without_tail(self, phrase: str) -> str:
+        """A phrase without the prepositions at its end."""
+        parts = phrase.split() if self.joint else []
+        while parts and parts[-1].lower() in self.lists.set("before_date"):
+            parts.pop()
+        return " ".join(parts) if self.joint else phrase
+
     def length(self, text: str) -> int:
         """How many words; of a language without spaces, every three characters count as one."""
         return len(text.split()) if self.joint else (len(text) + 2) // 3

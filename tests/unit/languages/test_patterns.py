@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from recollect.extract import Extracted, extract
-from recollect.extract.drafts import room
+from recollect.extract.matcher import matcher
 from recollect.extract.slots import knows
-from recollect.languages import Topic, languages, topics
+from recollect.extract.slots.declared import AFTER, BEFORE, READS
+from recollect.languages import Topic, languages, slots, topics, words
 
 AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 
@@ -56,13 +57,18 @@ def test_a_retraction_is_read_as_one(topic: Topic, text: str) -> None:
 
 @pytest.mark.parametrize("lang", languages())
 def test_every_slot_has_a_reader_or_a_closed_list(lang: str) -> None:
-    here = room(lang)
-    names = {name.rstrip("0123456789") for pattern in here.matcher.patterns for name in pattern.slots}
-    assert [name for name in names if name not in here.classes and not knows(name)] == []
+    here = matcher(lang)
+    names = {name.rstrip("0123456789") for pattern in here.patterns for name in pattern.slots}
+    assert [name for name in names if name not in words(lang).classes and not knows(name)] == []
 
 
 @pytest.mark.parametrize("lang", languages())
 def test_every_topic_with_patterns_has_examples_of_both_kinds(lang: str) -> None:
     bare = [topic.name for topic in topics(lang) if topic.say and not topic.fires]
     assert bare == []
-    assert room(lang).matcher.patterns
+    assert matcher(lang).patterns
+
+
+def test_slots_are_declared_by_known_names() -> None:
+    known = {*READS, *BEFORE, *AFTER}
+    assert {name: set(table) - known for name, table in slots().items() if set(table) - known} == {}

@@ -7,24 +7,13 @@ part of their key, or nothing: then the pattern does not fire. A slot that has a
 
 from __future__ import annotations
 
+from ...languages import slots, words
+from ..tokens import tokens
 from . import names, things, times
-from .base import Around, Reader, Reading
-from .declared import declared, opening_words, read_declared
+from .around import Around, Reader, Reading
+from .declared import read_declared
 
 __all__ = ["Around", "Reading", "knows", "opening_words", "read"]
-
-
-def read(name: str, text: str, around: Around) -> list[Reading]:
-    """What a slot makes of its words."""
-    slot = declared().get(name)
-    return read_declared(slot, text.strip(), around, read) if slot else _READERS[name](text.strip(), around)
-
-
-def knows(name: str) -> bool:
-    """Whether there is a slot of that name."""
-    return name in _READERS or name in declared()
-
-
 _READERS: dict[str, Reader] = {
     name.removeprefix("read_"): function
     for module in (names, things, times)
@@ -32,3 +21,21 @@ _READERS: dict[str, Reader] = {
     if name.startswith("read_")
 }
 """Every function `read_<name>` of the modules beside this one reads the slot `{name}`."""
+
+
+def read(name: str, text: str, around: Around) -> list[Reading]:
+    """What a slot makes of its words."""
+    slot = slots().get(name)
+    return read_declared(slot, text.strip(), around, read) if slot else _READERS[name](text.strip(), around)
+
+
+def knows(name: str) -> bool:
+    """Whether there is a slot of that name."""
+    return name in _READERS or name in slots()
+
+
+def opening_words(name: str, lang: str) -> set[str]:
+    """The words that a slot must begin with; empty where it may begin with any."""
+    slot = slots().get(name, {})
+    found = words(lang).list(slot["begins"]) if "begins" in slot and "without" not in slot else ()
+    return {tokens(wording, lang)[0].word for wording in found}

@@ -1,24 +1,16 @@
-"""Readers of names: people, places, companies, languages, zones."""
+"""Readers of names: people, places, companies, languages."""
 
 from __future__ import annotations
 
 import re
-from zoneinfo import available_timezones
 
-from ...dates import parse_dates
 from ..keys import slug
-from ..phrases import Phrases
-from .base import Around, Reading, one, without_tail
+from .around import Around, Reading, one
+from .declared import CAPITAL
 
-_CAPITAL = re.compile(r"(?!I\b)[A-ZÀ-Þ]")
 _PLACE_TAIL = re.compile(r"([^,]+),\s*([A-ZÀ-Þ][^,]*)")
 _INSIDE = re.compile(r"(?:an?|the) (?:[a-z-]+ ){1,4}(?:in|near|outside|of|called) (?P<x>[A-Z].*)")
-_ZONE = re.compile(
-    r"[A-Z][a-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?|(?:UTC|GMT)(?:\s?[+-]\s?\d{1,2}(?::\d\d)?)?"
-    r"|(?:P[SD]?T|E[SD]?T|C[SD]T|M[SD]T|CEST|CET|EEST|EET|WET|BST|IST|JST|KST|AEST|AEDT|SGT|HKT|MSK|NZST)\b"
-    r"|(?:[A-Z][a-z]+ ){1,2}"
-    r"(?=(?:standard |daylight )?(?:time|Time)\b)|(?:Pacific|Eastern|Central|Mountain)(?=$|,|\.| time)"
-)
+_GIVEN_WITH = re.compile(r",|from |and i\b|here|again", re.I)
 
 
 def read_person(text: str, around: Around) -> list[Reading]:
@@ -26,9 +18,9 @@ def read_person(text: str, around: Around) -> list[Reading]:
     return one(around.ph.person(text))
 
 
-def read_any_name(text: str, around: Around) -> list[Reading]:
-    """A name by its capitals; one written small, where there is nothing else."""
-    return one(around.ph.person(text) or around.ph.small_name(text))
+def read_small_name(text: str, around: Around) -> list[Reading]:
+    """A name written small, where there is nothing else."""
+    return one(around.ph.small_name(text))
 
 
 def read_introduced(text: str, around: Around) -> list[Reading]:
@@ -49,7 +41,7 @@ def read_small(text: str, around: Around) -> list[Reading]:
     rest = text[len(name) :].strip()
     if not name or name in ph.not_names or name.endswith(("ing", "ed", "ly")):
         return []
-    if rest and not re.match(r",|from |and i\b|here|again", rest, re.I):
+    if rest and not _GIVEN_WITH.match(rest):
         return []
     after = rf"\b{name}\b\s*,? (?:\d\d\b|from [^\W\d_])"
     told = re.search(after, around.sentence, re.I) or re.match(r"and i\b", rest, re.I)
@@ -74,23 +66,12 @@ def read_people(text: str, around: Around) -> list[Reading]:
     return [Reading(names, "")] if len(names) > 1 else one(names[0] if names else ph.person(text, most=2))
 
 
-def read_several(text: str, around: Around) -> list[Reading]:
-    """Two names or more."""
-    return [found for found in read_people(text, around) if isinstance(found.value, list)]
-
-
-def read_pets(text: str, around: Around) -> list[Reading]:
-    """The names of animals, which people write small where they write all small."""
-    small = not _CAPITAL.search(around.sentence)
-    return read_people(text, around) or (one(around.ph.small_name(text)) if small else [])
-
-
-def place_of(text: str, ph: Phrases) -> str | None:
-    """The place a phrase names: a proper name, or a short description of one."""
-    text = ph.before_place.sub("", text.strip())
+def read_place(text: str, around: Around) -> list[Reading]:
+    """A place, up to a date behind it: a proper name, or a short description of one."""
+    ph = around.ph
+    text = ph.before_place.sub("", around.undated(text).strip())
     inside = _INSIDE.match(text) if ph.lang == "en" else None
-    if inside:
-        text = inside["x"]
+    text = inside["x"] if inside else text
     comma = _PLACE_TAIL.match(text)
     if comma:
         right, left = ph.proper(comma[2]), ph.place_ends.sub("", f" {comma[1]}").strip()
@@ -101,24 +82,18 @@ def place_of(text: str, ph: Phrases) -> str | None:
     value = ph.cut(ph.place_ends.sub("", f" {text}"), most=5)
     article = ph.articles.match(value)
     if not value or value[0].isdigit() or (article and not value[article.end() : article.end() + 1].isupper()):
-        return None
-    return value if article or value.split()[0].lower() not in ph.lists.set("not_places") else None
+        return []
+    first = value.split()[0].lower()
+    other = first.strip(",") in ph.lists.set("tools") or (not article and first in ph.lists.set("not_places"))
+    return one(value) if not other else []
 
 
-def read_place(text: str, around: Around) -> list[Reading]:
-    """A place, up to a date behind it."""
-    dates = parse_dates(text, around.at, lang=around.lang)
-    value = place_of(without_tail(text[: dates[0].span[0]], around.ph) if dates else text, around.ph)
-    known = value and value.split()[0].lower().strip(",") in around.ph.lists.set("tools")
-    return [] if known else one(value)
-
-
-def read_city(text: str, around: Around) -> list[Reading]:
+def read_town(text: str, around: Around) -> list[Reading]:
     """A place by its proper name alone."""
     ph = around.ph
     text = ph.before_place.sub("", text)
     value = ph.proper(re.sub(r"^the (?=[A-Z])", "", text))
-    if not value or value[0].isdigit() or value.lower() in ph.lists.table("languages") or _ZONE.match(value):
+    if not value or value[0].isdigit() or value.lower() in ph.lists.table("languages"):
         return []
     region = re.match(rf"{re.escape(value)}, ([A-Z][\w ]+)$", text)
     rest = text[text.find(value) + len(value) :].strip(" ,.")
@@ -144,7 +119,7 @@ def read_company(text: str, around: Around) -> list[Reading]:
         return found
     described = ph.articles.match(text)
     said = ph.cut(ph.place_ends.sub("", f" {text[described.end() :] if described else text}"), most=4)
-    small = ph.length(said) <= 2 and not _CAPITAL.search(around.sentence)
+    small = ph.length(said) <= 2 and not CAPITAL.search(around.sentence)
     return one(said) if (described or small) and not ph.starts(said, "not_orgs") else []
 
 
@@ -158,10 +133,3 @@ def read_languages(text: str, around: Around) -> list[Reading]:
         if word in known or "sign language" in item.lower():
             out.append(Reading(True, slug(known.get(word, item))))
     return out
-
-
-def read_zone(text: str, around: Around) -> list[Reading]:
-    """A time zone: an offset, a common abbreviation, or a name that the system knows."""
-    found = _ZONE.match(text)
-    known = found and ("/" not in found[0] or found[0] in available_timezones())
-    return one(found[0].strip()) if found and known else []

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ...dates import parse_dates
 from ..keys import slug
 from ..phrases import Phrases, is_capital
-from .base import Around, Reading, one
+from .around import Around, Reading, one
 
 _VERSION = re.compile(r"\s+(?:machine|box|laptop|desktop|server|pc|computer|v?\d+(?:\.\d+)*|lts)$", re.I)
 
@@ -21,7 +20,7 @@ def read_things(text: str, around: Around) -> list[Reading]:
     if ph.starts(text, "not_things"):
         return []
     if re.search(r"\d| ago\b", text):
-        dates = parse_dates(text, around.at, lang=around.lang)
+        dates = around.dates(text, "past")
         text = text[: dates[0].span[0]] if dates and dates[0].relation == "in" else text
     for item in ph.listed(ph.thing_ends.sub("", f" {text}")):
         if ph.holds(item, "no_noun") or ph.starts(item, "not_things"):

@@ -1,47 +1,36 @@
-"""Readers of dates, aims, counts and amounts."""
+"""Readers of dates, counts and amounts."""
 
 from __future__ import annotations
 
 import re
 
-from ...dates import DateRange, number, parse_dates
+from ...dates import DateRange, number
 from ..amounts import amount, measure
 from ..keys import slug
-from .base import Around, Reading, before_date, one, without_tail
+from .around import Around, Reading, one
 
 
 def read_number(text: str, around: Around) -> list[Reading]:
     """A number in digits or words."""
-    return one(number(text, around.lang))
-
-
-def read_age(text: str, around: Around) -> list[Reading]:
-    """Years that somebody can have lived."""
-    years = number(text, around.lang)
-    return one(years) if years is not None and 3 <= years <= 120 else []
-
-
-def read_turning(text: str, around: Around) -> list[Reading]:
-    """I'll be 50 in May: so I am 49."""
-    return one(next((found.value - 1 for found in read_age(text.partition(" ")[0], around)), None))
+    return one(number(text, around.ph.lang))
 
 
 def read_amount(text: str, around: Around) -> list[Reading]:
     """A number with its unit, if it has one."""
-    said = amount(text, around.lang)
+    said = amount(text, around.ph.lang)
     return [Reading(said, "")] if said is not None else []
 
 
 def read_measure(text: str, around: Around) -> list[Reading]:
     """A height or a weight."""
-    said = measure(text, around.lang)
+    said = measure(text, around.ph.lang)
     return [Reading(said, "")] if said is not None else []
 
 
 def only_date(text: str, around: Around) -> DateRange | None:
     """The only date of a phrase, when the phrase is little more than that."""
     found = around.dates(text)
-    return found[0] if len(found) == 1 and not without_tail(text[: found[0].span[0]], around.ph) else None
+    return found[0] if len(found) == 1 and not around.ph.without_tail(text[: found[0].span[0]]) else None
 
 
 def read_date(text: str, around: Around) -> list[Reading]:
@@ -66,7 +55,7 @@ def read_birthday(text: str, around: Around) -> list[Reading]:
     """A day or month of every year; a year too, where it was said."""
     if re.match(r"(?:the )?(?:feb(?:ruary)? (?:the )?29|29(?:th|\.)?(?: of)? feb)", text, re.I):
         return one("--02-29")
-    found = parse_dates(text, around.at, prefer="past", lang=around.lang)
+    found = around.dates(text, "past")
     if not found or len(text[: found[0].span[0]].split()) > 3 or found[0].grain not in ("day", "month", "year"):
         return []
     first = found[0]
@@ -85,7 +74,7 @@ def read_appointment(text: str, around: Around) -> list[Reading]:
     more = re.split(r"\s+and (?:an? |my |another )", text) if ph.lang == "en" else [text]
     if len(more) > 1:
         return [reading for part in more for reading in read_appointment(part, around)]
-    cut = before_date(text, around)
+    cut = around.before_date(text)
     if cut is None or cut[1].end <= around.at or ph.holds(text, "recurrent") or ph.holds(cut[0], "no_noun"):
         return []
     what = ph.bare(re.sub(r"\s+(?:with|at|in) .*$", "", cut[0]) if ph.lang == "en" else cut[0])
@@ -96,7 +85,7 @@ def read_appointment(text: str, around: Around) -> list[Reading]:
 def read_counting(text: str, around: Around) -> list[Reading]:
     """So many of something: "two small dogs"."""
     ph, parts = around.ph, text.split()
-    counts = ((size, number(" ".join(parts[:size]), around.lang)) for size in (3, 2, 1) if len(parts) > size)
+    counts = ((size, number(" ".join(parts[:size]), around.ph.lang)) for size in (3, 2, 1) if len(parts) > size)
     size, value = next(((size, value) for size, value in counts if value is not None), (0, None))
     if value is None or parts[0].lower() in ph.lists.set("articles"):
         return []
@@ -106,10 +95,3 @@ def read_counting(text: str, around: Around) -> list[Reading]:
     if not said or not ours or (said[0].isupper() and ph.lang == "en") or ph.starts(said, "not_counted"):
         return []
     return [Reading(value, slug(said))]
-
-
-def read_aim(text: str, around: Around) -> list[Reading]:
-    """What somebody aims for, without the date by which."""
-    dates = parse_dates(text, around.at, lang=around.lang)
-    said = without_tail(text[: dates[0].span[0]].strip(" ,.") if dates else text.strip(" ."), around.ph)
-    return one(said) if around.ph.length(said) <= 12 else []
