@@ -40,6 +40,7 @@ _COMMANDS = {
     "namespaces": ("health", "List the namespaces that hold something."),
     "watch": ("health", "Print changes of any process as they happen: kinds and namespaces."),
     "doctor": ("health", "Check the store, and list its details and problems."),
+    "partition": ("partitioning", "Split the tables of Postgres by org while they are used."),
     "migrate": ("health", "Bring the store's schema up to date."),
     "analyze": ("analyze", "Report how other frameworks manage memory, from their source."),
     "serve": ("serve", "Serve the memory over HTTP, with the inspector at /."),

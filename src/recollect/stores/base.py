@@ -1,4 +1,4 @@
-"""The Store protocol, the changes it applies, and optional protocols beside it (leasing jobs, search, scrub, health).
+"""The Store protocol, the changes it applies, and optional protocols beside it (jobs, search, scrub and more).
 
 A change is data. `apply` takes a sequence of them and does all or nothing: one transaction on SQL, one script on Redis.
 Reads take `now` (microseconds), because an expired row is gone whether or not a collector has run.
@@ -6,7 +6,7 @@ Reads take `now` (microseconds), because an expired row is gone whether or not a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -287,6 +287,32 @@ class Verifies(Protocol):
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """Search the live rows of an org and the store's files for any of these bytes."""
+        ...
+
+
+class Split(msgspec.Struct, frozen=True):
+    """The report on one table that was split."""
+
+    table: str
+    parts: int
+    rows: int
+    """Rows copied by this run; those written meanwhile, and those of a run before, are not counted."""
+    locked_seconds: float
+    """No reader or writer waited longer than this for a lock of the split."""
+
+
+@runtime_checkable
+class Partitions(Protocol):
+    """Can split its tables by org while they are in use."""
+
+    async def partition(
+        self, parts: int, *, table: str | None = None, progress: Callable[[int], Any] | None = None
+    ) -> list[Split]:
+        """Split one table, or all that are not split yet; also goes on with what was interrupted."""
+        ...
+
+    async def undo_partition(self) -> list[str]:
+        """Give up splits that have not ended; the names of their tables, which stay as they were."""
         ...
 
 

@@ -8,7 +8,7 @@ from ...backoff import pause
 from .connection import Session
 from .wire import Failed
 
-_LOCK = 7_265_636_811
+MIGRATING = 7_265_636_811
 """The advisory lock that a process holds during one migration."""
 LOCK_MS = 900
 """The lock timeout of a statement that takes an exclusive lock: while it waits, others queue up behind it."""
@@ -23,7 +23,7 @@ BEGIN;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL client_min_messages = warning;
-SELECT pg_advisory_xact_lock({_LOCK});
+SELECT pg_advisory_xact_lock({MIGRATING});
 -- While we wait for a table lock, others queue behind us: so we wait less than a second, and try again later.
 SET LOCAL lock_timeout = {LOCK_MS};
 CREATE SCHEMA IF NOT EXISTS recollect;
@@ -42,14 +42,18 @@ COMMIT;
 """
 
 
-async def patiently(session: Session, sql: str) -> None:
-    """Run a script; try again with back-off while a lock timeout says that others hold a table."""
-    tries, until = 0, time.monotonic() + PATIENCE_SECONDS
+async def patiently(session: Session, sql: str) -> float:
+    """Run a script; try again with back-off while a lock timeout says that others hold a table. Returns the seconds of
+    the longest try: no one waited longer for a lock of the script."""
+    tries, longest, until = 0, 0.0, time.monotonic() + PATIENCE_SECONDS
     while True:
         tries += 1
+        began = time.monotonic()
         try:
-            return await session.script(sql, patience=PATIENCE_SECONDS)
+            await session.script(sql, patience=PATIENCE_SECONDS)
+            return max(longest, time.monotonic() - began)
         except Failed as failed:
+            longest = max(longest, time.monotonic() - began)
             if failed.state != "55P03" or time.monotonic() > until:
                 raise
         await session.runtime.sleep(pause(tries, first=0.1, longest=2.0))

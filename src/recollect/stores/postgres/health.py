@@ -37,6 +37,7 @@ WHERE p.pronamespace = 'recollect'::regnamespace AND p.proname = 'search_terms'
 _PARTS = b"SELECT count(*) FROM pg_inherits WHERE inhparent = 'recollect.threads'::regclass"
 _LOCKED_TABLES = 4
 """How many tables an ordinary transaction uses. A generic plan, which serves any org, locks all their partitions."""
+_SPLITTING = b"SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect_split'"
 _USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _PAGE = 1000
 
@@ -45,12 +46,13 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     """A report on the server, its settings, the schema, row-level security, sizes and problems."""
     server = await look(session)
     wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
-    asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED, _PARTS)
+    asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED, _PARTS, _SPLITTING)
     steps = [Step(sql, ()) for sql in asked]
     replies = await session.run(steps, repeatable=True)
     settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows()[0], strict=True))
     tables = replies[1].rows()
     searcher = replies[2].rows()
+    indexed = bool(searcher and searcher[0][0])
     found: dict[str, Any] = {
         "store": "postgres",
         "server": session.options.place,
@@ -62,12 +64,12 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
         "schema": server.schema,
         "latest_schema": migrations()[-1].number,
         "vectors": "pgvector" if server.vectors else "searched by the client",
-        "text_search": "index" if searcher and searcher[0][0] else "reads the namespace",
+        "text_search": "index" if indexed else "reads the namespace",
         "connections": f"{replies[3].rows()[0][0]} of {settings['max_connections']}",
         "rows": {name: rows for name, _, _, rows, _ in tables},
         "bytes": {name: size for name, _, _, _, size in tables},
         "partitioned": [name for name, _, parted, _, _ in tables if parted],
-        "notes": _notes(server, bool(searcher and searcher[0][0]), replies[4].rows()[0][0], settings),
+        "notes": _notes(server, indexed, replies[4].rows()[0][0], replies[5].rows()[0][0], settings),
         "problems": _problems(session, settings, tables, server),
     }
     if deep:
@@ -77,11 +79,13 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     return found
 
 
-def _notes(server: Any, indexed: bool, parts: int, settings: dict[str, str]) -> list[str]:
+def _notes(server: Any, indexed: bool, parts: int, splitting: int, settings: dict[str, str]) -> list[str]:
     notes = []
     wanted = _LOCKED_TABLES * parts
     if int(settings["max_locks_per_transaction"]) < wanted:
         notes.append(f"with {parts} partitions set max_locks_per_transaction to {wanted}: many writers need the locks")
+    if splitting:
+        notes.append("tables are being split: `recollect partition` goes on with it, with --undo it gives up")
     if not server.vectors:
         notes.append("pgvector 0.7 or newer is not there; the owner runs `recollect migrate` once it is")
     if not indexed:

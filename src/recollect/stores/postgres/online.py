@@ -40,7 +40,7 @@ _CREATE = re.compile(r"CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+) ON recollec
 _DROP = re.compile(r"DROP INDEX CONCURRENTLY IF EXISTS recollect\.(\w+)")
 _PARTS = b"""
 SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-WHERE i.inhparent = to_regclass('recollect.' || quote_ident($1)) AND c.relkind = 'r' ORDER BY c.oid
+WHERE i.inhparent = to_regclass($1) AND c.relkind = 'r' ORDER BY c.oid
 """
 _INVALID = b"""
 SELECT c.relname::text FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid
@@ -104,16 +104,21 @@ def _record(migration: Migration) -> bytes:
 
 async def _is_done(session: Session, migration: Migration) -> bool:
     sql = b"SELECT count(*) FROM recollect.migrations WHERE version = $1"
-    return bool((await _rows(session, sql, b"%d" % migration.number))[0][0])
+    return bool((await ask(session, sql, b"%d" % migration.number))[0][0])
 
 
 async def indexed(session: Session, runtime: Runtime, statements: Sequence[str]) -> None:
     """Build and drop indexes, one statement after the other; what an interrupted build left is removed first."""
-    for (name,) in await _rows(session, _INVALID):
-        await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS recollect.{name}", runtime)
+    await drop_unfinished(session, runtime)
     for statement in statements:
         for part in await _expanded(session, statement):
-            await _alone(session, part, runtime)
+            await alone(session, part, runtime)
+
+
+async def drop_unfinished(session: Session, runtime: Runtime) -> None:
+    """Drop the indexes that interrupted builds left invalid."""
+    for (name,) in await ask(session, _INVALID):
+        await alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS recollect.{name}", runtime)
 
 
 async def _expanded(session: Session, statement: str) -> list[str]:
@@ -122,21 +127,27 @@ async def _expanded(session: Session, statement: str) -> list[str]:
     if create is None and drop is None:
         raise StoreError(f"not a statement of an online migration: {statement[:60]}")
     named = create[2] if create is not None else drop[1] if drop is not None else ""
-    if not (await _rows(session, _PARTED, named.encode()))[0][0]:
+    if not (await ask(session, _PARTED, named.encode()))[0][0]:
         return [statement]
     if create is None:
         # Dropping the index of a partitioned table drops those of its partitions; it reads nothing, so it is quick.
         return [statement.replace(" CONCURRENTLY", "")]
     index, table, what = create.groups()
-    made = [f"CREATE INDEX IF NOT EXISTS {index} ON ONLY recollect.{table} {what}"]
-    for (part,) in await _rows(session, _PARTS, table.encode()):
+    return await part_by_part(session, "recollect", index, table, what)
+
+
+async def part_by_part(session: Session, home: str, index: str, table: str, what: str) -> list[str]:
+    """Statements that build an index on each partition of a table, whose schema is `home`; the partitions are in
+    `recollect`."""
+    made = [f"CREATE INDEX IF NOT EXISTS {index} ON ONLY {home}.{table} {what}"]
+    for (part,) in await ask(session, _PARTS, f"{home}.{table}".encode()):
         own = f"{part}_{index.removeprefix(table + '_')}"
         made.append(f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {own} ON recollect.{part} {what}")
-        made.append(f"ALTER INDEX recollect.{index} ATTACH PARTITION recollect.{own}")
+        made.append(f"ALTER INDEX {home}.{index} ATTACH PARTITION recollect.{own}")
     return made
 
 
-async def _alone(session: Session, statement: str, runtime: Runtime) -> None:
+async def alone(session: Session, statement: str, runtime: Runtime) -> None:
     """Run one statement by itself; when it does not get its lock in time, try again after a back-off."""
     tries, until = 0, time.monotonic() + PATIENCE_SECONDS
     # A concurrent build waits for old transactions while nobody waits for it, so it needs no lock timeout.
@@ -163,5 +174,6 @@ async def _run_once(session: Session, limit: int, statement: str) -> None:
         session.pool.give(channel)
 
 
-async def _rows(session: Session, sql: bytes, *cells: bytes) -> list[tuple[Any, ...]]:
+async def ask(session: Session, sql: bytes, *cells: bytes) -> list[tuple[Any, ...]]:
+    """The rows of one reading statement."""
     return (await session.run([Step(sql, cells)], repeatable=True))[0].rows()

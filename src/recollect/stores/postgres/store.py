@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from ...filters import document_of, matches
 from ...ports import to_datetime
 from ...records import Entry, Job, Key, Mark, Record
 from ...runtime import Runtime
-from ..base import Change, Delete, DeleteRange, Put, R, Scan, Scrubbed, repeatable
+from ..base import Change, Delete, DeleteRange, Put, R, Scan, Scrubbed, Split, repeatable
 from ..codec import Row, codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
@@ -229,6 +229,20 @@ class PostgresStore:
         from .scrub import scrub
 
         return await scrub(self._session, self._runtime)
+
+    async def partition(
+        self, parts: int, *, table: str | None = None, progress: Callable[[int], Any] | None = None
+    ) -> list[Split]:
+        """Split one table, or all, by org while they are in use; goes on with what was interrupted."""
+        from .partitioning import partition
+
+        return await partition(self._session, parts, table=table, progress=progress)
+
+    async def undo_partition(self) -> list[str]:
+        """Give up splits that have not ended; the names of their tables, which stay as they were."""
+        from .partitioning import undo
+
+        return await undo(self._session)
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
         """A report on the server, its settings, the schema, row-level security, sizes and problems."""
