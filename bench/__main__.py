@@ -3,8 +3,9 @@
     python -m bench [--quick] [--on FOLDER] [--write]
     python -m bench --peers [--write]
 
-The other benchmarks are commands of their own: bench/context.py, bench/tasks.py, bench/postgres.py, bench/redis.py,
-bench/extraction.py, bench/recall/run.py, bench/recall/speed.py and bench/analyze.
+The other benchmarks are commands of their own: bench/turns.py (an earlier version beside this one), bench/context.py,
+bench/tasks.py, bench/postgres.py, bench/redis.py, bench/extraction.py, bench/recall/run.py, bench/recall/speed.py and
+bench/analyze.
 """
 
 from __future__ import annotations

@@ -82,8 +82,11 @@ class Appending:
         stamped = [self.stamped(id, one, at) for one in given.messages]
         appends: Sequence[Append] = self.changes(id, ns, stamped, given, at)
         done: Sequence[Appended]
-        if expect is None and not any(message.pinned or message.metadata for message in stamped):
+        if expect is None and not [message for message in stamped if message.pinned or message.metadata]:
             done = await core.apply(*appends, *self.jobs(id, ns, at))
+            if len(appends) == 1 and not done[0].replayed:
+                core.shared.wrote()
+                return self._new_receipts(appends[0], done[0])
         else:
             appends, done = await self._append_special(id, ns, appends, at, expect)
         return await self.receipts(id, appends, done)
@@ -128,22 +131,26 @@ class Appending:
 
         `done` may have results of other changes after those of the appends. Wakes the worker if a message was new.
         """
-        derived: Literal["none", "pending"] = "pending" if self._core.shared.derives else "none"
-        durable = self._core.batch is None
         out: list[MessageReceipt] = []
         new = False
         for change, one in zip(appends, done, strict=False):
             if one.replayed:
                 out += await self._replay(id, change, one)
-                continue
-            new = True
-            out += [
-                MessageReceipt(_replace(message, seq=seq * durable, expires_at=one.expires_at), durable, False, derived)
-                for seq, message in enumerate(change.messages, one.first)
-            ]
+            else:
+                new = True
+                out += self._new_receipts(change, one)
         if new:
             self._core.shared.wrote()
         return out
+
+    def _new_receipts(self, change: Append, done: Appended) -> list[MessageReceipt]:
+        core = self._core
+        derived: Literal["none", "pending"] = "pending" if core.shared.derives else "none"
+        durable = core.batch is None
+        return [
+            MessageReceipt(_replace(message, seq=seq * durable, expires_at=done.expires_at), durable, False, derived)
+            for seq, message in enumerate(change.messages, done.first)
+        ]
 
     async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
         """Receipts for an append that was done before under its key; a message deleted since is returned as given
