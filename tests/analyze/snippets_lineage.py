@@ -6,6 +6,33 @@ from .snippets import Snippet
 
 LINEAGE: tuple[Snippet, ...] = (
     Snippet(
+        "fifo.fed",
+        """
+class Runner:
+    def step(self, steps):
+        kept = self.shorter(steps)
+        return self.tell(kept)
+
+    def shorter(self, steps: list[str]):
+        return steps[-self.most :]
+
+    def tell(self, steps):
+        return self.llm.chat([{"role": "user", "content": str(steps)}])
+""",
+        """
+class Runner:
+    def step(self, steps):
+        kept = self.shorter(steps)
+        return self.count(kept)
+
+    def shorter(self, steps: list[str]):
+        return steps[-self.most :]
+
+    def count(self, steps):
+        return len(steps)
+""",
+    ),
+    Snippet(
         "summary.in-front",
         """
 class Keeper:

@@ -21,7 +21,7 @@ def test_every_context_policy_is_found(own: Analysis) -> None:
     assert {
         ("fifo_message_count", "context/policies.py"),
         ("token_window", "context/plan.py"),
-        ("summarization", "context/summaries.py"),
+        ("summarization", "context/policies.py"),
         ("vector_swap", "context/policies.py"),
         ("importance_scoring", "context/policies.py"),
         ("content_elision", "context/units.py"),

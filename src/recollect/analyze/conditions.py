@@ -211,6 +211,8 @@ def binary_search(case: Case) -> bool:
 @condition
 def for_summary(case: Case) -> bool:
     """The function, or the list it collects, only prepares the input of a summary."""
+    if "rejoined" in case.effect.marks:
+        return False  # with its first message the list is a conversation again
     found = set(words.words(case.function.name))
     return "for_summary" in case.effect.marks or bool(found & {"summary", "summarize", "summarise", "summarization"})
 
@@ -291,7 +293,7 @@ def keeps_tail(case: Case) -> bool:
 @condition
 def keeps_variable_tail(case: Case) -> bool:
     """The slice keeps a variable number of the newest messages."""
-    return "tail" in case.effect.marks
+    return case.effect.kind == "tail" or "tail" in case.effect.marks
 
 
 @condition

@@ -23,6 +23,7 @@ _WRITING = bag(
     "write_text write_bytes writefile writefilesync outputfile put_object upload upload_file upload_blob writetextfile "
     "write_file awrite awrite_text awrite_bytes upload_text save_text save_file savefile"
 )
+_FINDING = bag("indexOf find index search match exec finditer start end")
 _PUTTING = bag("put store save write set upload create awrite asave aput add")
 _KEEPERS = bag(
     "storage store artifact artifacts files fs offload blob backend filesystem workspace sandbox bucket cache file disk"
@@ -80,9 +81,31 @@ class ContentEffects(EffectBase):
             return False
         low, high = node.kids[1:3]
         bounds = [b for b in (low, high) if b.kind not in ("none",) and b.text != "0"]
-        if not bounds:
+        if not bounds or any(self._is_found(b) for b in bounds) or self._drops_prefix(low, high):
             return False
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
+
+    def _is_found(self, bound: Node) -> bool:
+        """Does a bound come from a search for a pattern, so that the slice takes a text apart and fits no size?"""
+        made = {o for k in walk(bound) if k.kind == "name" for o in self.origins.names.get(k.text, ())}
+        made |= self.origins.of(bound)
+        return any(o.startswith("call:") and o.rpartition(".")[2] in _FINDING for o in made)
+
+    def _drops_prefix(self, low: Node, high: Node) -> bool:
+        """Is a slice `text[n:]`, which takes away a prefix, and not `text[-n:]` or `text[len(text) - n:]`?"""
+        if high.kind != "none":
+            return False
+        return not any(
+            (k.kind == "un" and k.text == "-") or (k.kind == "bin" and k.text == "-") for k in walk(low)
+        ) and (low.kind != "name" or not self._counted_from_end(low.text))
+
+    def _counted_from_end(self, name: str) -> bool:
+        return any(
+            k.kind in ("bin", "un") and k.text == "-"
+            for n in self.scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == name
+            for k in walk(n.kids[1])
+        )
 
     def _joined_cut(self, value: Node) -> bool:
         return last_name(value.kids[0]) in ("join", "concat") and bool(self.text_cuts(value))
@@ -284,6 +307,8 @@ class ContentEffects(EffectBase):
                 continue
             name = last_name(node.kids[0]).lower()
             owner = set(words.words(dotted(node.kids[0]).rpartition(".")[0]))
+            if name == "add" and (around := self.scope.parent(node)) is not None and around.kind == "block":
+                continue  # a set grows; a store that takes a text gives back where it is
             kept = (
                 name in _WRITING
                 or (name in _PUTTING and bool(owner & _KEEPERS))
@@ -312,7 +337,10 @@ class ContentEffects(EffectBase):
         ]
         written = self.writes_text()
         if told and written is not None:
-            self._add("offload", written, written.kids[0], 1, "stored", "noted", fed=self.origins.of(written))
+            placed = {k.text for a in written.kids[1:] for k in walk(a) if k.kind == "name"}
+            where = any(k.kind == "name" and k.text in placed for n in told for k in walk(n))
+            marks = ["noted", *(["says_where"] if where else [])]
+            self._add("offload", written, written.kids[0], 1, "stored", *marks, fed=self.origins.of(written))
         elif told:
             self._add("offload", told[0], told[0], 1, self.scope.flow(told[0]), "noted", "through_helper")
         elif written is not None and self.cut_names:

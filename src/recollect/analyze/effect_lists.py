@@ -15,6 +15,7 @@ _TIMES = bag(
 _BOUNDING = bag(
     "limit take last lastn last_n top k topk top_k n count max perpage per_page page_size pagesize first num maxresults"
 )
+_COPIES = bag("list copy deepcopy slice concat from")
 _ADDERS = bag("append push add insert unshift appendleft")
 _KEPT_WORDS = bag("memory memories records matches results facts entries notes items hits candidates entities events")
 
@@ -62,11 +63,22 @@ class ListEffects(EffectBase):
                 if owner.kind == "name" and value.kind == "name" and value.text in names:
                     gathered.setdefault(owner.text, []).append(item)
         for name, items in gathered.items():
-            if _always_adds(loop.kids[2], name):
+            if _always_adds(loop.kids[2], name) or self._begun_from_a_list(name, loop.line):
                 continue
             marks = self._why_kept(loop, name)
             flow = self._fate(Node("name", loop.line, name))
             self._add("kept_in_loop", items[0], unwrapped(loop.kids[1]), likeness, flow, *marks)
+
+    def _begun_from_a_list(self, name: str, line: int) -> bool:
+        """Did the gathered list begin as a copy of another, so that the loop joins two lists and filters none?"""
+        return any(
+            node.kind == "assign"
+            and node.line < line
+            and node.kids[0].kind == "name"
+            and node.kids[0].text == name
+            and _copies(node.kids[1])
+            for node in self.scope.nodes
+        )
 
     def _why_kept(self, loop: Node, name: str) -> list[str]:
         """The marks for what decides whether an element is kept: a seen-set, a count, an id, its score or its age."""
@@ -88,7 +100,7 @@ class ListEffects(EffectBase):
                         marks.append("by_tokens")
                     elif _counts_against_limit(item, name):
                         marks.append("by_number")
-                    elif told & _TIMES:
+                    elif told & _TIMES and self._is_age(item):
                         marks.append("by_age")
         source = unwrapped(loop.kids[1])
         if self._sorted_by(source) or (source.kind == "name" and self._sorted_by(source)):
@@ -96,6 +108,15 @@ class ListEffects(EffectBase):
         if unwrapped(loop.kids[1]) is not loop.kids[1]:
             marks.append("backwards")
         return list(dict.fromkeys(marks))
+
+    def _is_age(self, test: Node) -> bool:
+        """Is a time compared with one that was computed by a subtraction (`now - max_age`)?
+
+        A time that is only looked up is the mark of the last read: what is newer is new, and nothing is left out.
+        """
+        names = {dotted(k) for k in walk(test) if k.kind in ("name", "attr")}
+        made = [n.kids[1] for n in self.scope.nodes if n.kind == "assign" and dotted(n.kids[0]) in names]
+        return any(k.kind == "bin" and k.text == "-" for value in (test, *made) for k in walk(value))
 
     def _listlike(self, node: Node) -> int:
         """How likely the list holds messages or memory records."""
@@ -199,6 +220,15 @@ def _options(call: Node) -> list[tuple[str, Node]]:
         if value.kind == "dict":
             found.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
     return found
+
+
+def _copies(value: Node) -> bool:
+    """Is a value the copy of a whole list: `list(xs)`, `[*xs]`, `xs[:]`, `xs.copy()`?"""
+    if value.kind == "call":
+        return last_name(value.kids[0]) in _COPIES and (len(value.kids) == 2 or value.kids[0].kind == "attr")
+    if value.kind == "list":
+        return any(k.kind == "spread" for k in value.kids)
+    return value.kind == "slice" and all(k.kind == "none" for k in value.kids[1:3])
 
 
 def _always_adds(block: Node, name: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from recollect.analyze import words
 from recollect.analyze.effect_base import EffectBase
-from recollect.analyze.syntax import Node, last_name, walk
+from recollect.analyze.origins import MODEL
+from recollect.analyze.syntax import Node, dotted, last_name, walk
 
 
 class LoopEffects(EffectBase):
@@ -24,8 +25,18 @@ class LoopEffects(EffectBase):
         for item in walk(node.kids[1]):
             taken = self._taken(item)
             if taken is not None:
-                self._add("token_trim", item, taken, max(1, self.scope.likeness(taken)), self._fate(taken), "in_loop")
+                marks = ["in_loop", *(["after_asking"] if self._is_answer(node, taken) else [])]
+                self._add("token_trim", item, taken, max(1, self.scope.likeness(taken)), self._fate(taken), *marks)
                 return
+
+    def _is_answer(self, loop: Node, taken: Node) -> bool:
+        """Is the trimmed list a local one that a model's answer was put into, with no call of a model after it?"""
+        if dotted(taken).startswith(("self.", "this.")) or MODEL not in self.origins.of(taken):
+            return False
+        asked = self.origins.asked()
+        around = self.guards.loops.get(id(loop))
+        again = around is not None and any(id(k) in asked for k in walk(around))
+        return not again and all(n.line < loop.line for n in self.scope.nodes if id(n) in asked)
 
     def _taken(self, item: Node) -> Node | None:
         if item.kind == "call" and item.kids[0].kind == "attr":

@@ -99,6 +99,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         if likeness == 0:
             self._sorted_cut(node, owner)
             self._ranked_cut(node, owner, high)
+            if node.text != "step" and self._is_list(owner) and self._bounds(owner, low, high, node) == "tail":
+                self._add("tail", node, owner, 0, self.scope.flow(node))
             return
         self._ranked_cut(node, owner, high)
         if node.text == "step":
@@ -121,7 +123,35 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             target = around.kids[0].kids[0] if around.kids[0].kind == "slice" else around.kids[0]
             if dotted(target) == dotted(owner) or (target.kind == "index" and self.scope.likeness(target.kids[0])):
                 marks.append("back_into_itself")
+        if self._is_rejoined(node, owner):
+            marks.append("rejoined")
         self._add("slice", node, owner, likeness, flow, *marks)
+
+    def _is_list(self, owner: Node) -> bool:
+        """Is a local name a list of whatever, by its annotation or because the function goes through its elements?"""
+        if owner.kind != "name":
+            return False
+        if words.LIST_TYPES.search(self.scope.params.get(owner.text, "")):
+            return True
+        return any(
+            (n.kind == "for" and unwrapped(n.kids[1]).text == owner.text)
+            or (n.kind == "comp" and unwrapped(n.kids[2]).text == owner.text)
+            for n in self.scope.nodes
+        )
+
+    def _is_rejoined(self, node: Node, owner: Node) -> bool:
+        """Do the first element of a list and this cut of it go on together: `[messages[0], *messages[cut:]]`?"""
+        around = self.scope.parent(node)
+        held = around is not None and around.kind == "assign" and around.kids[0].kind == "name"
+        name = around.kids[0].text if around is not None and held else ""
+        for item in self.scope.nodes:
+            if item.kind != "list" or not any(
+                k.kind == "index" and dotted(k.kids[0]) == dotted(owner) for k in item.kids
+            ):
+                continue
+            if any(k.kind == "spread" and (k.kids[0] is node or (name and k.kids[0].text == name)) for k in item.kids):
+                return True
+        return False
 
     def _ranked_cut(self, node: Node, owner: Node, high: Node) -> None:
         if {"ranked", "scored", "prioritized", "rated"} & set(words.words(last_name(owner))) and high.kind != "none":

@@ -5,12 +5,14 @@ A finding has a strategy, a trigger, a subject (what is evicted) and says whethe
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from recollect.analyze import lineage_conditions, words
 from recollect.analyze.calibration import confidence
 from recollect.analyze.conditions import CONDITIONS, Case
-from recollect.analyze.records import Effect, Function
+from recollect.analyze.records import Call, Effect, Function
 from recollect.analyze.rules import RULES, Rule
 from recollect.analyze.world import World
 
@@ -23,6 +25,8 @@ BEATS: dict[str, tuple[str, ...]] = {
     "fifo_message_count": ("reset",),
     "offload": ("content_elision",),
 }
+_HELPER_REACH = 3
+_ASYNC = re.compile(r"^(_*)(async_|a(?=[a-z_]{3}))|_?async$|Async$")
 assert lineage_conditions  # imported for the conditions it registers
 
 
@@ -111,16 +115,18 @@ def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> 
     """Keep one hit per mechanism: drop a function when the same strategy fired in a function it calls.
 
     For `content_elision` it is the other way round: the helper that shortens is dropped when a caller that puts the
-    short text into the message fired too.
+    short text into the message fired too. It is also dropped beside an offload that it calls or is called by, whose
+    note or preview it makes.
     """
     fired = list({(r.strategy, f.key): (r, f, e) for r, f, e in reversed(fired)}.values())[::-1]
     keys = {(rule.strategy, function.key) for rule, function, _ in fired}
     kept: list[tuple[Rule, Function, Effect]] = []
     for rule, function, effect in fired:
         if rule.strategy == "content_elision":
-            if not any(
-                ("content_elision", c.key) in keys and c is not function for _, c in world.callers.get(function.key, [])
-            ):
+            above = _reached(world.callers, function)
+            beside = above | _reached(world.callees, function)
+            inner = any(("content_elision", key) in keys for key in above)
+            if not inner and not any(("offload", key) in keys for key in beside):
                 kept.append((rule, function, effect))
             continue
         deeper = any(
@@ -131,6 +137,16 @@ def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> 
         if not deeper:
             kept.append((rule, function, effect))
     return kept
+
+
+def _reached(edges: Mapping[str, list[tuple[Call, Function]]], function: Function) -> set[str]:
+    """The keys of the functions at most `_HELPER_REACH` calls away, along callers or callees."""
+    found: set[str] = set()
+    edge = {function.key}
+    for _ in range(_HELPER_REACH):
+        edge = {other.key for key in edge for _, other in edges.get(key, [])} - found - {function.key}
+        found |= edge
+    return found
 
 
 def _calls(world: World, caller: Function, target: Function) -> bool:
@@ -162,15 +178,20 @@ def _bounds(effect: Effect) -> list[str]:
 
 
 def _without_twins(found: list[Finding]) -> list[Finding]:
-    """Merge findings whose functions have the same fingerprint (async and blocking copies of one body)."""
-    first: dict[tuple[str, str], Finding] = {}
+    """Merge findings whose functions have the same fingerprint, or are the async and blocking method of one class."""
+    first: dict[tuple[str, ...], Finding] = {}
     kept: list[Finding] = []
     for finding in sorted(found, key=lambda f: (f.path, f.line)):
-        key = (finding.strategy, finding.function.shape)
-        if finding.function.shape and key in first:
-            first[key].twins.append(f"{finding.path}:L{finding.line}")
+        own = finding.function
+        bare = _ASYNC.sub(r"\1", own.name)
+        keys: list[tuple[str, ...]] = [(finding.strategy, own.path, own.owner, bare)] if own.owner else []
+        if own.shape:
+            keys.append((finding.strategy, own.shape))
+        known = next((first[key] for key in keys if key in first), None)
+        if known is not None:
+            known.twins.append(f"{finding.path}:L{finding.line}")
             continue
-        first[key] = finding
+        first.update(dict.fromkeys(keys, finding))
         kept.append(finding)
     return kept
 
@@ -186,7 +207,10 @@ def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
     whole = {(f.strategy, f.path) for f in found if f.rule not in _PARTIAL}
     first: dict[tuple[str, ...], Finding] = {}
     kept: list[Finding] = []
+    lasting = {(f.strategy, f.path, f.function.owner) for f in found if not _makes_instance(f.function)}
     for finding in found:
+        if _makes_instance(finding.function) and (finding.strategy, finding.path, finding.function.owner) in lasting:
+            continue
         near = {finding.path, *(f.path for _, f in world.callees.get(finding.function.key, []))}
         if finding.rule in _PARTIAL and any((finding.strategy, path) in whole for path in near):
             continue
@@ -198,6 +222,11 @@ def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
         first[key] = finding
         kept.append(finding)
     return kept
+
+
+def _makes_instance(function: Function) -> bool:
+    """Is a function a second constructor, which fills a new object by what its methods do later?"""
+    return "classmethod" in function.decorators and any(c.callee == "cls" for c in function.calls)
 
 
 def _without_backends(world: World, found: list[Finding]) -> list[Finding]:

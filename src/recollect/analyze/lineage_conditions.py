@@ -151,7 +151,9 @@ def saved_elsewhere(case: Case) -> bool:
 
 @condition
 def sized_or_referenced(case: Case) -> bool:
-    """The size decides, or the text is replaced by the store's answer (a reference)."""
+    """The size decides, or the text is replaced by the store's answer or by a note that names where it was written."""
+    if "says_where" in case.effect.marks and any(e.kind == "content" for e in case.function.effects):
+        return True
     said = f"call:{case.effect.subject}"
     return sized_there(case) or any(e.kind == "content" and said in e.fed for e in case.function.effects)
 
@@ -160,7 +162,8 @@ def sized_or_referenced(case: Case) -> bool:
 def leaves_a_note(case: Case) -> bool:
     """The text is replaced by a note that says where the rest is, or by a shortened text."""
     left = any(e.kind in ("content", "shortened") for e in case.function.effects) or "helpers" in case.effect.marks
-    told = "noted" in case.effect.marks and bool({"token_count", "char_count"} & set(case.effect.guards))
+    guards = {*case.effect.guards, *(g for c, _ in case.world.callers.get(case.function.key, []) for g in c.guards)}
+    told = "noted" in case.effect.marks and bool({"token_count", "char_count"} & guards)
     return left or told or "shortens_text" in case.function.marks
 
 
@@ -226,6 +229,26 @@ def finds_no_cut(case: Case) -> bool:
     """The function adds up tokens but neither collects messages nor cuts a list."""
     cut = any(e.kind in ("slice", "pop_front", "pop_other", "filter", "kept_in_loop") for e in case.function.effects)
     return "gathers" not in case.effect.marks and not cut and "removes_messages" not in case.function.marks
+
+
+@condition
+def fed_to_model(case: Case) -> bool:
+    """The list is returned, and a caller hands it to a model or to a function that asks one."""
+    if case.effect.flow != "returned":
+        return False
+    world = case.world
+    for call, caller in world.callers.get(case.function.key, []):
+        given = f"call:{call.callee}"
+        near = [c for c, f in world.callees.get(caller.key, []) if world.model_depth.get(f.key, 9) <= 2]
+        if any(given in onward.fed and onward.callee != call.callee for onward in (*caller.model_calls, *near)):
+            return True
+    return False
+
+
+@condition
+def trims_answer(case: Case) -> bool:
+    """The list that is trimmed holds what a model answered and goes to no model again, as in a bounded summary."""
+    return "after_asking" in case.effect.marks
 
 
 @condition

@@ -51,6 +51,10 @@ class Origins:
             if (self.names, self.grown) == before:
                 break
 
+    def asked(self) -> set[int]:
+        """The ids of the nodes that are calls of a model."""
+        return {key for key, asked in self._asked.items() if asked}
+
     def _move(self, node: Node) -> None:
         if (node.kind == "assign" and len(node.kids) == 2) or node.kind == "for":
             self._give(node.kids[0], self.of(node.kids[1], grown=False), self.names)

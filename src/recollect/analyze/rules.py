@@ -181,7 +181,7 @@ RULES: tuple[Rule, ...] = (
         "token_window",
         ("token_trim",),
         ("message_list",),
-        (*_NOISE, "splits", "for_summary"),
+        (*_NOISE, "splits", "for_summary", "trims_answer"),
         "messages are taken away in a loop until the token count fits",
     ),
     Rule(
@@ -239,6 +239,14 @@ RULES: tuple[Rule, ...] = (
         ("message_list", "keeps_variable_tail", "main_or_stored"),
         (*_NOISE, "token_guarded", "for_summary", "never_shown"),
         "only the newest messages, a variable number of them, go on",
+    ),
+    Rule(
+        "fifo.fed",
+        "fifo_message_count",
+        ("slice", "tail"),
+        ("keeps_variable_tail", "fed_to_model"),
+        (*_NOISE, "token_guarded", "for_summary"),
+        "only the newest part of a list is given back, and a caller hands it to a model",
     ),
     Rule(
         "fifo.shrunk",

@@ -87,8 +87,8 @@ class Summaries:
 
     def _derive_digest(self, function: Function) -> None:
         """A text too long is given back cut, together with what a model says of the whole."""
-        if "gives_messages" in function.marks:
-            return
+        if {"gives_messages", "takes_messages"} & function.marks:
+            return  # a conversation, not a text
         given = [(c, t) for c, t in self.world.callees[function.key] if f"call:{c.callee}" in function.returned]
         told = [c for c, t in given if t.key in self.model_text and _TOO_LARGE & set(c.guards)]
         said = {f"call:{c.callee}" for c in told}

@@ -172,7 +172,23 @@ class World:
         return steps
 
     def is_wired(self, function: Function) -> bool:
-        """Does code outside tests refer to the function and to the class it belongs to?"""
+        """Does code outside tests use the function, other than to answer the users of a method that it never calls?"""
+        return self._is_referred_to(function) and not self._only_answers_users(function, {function.key})
+
+    def _only_answers_users(self, function: Function, seen: set[str]) -> bool:
+        """Is a private function called only by functions that return its result and that nothing refers to?"""
+        callers = {f.key: f for _, f in self.callers.get(function.key, [])}
+        if not function.name.startswith("_") or function.name.startswith("__") or not callers or callers.keys() & seen:
+            return False
+        calls = [(c, f) for f in callers.values() for c in f.calls if c.name == function.name]
+        if sum(self.references.get(function.name, {}).values()) > len(calls):
+            return False
+        if not all(f"call:{c.callee}" in f.returned for c, f in calls):
+            return False
+        seen |= callers.keys()
+        return all(not self._is_referred_to(f) or self._only_answers_users(f, seen) for f in callers.values())
+
+    def _is_referred_to(self, function: Function) -> bool:
         stem = function.path.rpartition("/")[2].partition(".")[0]
         if function.name == "<module>" or (stem in self.starred and not function.name.startswith("_")):
             return True
