@@ -210,3 +210,66 @@ class Keeper:
         return self.llm.chat([{"role": "user", "content": str(messages)}])
 """
     assert told(tmp_path, source) == [("summarization", "Keeper.save")]
+
+
+def test_records_without_anything_said_are_no_messages(tmp_path: Path) -> None:
+    source = """
+class Keeper:
+    def prepare(self, messages):
+        self.history.append({"at": now(), "used": memory(), "free": rest()})
+        if len(self.history) > self.most:
+            self.history.pop(0)
+        return [*messages, *self.history]
+"""
+    assert told(tmp_path, source) == []
+    spoken = source.replace('"used": memory(), "free": rest()', '"text": messages[-1]')
+    assert told(tmp_path, spoken) == [("fifo_message_count", "Keeper.prepare")]
+
+
+def test_a_list_set_or_extended_is_not_refilled(tmp_path: Path) -> None:
+    source = """
+class Keeper:
+    def prepare(self, messages):
+        answer = self.llm.chat(messages)
+        self.note(answer)
+        return self.messages
+
+    def note(self, answer):
+        if self.messages is None:
+            self.messages = answer
+        else:
+            self.messages.extend(answer)
+"""
+    assert told(tmp_path, source) == []
+
+
+def test_a_summary_only_written_out_is_a_title(tmp_path: Path) -> None:
+    source = """
+import json
+
+
+class Keeper:
+    def prepare(self, messages):
+        self.name(messages)
+        return messages
+
+    def name(self, messages):
+        update = {}
+        update.summary = self.llm.chat(messages)
+        self.file.append(f"{json.dumps(update)}")
+"""
+    assert told(tmp_path, source) == []
+    kept = source.replace("        update = {}\n        update.summary", "        self.summary")
+    assert told(tmp_path, kept) == [("summarization", "Keeper.name")]
+
+
+def test_a_page_read_in_either_direction_is_browsing(tmp_path: Path) -> None:
+    source = """
+export async function browse(messages: Message[], store: Store, most: number, forward: boolean) {
+  return await store.messages.list({ limit: most, orderBy: { direction: forward ? 'ASC' : 'DESC' } });
+}
+export const used = browse;
+"""
+    assert told(tmp_path, source, "chat/history.ts") == []
+    newest = source.replace("forward ? 'ASC' : 'DESC'", "'DESC'")
+    assert told(tmp_path, newest, "chat/history.ts") == [("fifo_message_count", "browse")]

@@ -132,3 +132,151 @@ def truncate_content(content, limit):
 used = fit
 """
     assert told(tmp_path, "chat/history.py", source) == [("content_elision", "fit")]
+
+
+def test_a_copy_made_for_the_log_leaves_the_message_whole(tmp_path: Path) -> None:
+    source = """
+import copy
+
+
+def seen(message, limit):
+    shown = copy.deepcopy(message)
+    if len(shown.content) > limit:
+        shown.content = shown.content[:limit]
+    log(str(shown))
+
+
+used = seen
+"""
+    assert told(tmp_path, "chat/history.py", source) == []
+    sent = source.replace("    log(str(shown))", "    return shown")
+    assert told(tmp_path, "chat/history.py", sent) == [("content_elision", "seen")]
+
+
+def test_a_text_split_into_pieces_is_whole(tmp_path: Path) -> None:
+    source = """
+def fit(messages, limit):
+    kept = []
+    for message in messages:
+        if len(message["content"]) > limit:
+            for piece in pieces(message["content"], limit):
+                kept.append({**message, "content": piece})
+    return kept
+
+
+def pieces(text, limit):
+    return [text[at : at + limit] for at in range(0, len(text), limit)]
+
+
+used = fit
+"""
+    assert told(tmp_path, "chat/history.py", source) == []
+
+
+def test_a_text_begun_with_a_tag_stands_for_nothing(tmp_path: Path) -> None:
+    source = """
+def turn(content, tools):
+    result = "<start_of_turn>"
+    for tool in tools:
+        result += render(tool)
+    return result
+
+
+used = turn
+"""
+    assert told(tmp_path, "chat/history.py", source) == []
+    masked = """
+def run(tool, mask):
+    if mask:
+        result = "[the output is masked]"
+    else:
+        result = tool()
+    return result
+
+
+used = run
+"""
+    assert told(tmp_path, "chat/history.py", masked) == [("content_elision", "run")]
+
+
+def test_a_field_of_the_message_itself_is_no_notice(tmp_path: Path) -> None:
+    source = """
+def converted(messages):
+    content = []
+    for message in messages:
+        content.append(Block(data=message.redacted_thinking))
+        content.append(message)
+    return content
+
+
+used = converted
+"""
+    assert told(tmp_path, "chat/history.py", source) == []
+
+
+def test_a_record_cut_behind_a_notice_is_shorter_content(tmp_path: Path) -> None:
+    source = """
+from typing import Any
+
+
+class Trimmer:
+    def one(self, item: dict[str, Any]) -> dict[str, Any]:
+        output = str(item.get("output"))
+        if len(output) <= self.limit:
+            return item
+        head = output[: self.shown]
+        note = f"[{len(output)} characters]\\n{head}"
+        short = dict(item)
+        short["output"] = note
+        return short
+
+
+used = Trimmer().one
+"""
+    assert told(tmp_path, "chat/history.py", source) == [("content_elision", "Trimmer.one")]
+
+
+def test_a_copy_on_disk_that_is_an_option_leaves_an_elision(tmp_path: Path) -> None:
+    source = """
+def truncate_result(result, limit, folder):
+    if len(result) <= limit:
+        return result
+    short = result[:limit]
+    place = ""
+    if folder is not None:
+        path = folder.joinpath("result")
+        path.write_text(result)
+        place = f" Full output saved to: {path}"
+    notice = f"[truncated]{place}"
+    return notice + short
+
+
+used = truncate_result
+"""
+    assert told(tmp_path, "chat/history.py", source) == [("content_elision", "truncate_result")]
+    always = source.replace("    if folder is not None:\n", "    if len(result) > limit:\n")
+    saved = always.replace("    short = result[:limit]\n", "").replace("notice + short", "notice + result[:limit]")
+    assert told(tmp_path, "chat/history.py", saved) == [("offload", "truncate_result")]
+
+
+def test_masking_and_truncating_below_each_other_are_two_mechanisms(tmp_path: Path) -> None:
+    source = """
+def run(tool, mask, limit):
+    result = tool()
+    if mask:
+        result = "[the output is masked]"
+    return truncate_result(result, limit)
+
+
+def truncate_result(result, limit):
+    if len(result) <= limit:
+        return result
+    return result[:limit] + "... [truncated]"
+
+
+used = run
+"""
+    assert told(tmp_path, "chat/history.py", source) == [
+        ("content_elision", "run"),
+        ("content_elision", "truncate_result"),
+    ]

@@ -56,6 +56,16 @@ class EffectBase:
             )
         )
 
+    def branches(self, node: Node) -> list[tuple[int, int]]:
+        """The `if` statements around a node, each with the number of the branch that holds it."""
+        found: list[tuple[int, int]] = []
+        current, around = node, self.scope.parent(node)
+        while around is not None:
+            if around.kind == "if" and current is not around.kids[0]:
+                found.append((id(around), next(at for at, kid in enumerate(around.kids) if kid is current)))
+            current, around = around, self.scope.parent(around)
+        return found
+
     def _summary_names(self) -> set[str]:
         """Local names that hold a summary or a value made from one, propagated through two rounds of assignments."""
         names: set[str] = set()
@@ -113,8 +123,9 @@ class EffectBase:
                 text = self.strings.get(item.text, "")
                 if text and words.MARKER.search(text):
                     return "marker"
-                if {"truncated", "placeholder", "masked", "elided", "redacted"} & set(words.words(item.text)):
-                    return "marker"
+                named = {"truncated", "placeholder", "masked", "elided", "redacted"} & set(words.words(item.text))
+                if named and not (item.kind == "attr" and item.kids[0].text in self.scope.elements):
+                    return "marker"  # a field of the message itself is no notice in its place
             if item.kind == "call" and re.search(r"truncat|elide|shorten|redact|mask", last_name(item.kids[0]), re.I):
                 return "shortened"
         return ""

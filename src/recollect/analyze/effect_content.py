@@ -18,6 +18,7 @@ _ONE_WORDS = bag("message msg entry event turn step part block node item chunk o
 _ONE_TYPES = re.compile(
     r"\b\w*(Message|Msg|Content|Part|Event|Turn|Step|Block|Observation|ToolResult|Result|Item)\w*\b"
 )
+_RECORD_TYPES = re.compile(r"([Dd]ict|(Mutable)?Mapping|Record|Any|object|unknown)\b")
 _COPYING = bag("copy deepcopy model_copy clone structuredclone replace _replace evolve with_content dict cast")
 _WRITING = bag(
     "write_text write_bytes writefile writefilesync outputfile put_object upload upload_file upload_blob writetextfile "
@@ -45,7 +46,7 @@ class ContentEffects(EffectBase):
         for name, annotation in self.scope.params.items():
             listed = words.LIST_TYPES.search(annotation)
             one = bool(set(words.words(name)[-1:]) & _ONE_WORDS) and not listed
-            if one and (not annotation or _ONE_TYPES.search(annotation)):
+            if one and (not annotation or _ONE_TYPES.search(annotation) or _RECORD_TYPES.match(annotation)):
                 self.ones.add(name)
         self.cut_names: set[str] = set()
         for _ in range(2):
@@ -55,8 +56,12 @@ class ContentEffects(EffectBase):
                 target, value = node.kids
                 if self._is_one(value):
                     self.ones.add(target.text)
-                if self.text_cuts(value) or (value.kind == "call" and self._joined_cut(value)):
+                cut = self.text_cuts(value) or (value.kind == "call" and self._joined_cut(value))
+                if cut or (value.kind in ("fstr", "bin") and self._mentions_cut(value)):
                     self.cut_names.add(target.text)
+
+    def _mentions_cut(self, value: Node) -> bool:
+        return any(k.kind == "name" and k.text in self.cut_names for k in walk(value))
 
     def _is_one(self, value: Node) -> bool:
         """Is a value one message: an element of a message list, or a copy of one?"""
@@ -83,6 +88,8 @@ class ContentEffects(EffectBase):
         bounds = [b for b in (low, high) if b.kind not in ("none",) and b.text != "0"]
         if not bounds or any(self._is_found(b) for b in bounds) or self._drops_prefix(low, high):
             return False
+        if low.kind == "name" and any(k.kind == "name" and k.text == low.text for k in walk(high)):
+            return False  # `text[at : at + size]` is one of several pieces, which together are the whole text
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
 
     def _is_found(self, bound: Node) -> bool:
@@ -120,7 +127,7 @@ class ContentEffects(EffectBase):
         told = self.marker(value)
         if told:
             marks.append(told)
-        if self.text_cuts(value) or any(k.kind == "name" and k.text in self.cut_names for k in walk(value)):
+        if self.text_cuts(value) or self._mentions_cut(value):
             marks.append("cut")
         if self._is_constant(value):
             marks.append("const")
@@ -162,17 +169,31 @@ class ContentEffects(EffectBase):
             return
         if root in self.ones or self.scope.likeness(owner) > 0:
             marks = self.shrunk(value)
-            if marks:
+            if marks and not self._only_read_copy(root):
                 self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
+
+    def _only_read_copy(self, name: str) -> bool:
+        """Is a name a copy of a message that is only looked at afterwards, such as one made for the log?"""
+        made = [
+            n.kids[1] for n in self.scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == name
+        ]  # fmt: skip
+        copied = any(v.kind == "call" and last_name(v.kids[0]).lower() in _COPYING for v in made)
+        return copied and len(made) == 1 and self.scope.fate(name) == "read"
 
     def _looped(self, node: Node) -> list[str]:
         return ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
 
     def _said_instead(self, node: Node, target: Node, value: Node) -> None:
-        """Note `result = "[left out]"` where the same name held the result of a call before."""
+        """Note `result = "[left out]"` where the same name holds the result of a call before or otherwise."""
         if target.kind != "name" or node.text != "=" or target.text.lower() not in _FIELDS:
             return
-        held = any(o.startswith("call:") for o in self.origins.names.get(target.text, ()))
+        held = any(
+            o.startswith("call:")
+            for n in self.scope.nodes
+            if n.kind == "assign" and n.text == "=" and n is not node and _holds(n.kids[0], target.text)
+            for o in self.origins.of(n.kids[1], grown=False)
+        )
         named = words.words(target.text)[-1] in ("result", "results", "output", "outputs", "observation", "response")
         said = value.kind == "str" and value.text.startswith(("[", "<", "("))
         if held and named and (said or (value.kind in ("str", "fstr") and self.marker(value))):
@@ -265,7 +286,7 @@ class ContentEffects(EffectBase):
         pieces = list(node.kids) if node.kind == "fstr" else _flat(node)
         cut = [p for p in pieces if self.text_cuts(p) or (p.kind == "name" and p.text in self.cut_names)]
         says = [p for p in pieces if p.kind in ("str", "fstr") and len(p.text.strip()) >= 3]
-        says += [p for p in pieces if p.kind in ("name", "attr") and p.text.isupper()]
+        says += [p for p in pieces if p.kind in ("name", "attr") and (p.text.isupper() or self._is_notice(p.text))]
         if node.kind == "fstr" and len(node.text.strip()) >= 3:
             says.append(node)
         if cut and says:
@@ -276,6 +297,14 @@ class ContentEffects(EffectBase):
             if node.kind == "fstr" and flow == "prompt":
                 flow = "read"
             self._add("shortened", node, subject, 0, flow, *told, fed=self.origins.of(node))
+
+    def _is_notice(self, name: str) -> bool:
+        """Does a local name hold a text that the function itself wrote?"""
+        return any(
+            n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == name
+            and n.kids[1].kind in ("str", "fstr") and len(n.kids[1].text.strip()) >= 3
+            for n in self.scope.nodes
+        )  # fmt: skip
 
     def shortens_text(self) -> bool:
         """Does the function return one of its text parameters cut to a length?"""
@@ -339,12 +368,20 @@ class ContentEffects(EffectBase):
         if told and written is not None:
             placed = {k.text for a in written.kids[1:] for k in walk(a) if k.kind == "name"}
             where = any(k.kind == "name" and k.text in placed for n in told for k in walk(n))
-            marks = ["noted", *(["says_where"] if where else [])]
+            marks = ["noted", *(["says_where"] if where else []), *(["optional"] if self._is_optional(written) else [])]
             self._add("offload", written, written.kids[0], 1, "stored", *marks, fed=self.origins.of(written))
         elif told:
-            self._add("offload", told[0], told[0], 1, self.scope.flow(told[0]), "noted", "through_helper")
+            marks = ["noted", "through_helper", *(["optional"] if self._is_optional(told[0]) else [])]
+            self._add("offload", told[0], told[0], 1, self.scope.flow(told[0]), *marks)
         elif written is not None and self.cut_names:
             self._add("offload", written, written.kids[0], 1, "stored", "preview", fed=self.origins.of(written))
+
+    def _is_optional(self, saved: Node) -> bool:
+        """Does the text go on cut also where it is not saved: is the saving in a branch of its own below the cut?"""
+        cuts = [n for n in self.scope.nodes if self._is_text_cut(n)]
+        inside = {key for key, _ in self.branches(saved)}
+        outside = [c for c in cuts if c.line < saved.line and inside - {key for key, _ in self.branches(c)}]
+        return bool(cuts) and len(outside) == len(cuts)
 
 
 def _logged(around: Node | None) -> bool:
@@ -355,6 +392,10 @@ def _logged(around: Node | None) -> bool:
         return True
     name = dotted(around.kids[0]).lower() if around.kind == "call" and around.kids else ""
     return bool(re.search(r"log|warn|debug|print|error|info|exception|console", name))
+
+
+def _holds(target: Node, name: str) -> bool:
+    return any(k.kind == "name" and k.text == name for k in walk(target))
 
 
 def _root(node: Node) -> Node:

@@ -182,7 +182,7 @@ class ListEffects(EffectBase):
 
     def _newest_read(self, node: Node) -> None:
         """`store.list({limit: n, orderBy: "desc"})`, `lrange(key, -n, -1)`: the newest of what is stored, up to a
-        number.
+        number. A direction that may also be ascending is a way to browse.
         """
         name = last_name(node.kids[0])
         if name.lower() == "lrange" and len(node.kids) > 3:
@@ -206,7 +206,7 @@ class ListEffects(EffectBase):
                 (i.kind in ("str", "name", "attr") and i.text.lower() in ("desc", "descending", "-1", "newest"))
                 or (i.kind == "un" and i.text == "-") or (i.kind == "const" and i.text.lower() == "true")
                 for i in walk(v)
-            )
+            ) and not any(i.kind == "str" and i.text.lower() in ("asc", "ascending", "oldest", "1") for i in walk(v))
             for k, v in pairs
         )  # fmt: skip
         if newest:

@@ -57,8 +57,24 @@ class SummaryEffects(EffectBase):
         made = self.origins.of(value, grown=False)
         told = MODEL in made or self._tells_summary(value, self.summary_names)
         if told and (fed or any(not o.startswith("param:") for o in made)):
-            marks = ["summary_value", *(["from_messages"] if fed else [])]
+            marks = [
+                "summary_value",
+                *(["from_messages"] if fed else []),
+                *(["given_away"] if self._is_draft(target) else []),
+            ]
             self._add("summary_field", node, target, 2, "stored", *marks, fed=made)
+
+    def _is_draft(self, target: Node) -> bool:
+        """Is a field one of a local object that is only written out, and not of what the function works on?"""
+        root = dotted(target).partition(".")[0]
+        if root in ("self", "this", "cls") or root in self.scope.params or root in self.scope.elements:
+            return False
+        begun = [
+            n.kids[1].kind
+            for n in self.scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == root
+        ]
+        return begun == ["dict"] and self.scope.fate(root).partition(":")[0] in ("read", "prompt")
 
     def _condensed_content(self, node: Node, target: Node, value: Node) -> None:
         """Note `message.content = compressed` in a loop over messages, where the new content is a summary."""
@@ -110,7 +126,7 @@ class SummaryEffects(EffectBase):
                 if likely or memory or (self.scope.place and dotted(owner) == "self" and name == "reset"):
                     cleared = (node, owner)
                     self._add("clear", node, owner, max(2 if memory else 1, likely), "stored")
-            elif cleared is not None and _refills(name) and node.line > cleared[0].line:
+            elif cleared is not None and _refills(name) and self._follows(node, cleared[0]):
                 told = any(self._tells_summary(a, self.summary_names) for a in node.kids[1:])
                 same = dotted(owner).split(".")[:2] == dotted(cleared[1]).split(".")[:2]
                 same = same or (told and dotted(owner) == dotted(cleared[1]).rpartition(".")[0])
@@ -129,6 +145,13 @@ class SummaryEffects(EffectBase):
                         self._add("refill", cleared[0], cleared[1], 2, "stored", *marks, fed=fed)
                     if set(marks) - {"same_owner", "one_for_each"}:
                         return
+
+    def _follows(self, node: Node, before: Node) -> bool:
+        """Does a node run after another: it stands below, and not in the other branch of the same `if`?"""
+        if node.line <= before.line:
+            return False
+        branches = dict(self.branches(before))
+        return all(branches.get(key, branch) == branch for key, branch in self.branches(node))
 
     def _one_for_each(self, node: Node) -> bool:
         """A loop that makes an element for each of something: a list built anew, not one that was emptied."""

@@ -6,13 +6,12 @@ A finding has a strategy, a trigger, a subject (what is evicted) and says whethe
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from recollect.analyze import lineage_conditions, words
 from recollect.analyze.calibration import confidence
 from recollect.analyze.conditions import CONDITIONS, Case
-from recollect.analyze.records import Call, Effect, Function
+from recollect.analyze.records import Effect, Function
 from recollect.analyze.rules import RULES, Rule
 from recollect.analyze.world import World
 
@@ -26,6 +25,7 @@ BEATS: dict[str, tuple[str, ...]] = {
     "offload": ("content_elision",),
 }
 _HELPER_REACH = 3
+_ELIDING = ("content_elision", "offload")
 _ASYNC = re.compile(r"^(_*)(async_|a(?=[a-z_]{3}))|_?async$|Async$")
 assert lineage_conditions  # imported for the conditions it registers
 
@@ -115,18 +115,21 @@ def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> 
     """Keep one hit per mechanism: drop a function when the same strategy fired in a function it calls.
 
     For `content_elision` it is the other way round: the helper that shortens is dropped when a caller that puts the
-    short text into the message fired too. It is also dropped beside an offload that it calls or is called by, whose
-    note or preview it makes.
+    short text into the message fired too. It is also dropped beside an offload whose note or preview it makes or
+    puts into the message.
     """
     fired = list({(r.strategy, f.key): (r, f, e) for r, f, e in reversed(fired)}.values())[::-1]
     keys = {(rule.strategy, function.key) for rule, function, _ in fired}
+    helpers = {
+        key for rule, function, effect in fired if rule.strategy in _ELIDING for key in _below(world, function, effect)
+    }
+    shortening = {f.key for rule, f, e in fired if rule.strategy in _ELIDING and "instead" not in e.marks}
     kept: list[tuple[Rule, Function, Effect]] = []
     for rule, function, effect in fired:
         if rule.strategy == "content_elision":
-            above = _reached(world.callers, function)
-            beside = above | _reached(world.callees, function)
-            inner = any(("content_elision", key) in keys for key in above)
-            if not inner and not any(("offload", key) in keys for key in beside):
+            above = {caller.key for _, caller in world.callers.get(function.key, []) if caller is not function}
+            inner = function.key in helpers or bool(above & shortening)
+            if not inner and not any(("offload", f.key) in keys for f in _makers(world, function, effect)):
                 kept.append((rule, function, effect))
             continue
         deeper = any(
@@ -139,14 +142,21 @@ def _one_mechanism(world: World, fired: list[tuple[Rule, Function, Effect]]) -> 
     return kept
 
 
-def _reached(edges: Mapping[str, list[tuple[Call, Function]]], function: Function) -> set[str]:
-    """The keys of the functions at most `_HELPER_REACH` calls away, along callers or callees."""
+def _below(world: World, function: Function, effect: Effect) -> set[str]:
+    """The keys of the helpers that an effect's new value comes from, up to `_HELPER_REACH` calls below the function."""
     found: set[str] = set()
-    edge = {function.key}
+    edge = {f.key for f in _makers(world, function, effect)} - {function.key}
     for _ in range(_HELPER_REACH):
-        edge = {other.key for key in edge for _, other in edges.get(key, [])} - found - {function.key}
         found |= edge
+        edge = {target.key for key in edge for _, target in world.callees.get(key, [])} - found - {function.key}
     return found
+
+
+def _makers(world: World, function: Function, effect: Effect) -> list[Function]:
+    """The functions that an effect's new value may come from: those called for it, and those nested in the function."""
+    called = [t for o in sorted(effect.fed) for t in world.summaries.targets(function, o.removeprefix("call:"))]
+    nested = [f for f in world.functions_of.get(function.path, []) if f.symbol.startswith(f"{function.symbol}.")]
+    return [*called, *nested]
 
 
 def _calls(world: World, caller: Function, target: Function) -> bool:

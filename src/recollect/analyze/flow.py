@@ -21,6 +21,12 @@ _KEEPING = bag(
 _READING = bag("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip")
 _ADDING = bag("append extend insert unshift add push update set put")
 _SAYING = bag("content contents text message messages parts string str dict dump format render copy json body")
+# Keys of records that hold something said or done.
+_SAID = bag(
+    "role content contents text message messages parts part input inputs output outputs prompt response question "
+    "answer query reply user assistant human ai data value body observation result action event summary thought "
+    "tool call fact"
+)
 # Helpers that return the list they were given with small changes: `return self._merge_system(system, kept)`.
 _FINISHING = bag("merge combine concat prepend ensure repair sanitize normalize finalize")
 _RENDERING = bag("format join render format_messages stringify dumps replace format_prompt get_buffer_string f")
@@ -58,6 +64,7 @@ class Scope:
         self.elements: set[str] = set()
         self.uses: dict[str, list[Node]] = {}
         self.listed = self._listed()
+        self.measurements = self._measurements()
         self._sources = self._taken_from()
         for node in self.nodes:
             if node.kind == "name":
@@ -80,6 +87,17 @@ class Scope:
             if target is not None and target.kind == "name" and target.text[-7:].lower() == "message":
                 found.add(target.text)
         return found
+
+    def _measurements(self) -> set[str]:
+        """Lists that only ever get records without anything said: `self.history.append({"at": …, "used": …})`."""
+        shapes: dict[str, list[set[str]]] = {}
+        for node in self.nodes:
+            if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in ("append", "unshift"):
+                given = node.kids[-1]
+                plain = given.kind == "dict" and all(p.kind == "pair" for p in given.kids) and len(given.kids) > 1
+                keys = {w for p in given.kids for w in words.words(p.text)} if plain else _SAID
+                shapes.setdefault(dotted(node.kids[0].kids[0]), []).append(set(keys))
+        return {name for name, found in shapes.items() if not any(keys & _SAID for keys in found)}
 
     def _infer(self) -> None:
         for _ in range(2):
@@ -173,6 +191,8 @@ class Scope:
         match node.kind:
             case "name":
                 base = max(words.name_likeness(node.text), self.typed.get(node.text, 0))
+                if node.text in self.measurements and not self.typed.get(node.text):
+                    return 0
                 if node.text in self.listed:
                     return 2
                 if self.params.get(node.text) in ("str", "string", "int", "number", "bool"):
@@ -180,6 +200,8 @@ class Scope:
                 return base + (self.place if base == 1 else 0)
             case "attr":
                 base = max(words.name_likeness(node.text), self.type_likeness(self.fields.get(node.text, "")))
+                if self.measurements and dotted(node) in self.measurements:
+                    return 0
                 return base + (self.place if base == 1 else 0)
             case "slice" | "index" if node.kind == "slice":
                 return self.likeness(node.kids[0])

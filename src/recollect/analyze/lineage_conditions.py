@@ -246,6 +246,18 @@ def fed_to_model(case: Case) -> bool:
 
 
 @condition
+def cut_anyway(case: Case) -> bool:
+    """The text is cut whether it is saved or not, so that the copy is an option of an elision."""
+    return "optional" in case.effect.marks
+
+
+@condition
+def only_written_out(case: Case) -> bool:
+    """The summary is a field of a new object that is only written out, such as the title in a list of sessions."""
+    return "given_away" in case.effect.marks
+
+
+@condition
 def trims_answer(case: Case) -> bool:
     """The list that is trimmed holds what a model answered and goes to no model again, as in a bounded summary."""
     return "after_asking" in case.effect.marks

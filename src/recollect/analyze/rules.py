@@ -93,7 +93,7 @@ RULES: tuple[Rule, ...] = (
         "summarization",
         ("summary_field",),
         ("made_by_model_here",),
-        _NOISE,
+        (*_NOISE, "only_written_out"),
         "a model's summary of what was said is kept in a field of its own",
     ),
     Rule(
@@ -421,7 +421,7 @@ RULES: tuple[Rule, ...] = (
         "offload",
         ("offload",),
         ("saved_elsewhere", "leaves_a_note", "sized_or_referenced", "of_results"),
-        ("drawn", "lists_or_copies"),
+        ("drawn", "lists_or_copies", "cut_anyway"),
         "a large result is stored elsewhere and a reference or preview is left in its place",
     ),
     Rule(
