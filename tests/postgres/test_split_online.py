@@ -285,7 +285,7 @@ def test_a_new_table_is_fenced_and_has_all_that_the_old_one_had(filled: str) -> 
     run_blocking(store.close())
 
 
-def test_nobody_waits_for_a_split_but_for_its_two_short_locks(filled: str) -> None:
+def test_nobody_waits_for_a_split_but_for_its_two_short_locks(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old transaction holds the split in its index builds, and the locks are looked at there."""
     store = opened(filled)
     with psycopg.connect(filled, autocommit=True) as watcher, old_transaction(filled) as old:  # noqa: SIM117
@@ -302,6 +302,7 @@ def test_nobody_waits_for_a_split_but_for_its_two_short_locks(filled: str) -> No
             assert split_tables(filled) == set()
             assert any("being split" in note for note in notes)
             assert old.execute("SELECT count(*) FROM recollect.facts").fetchone() == (ORGS * EACH,)
+            monkeypatch.setattr(partitioning, "WAIT_SECONDS", 0)
             with pytest.raises(StoreError, match="another process"):
                 run_blocking(store.partition(PARTS))
             old.rollback()

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ batch and a writer the batch always gives up, and not the writer."""
 BATCH = 500
 """Rows in the first batch; later ones have more or fewer, to take about BATCH_SECONDS."""
 BATCH_SECONDS = 0.1
+WAIT_SECONDS = 30.0
+"""How long to wait for another process that changes tables."""
 _MOST_ROWS = 5_000
 _RESTARTS = 3
 _CHANGED = ("RC011", "42703")
@@ -68,9 +71,7 @@ async def partition(
     """Split one table, or all that are not split yet; also goes on with what was interrupted."""
     if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MOST_PARTS:
         raise UsageError(f"the number of partitions is from 1 to {MOST_PARTS}")
-    async with building(session, session.runtime) as ours:
-        if not ours:
-            raise StoreError("another process changes the tables of this database; run this again when it has ended")
+    async with _working(session):
         owner = (await ask(session, _OWNER))[0][0]
         try:
             return await _Splitting(session, parts, owner, progress).all(table)
@@ -80,9 +81,7 @@ async def partition(
 
 async def undo(session: Session) -> list[str]:
     """Give up splits that have not ended, and remove the copies; returns the names of their tables."""
-    async with building(session, session.runtime) as ours:
-        if not ours:
-            raise StoreError("another process changes the tables of this database; stop it first")
+    async with _working(session):
         if not (await ask(session, _STARTED))[0][0]:
             return []
         names = [name for name, _, _ in await ask(session, _PROGRESS)]
@@ -94,6 +93,20 @@ async def undo(session: Session) -> list[str]:
         except Failed as failed:
             raise _error(failed) from failed
         return names
+
+
+@asynccontextmanager
+async def _working(session: Session) -> AsyncIterator[None]:
+    """Be the one process that changes tables. The server may need a moment to see that one before was killed."""
+    until = time.monotonic() + WAIT_SECONDS
+    while True:
+        async with building(session, session.runtime) as ours:
+            if ours:
+                yield
+                return
+        if time.monotonic() > until:
+            raise StoreError("another process changes the tables of this database; run this again when it has ended")
+        await session.runtime.sleep(0.1)
 
 
 def _error(failed: Failed) -> RecollectError:
