@@ -8,13 +8,14 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from recollect.filters import parse_filter
 from recollect.messages import Message
 from recollect.records import Entry, Fact, FactVersion, StateEntry, Thread
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, DeleteRange, Expect, Increment, Put, Scan
-from recollect.stores.postgres import PostgresStore
+from recollect.stores.base import Delete, DeleteRange, EntryFilter, Expect, Increment, Put, Scan
+from recollect.stores.postgres import PostgresStore, search
 from recollect.stores.postgres.clients import BlockingClient
 from recollect.testing.samples import NOW, append, entry, fact, full, job, thread
 
@@ -26,6 +27,7 @@ SET auto_explain.log_nested_statements = on;
 SET auto_explain.log_level = 'notice';
 SET client_min_messages = 'notice';
 """
+ONLY = EntryFilter(("message",), NOW, NOW + 9, parse_filter({"tag": "rare", "role": {"$ne": "tool"}}))
 _TABLES = ("messages", "threads", "facts", "entries")
 
 
@@ -91,8 +93,10 @@ def everyday(store: PostgresStore, org: str) -> None:
     apply(Put(full(Entry, org)), Put(job(org, queue="index")))
     run_blocking(store.search_text(org, "global", ["word", "other"], limit=5, now=NOW))
     run_blocking(store.term_counts(org, "global", ["word"]))
+    run_blocking(store.search_text(org, "global", ["word", "other"], limit=5, now=NOW, only=ONLY))
     for width in (256, 3):
         run_blocking(store.search_vector(org, "global", "e", [0.1] * width, limit=5, now=NOW))
+        run_blocking(store.search_vector(org, "global", "e", [0.1] * width, limit=5, now=NOW, only=ONLY))
     run_blocking(store.claim("index", owner="w", now=NOW, lease=1, org=org))
     apply(Delete(StateEntry, (org, "global", "n")), DeleteRange(Entry, (org, "global")))
 
@@ -119,6 +123,32 @@ def test_every_statement_of_ordinary_use_reads_one_partition_of_a_table(
     for plan, parts in touched.items():
         tables = [part.rpartition("_")[0] for part in parts]
         assert len(tables) == len(set(tables)), f"more than one partition of a table:\n{plan[:2000]}"
+
+
+@pytest.mark.parametrize("way", ["text", "exact", "index"])
+def test_the_filter_of_a_search_is_in_the_plan_of_the_server(
+    explained: tuple[PostgresStore, list[str]], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    store, plans = explained
+    if way == "index":
+        # As if the namespace were large. The index is asked first, so the first plan is the one to look at.
+        monkeypatch.setattr(search, "EXACT", 1)
+        made = full(Entry, "acme")
+        run_blocking(store.apply([Put(replace(made, ns="global", id=f"t#{n}")) for n in range(3)], now=NOW))
+    if way == "text":
+        run_blocking(store.search_text("acme", "global", ["word"], limit=5, now=NOW, only=ONLY))
+    else:
+        run_blocking(store.search_vector("acme", "global", "e", [0.1] * 256, limit=5, now=NOW, only=ONLY))
+    [plan, *_] = [plan for plan in plans if "::jsonb" in plan]
+    assert len(parts_of(plan)) <= 1
+    conditions = "\n".join(line for line in plan.splitlines() if "Filter:" in line)
+    assert "created_at >" in conditions and "created_at <" in conditions and "jsonb" in conditions
+    if way == "index":
+        assert "Order By: ((embedding)::halfvec(256) <=>" in plan and "Sort  (cost" not in plan
+    if way == "text":
+        assert "Function Scan on search_terms" in plan and "Sort  (cost" not in plan, (
+            "rows are looked up until enough pass"
+        )
 
 
 def test_doctor_says_when_many_writers_would_run_out_of_locks(split: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from recollect.recall.vectors import encode_many
 from recollect.records import Entry
 from recollect.runtime import BlockingRuntime, run_blocking
-from recollect.stores.base import Delete, Put, Scan, SearchesText, SearchesVectors
+from recollect.stores.base import Delete, EntryFilter, Put, Scan, SearchesText, SearchesVectors
 from recollect.stores.postgres import PostgresStore
 from recollect.stores.postgres import search as search_module
 from recollect.testing.samples import NOW, SECOND, WHEN, later
@@ -40,7 +40,8 @@ def put(store: PostgresStore, *entries: Entry) -> None:
 
 
 def words(store: PostgresStore, org: str, *terms: str, limit: int = 10, **more: Any) -> list[str]:
-    found = run_blocking(store.search_text(org, more.pop("ns", "user:a"), terms, limit=limit, now=NOW, **more))
+    only = EntryFilter(**more.pop("only", {}))
+    found = run_blocking(store.search_text(org, more.pop("ns", "user:a"), terms, limit=limit, now=NOW, only=only))
     return [one.id for one in found]
 
 
@@ -100,7 +101,8 @@ def test_other_orgs_and_namespaces_are_not_found(store: PostgresStore, org: str)
 def test_kinds_expiry_and_deletion_are_seen_at_once(store: PostgresStore, org: str) -> None:
     put(store, item(org, "m", "tea"), item(org, "f", "tea", kind="fact"), item(org, "e", "tea", expires_at=later(1)))
     assert set(words(store, org, "tea")) == {"m", "f", "e"}
-    assert words(store, org, "tea", kinds=["fact"]) == ["f"] and words(store, org, "tea", kinds=[]) == []
+    assert words(store, org, "tea", only={"kinds": ("fact",)}) == ["f"]
+    assert words(store, org, "tea", only={"kinds": ()}) == []
     late = run_blocking(store.search_text(org, "user:a", ["tea"], limit=9, now=NOW + 2 * SECOND))
     assert {one.id for one in late} == {"m", "f"}
     run_blocking(store.apply([Delete(Entry, (org, "user:a", "message", "t", "m"))], now=NOW))

@@ -15,9 +15,9 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from ..errors import Unsupported
-from ..filters import Filter
+from ..filters import Filter, matches
 from ..messages import Message
-from ..ports import to_datetime
+from ..ports import to_datetime, to_micros
 from ..records import Entry, Job, Key, Record, StateEntry
 
 R = TypeVar("R", bound=Record)
@@ -196,6 +196,43 @@ class Claims(Protocol):
         ...
 
 
+class EntryFilter(msgspec.Struct, frozen=True):
+    """Which entries a search returns; by default all."""
+
+    kinds: tuple[str, ...] | None = None
+    after: int | None = None
+    """Only entries made after this time (microseconds)."""
+    before: int | None = None
+    where: Filter | None = None
+    """A filter over the entry's FILTERED fields, overlaid with its metadata."""
+
+    @property
+    def beyond_kinds(self) -> bool:
+        """Whether it tests more than the kind."""
+        return self.after is not None or self.before is not None or self.where is not None
+
+    def allows(self, entry: Entry) -> bool:
+        """Whether an entry passes. This defines what a filter means; stores that translate it must agree."""
+        if self.kinds is not None and entry.kind not in self.kinds:
+            return False
+        if self.after is not None or self.before is not None:
+            created = to_micros(entry.created_at)
+            if (self.after is not None and created <= self.after) or (
+                self.before is not None and created >= self.before
+            ):
+                return False
+        return self.where is None or matches(self.where, _filtered(entry))
+
+
+FILTERED = ("kind", "id", "ns", "parent", "role", "speaker", "trust", "confidence", "created_at", "source")
+"""The fields of an entry that a filter of recall sees."""
+ALL_ENTRIES = EntryFilter()
+
+
+def _filtered(entry: Entry) -> dict[str, Any]:
+    return {**{name: getattr(entry, name) for name in FILTERED}, **entry.metadata}
+
+
 @runtime_checkable
 class SearchesText(Protocol):
     """Has a text index over the terms of entries. Terms are analysed by the engine and are never query syntax.
@@ -204,9 +241,12 @@ class SearchesText(Protocol):
     """
 
     async def search_text(
-        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, kinds: Sequence[str] | None = None
+        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Live entries of a namespace that hold any of the terms (own or context), best first as the engine ranks."""
+        """Live entries of a namespace that hold any of the terms (own or context), best first as the engine ranks.
+
+        `only` filters before `limit` counts: the result is that of a search of its kinds without a limit, filtered and
+        cut."""
         ...
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
@@ -227,9 +267,10 @@ class SearchesVectors(Protocol):
         *,
         limit: int,
         now: int,
-        kinds: Sequence[str] | None = None,
+        only: EntryFilter = ALL_ENTRIES,
     ) -> list[tuple[Entry, float]]:
-        """Live entries of a namespace made by this embedder, nearest first, with their cosine."""
+        """Live entries of a namespace made by this embedder, nearest first, with their cosine; `only` filters before
+        `limit` counts."""
         ...
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ...errors import ModelError
-from ...filters import Filter, matches, parse_filter
+from ...filters import parse_filter
 from ...kinds import FINDABLE
 from ...ports import to_datetime, to_micros
 from ...recall.reach import DATED, NEAR, NEIGHBOURS_OF
 from ...records import Entry, Key, Mark
+from ...stores.base import EntryFilter
 from ..core import Core
 
 KINDS = tuple(FINDABLE)
@@ -28,25 +29,8 @@ _COUNTED_AGAIN = 1.1
 _MOST_COUNTS = 50_000
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Asked(EntryFilter, frozen=True):
     """A recall's filters, checked."""
-
-    kinds: tuple[str, ...] | None = None
-    after: int | None = None
-    before: int | None = None
-    where: Filter | None = None
-
-    def allows(self, entry: Entry) -> bool:
-        """Whether an entry passes the filters."""
-        if self.kinds is not None and entry.kind not in self.kinds:
-            return False
-        if self.after is not None or self.before is not None:
-            created = to_micros(entry.created_at)
-            if (self.after is not None and created <= self.after) or (
-                self.before is not None and created >= self.before
-            ):
-                return False
-        return self.where is None or matches(self.where, {**_fields(entry), **entry.metadata})
 
     @property
     def searched(self) -> tuple[str, ...] | None:
@@ -55,15 +39,20 @@ class Asked(msgspec.Struct, frozen=True):
             return self.kinds
         return tuple(dict.fromkeys((*self.kinds, *DERIVED)))
 
+    @property
+    def searches(self) -> tuple[EntryFilter, EntryFilter | None]:
+        """What to search in a store that filters: what may be a hit, and beside it facts and learnings that do not pass
+        the filter but lead to their sources. Without a filter beyond kinds, one search finds both."""
+        if not self.beyond_kinds:
+            return EntryFilter(self.searched), None
+        searched = self.searched
+        leading = tuple(kind for kind in DERIVED if searched is None or kind in searched)
+        return EntryFilter(self.kinds, self.after, self.before, self.where), EntryFilter(leading) if leading else None
+
     def allowed(self, entries: Iterable[Entry]) -> list[Entry]:
         """The entries that pass the filters."""
-        bare = self.kinds is None and self.after is None and self.before is None and self.where is None
+        bare = self.kinds is None and not self.beyond_kinds
         return list(entries) if bare else [entry for entry in entries if self.allows(entry)]
-
-
-def _fields(entry: Entry) -> dict[str, Any]:
-    names = ("kind", "id", "ns", "parent", "role", "speaker", "trust", "confidence", "created_at", "source")
-    return {name: getattr(entry, name) for name in names}
 
 
 class Scoped(msgspec.Struct):
@@ -169,10 +158,22 @@ class Candidates:
             return [key[1:] for key in keys if key in found.entries]
         searching: Any = self._core.store
         terms = select_terms(self._query.terms, frequency, entries)
-        got = await searching.search_text(
-            scoped.org, scoped.ns, terms, limit=count, now=self._core.now(), kinds=self._asked.searched
-        )
+
+        async def search(only: EntryFilter) -> list[Entry]:
+            got: list[Entry] = await searching.search_text(
+                scoped.org, scoped.ns, terms, limit=count, now=self._core.now(), only=only
+            )
+            return got
+
+        return await self._searched(search, found)
+
+    async def _searched(self, search: Callable[[EntryFilter], Awaitable[list[Entry]]], found: Found) -> list[Key]:
+        """Add what a store's search finds; returns the keys of those that pass the filters, best first."""
+        wanted, leading = self._asked.searches
+        got = await search(wanted)
         found.add(got)
+        if leading is not None:
+            found.add(await search(leading))
         return [(entry.kind, entry.parent, entry.id) for entry in got]
 
     async def _frequency(self, scoped: Scoped, terms: Sequence[str], entries: int) -> dict[str, int]:
@@ -195,7 +196,7 @@ class Candidates:
 
     async def _by_meaning(self, scoped: Scoped, mark: Mark, count: int, found: Found) -> tuple[list[Key], list[Key]]:
         """Keys of entries near the question, nearest first, and of entries from the times that it names."""
-        core, vector, kinds = self._core, self._vector, self._asked.searched
+        core, vector = self._core, self._vector
         before = await self._by_earlier(scoped, count, found) if scoped.earlier else []
         if scoped.vectors is not None and vector is not None and len(scoped.vectors):
             nearest, dated = await core.runtime.call(_nearest, scoped.vectors, vector, count, self._asked, self._query)
@@ -205,13 +206,21 @@ class Candidates:
             await self._at_dates(scoped.ns, mark, found)
         if vector is None or scoped.embedder is None or scoped.vectors is not None:
             return before, []
-        searching: Any = core.store
-        near = await searching.search_vector(
-            scoped.org, scoped.ns, scoped.embedder, vector.tolist(), limit=count, now=core.now(), kinds=kinds
-        )
-        found.add(entry for entry, _ in near)
+        near = await self._near(scoped, scoped.embedder, vector, count, found)
         found.spread.append(await core.runtime.call(_sampled, scoped.sample, vector))
-        return [(entry.kind, entry.parent, entry.id) for entry, _ in near] + before, []
+        return near + before, []
+
+    async def _near(self, scoped: Scoped, embedder: str, vector: Any, count: int, found: Found) -> list[Key]:
+        """Add entries near a vector, found by a store that searches vectors; returns their keys, nearest first."""
+        searching: Any = self._core.store
+
+        async def search(only: EntryFilter) -> list[Entry]:
+            near = await searching.search_vector(
+                scoped.org, scoped.ns, embedder, vector.tolist(), limit=count, now=self._core.now(), only=only
+            )
+            return [entry for entry, _ in near]
+
+        return await self._searched(search, found)
 
     async def _by_earlier(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
         """Keys of entries near the question by earlier embedders, whose vectors are not replaced yet."""
@@ -221,13 +230,7 @@ class Candidates:
             if vector is None:
                 continue
             if isinstance(vectors, list):
-                searching: Any = self._core.store
-                near = await searching.search_vector(
-                    scoped.org, scoped.ns, name, vector.tolist(), limit=count, now=self._core.now(),
-                    kinds=self._asked.searched,
-                )  # fmt: skip
-                found.add(entry for entry, _ in near)
-                keys += [(entry.kind, entry.parent, entry.id) for entry, _ in near]
+                keys += await self._near(scoped, name, vector, count, found)
                 found.earlier[name][1].append(await self._core.runtime.call(_sampled, vectors, vector))
             elif len(vectors):
                 nearest, dated = await self._core.runtime.call(

@@ -15,18 +15,19 @@ A part that accepts too much is not `exact`, and its negation accepts all rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ...errors import RecollectError
 from ...filters import All, Filter, Not, Test, is_place
 from ...ports import to_micros
 from ...records import Record
 from ...values import MAX_DEPTH
 from ..codec import codec
-from .wire import Cell, array_cell, text_cell
+from .wire import Cell, Failed, array_cell, text_cell
 
 SAFE = 2**53
 """Integers up to this are exact both as binary floats and as decimals."""
@@ -58,9 +59,10 @@ class _Inexact(Exception):
     """SQL would not compare this as Python does."""
 
 
-def translate(filter: Filter, kind: type[Record], first: int) -> Condition:
-    """A filter over the rows of a kind, with parameters numbered from `first` on."""
-    translation = _Translation(kind, first)
+def translate(filter: Filter, kind: type[Record], first: int, fields: Collection[str] | None = None) -> Condition:
+    """A filter over the rows of a kind, with parameters numbered from `first` on. It sees the record's metadata and the
+    fields named here, or all."""
+    translation = _Translation(kind, first, fields)
     part = translation.part(filter)
     return translation.whole(part)
 
@@ -68,11 +70,12 @@ def translate(filter: Filter, kind: type[Record], first: int) -> Condition:
 class _Translation:
     """Collects the parameters and the JSON columns of one condition."""
 
-    def __init__(self, kind: type[Record], first: int) -> None:
-        self._columns = {column.name: column for column in codec(kind).columns}
+    def __init__(self, kind: type[Record], first: int, fields: Collection[str] | None) -> None:
+        columns = {column.name: column for column in codec(kind).columns}
+        self._columns = columns if fields is None else {name: columns[name] for name in fields}
         self._fields = {field.name: field for field in msgspec.structs.fields(kind)}
         self._missing = dict(zip(codec(kind).names, codec(kind).missing, strict=True))
-        self._inner = next((name for name in ("metadata", "value") if name in self._columns), None)
+        self._inner = next((name for name in ("metadata", "value") if name in columns), None)
         self._first = first
         self._cells: list[Cell] = []
         self._used: dict[str, None] = {}
@@ -237,6 +240,12 @@ class _Translation:
         if op == "$contains" or not isinstance(operand, datetime):
             return "false"
         return f"coalesce({column} {_OPERATORS[op]} {self._bind(b'%d' % to_micros(operand))}::bigint, false)"
+
+
+def cannot_compare(refused: RecollectError) -> bool:
+    """Whether the server failed to cast a column to `jsonb`: invalid JSON, or beyond its limits."""
+    cause = refused.__cause__
+    return isinstance(cause, Failed) and cause.state[:2] in ("22", "54")
 
 
 def _sendable(text: str) -> bool:

@@ -14,12 +14,24 @@ from ...filters import document_of, matches
 from ...ports import to_datetime
 from ...records import Entry, Job, Key, Mark, Record
 from ...runtime import Runtime
-from ..base import Change, Delete, DeleteRange, Put, R, Scan, Scrubbed, Split, repeatable
+from ..base import (
+    ALL_ENTRIES,
+    Change,
+    Delete,
+    DeleteRange,
+    EntryFilter,
+    Put,
+    R,
+    Scan,
+    Scrubbed,
+    Split,
+    repeatable,
+)
 from ..codec import Row, codec, row_of
 from . import statements as sql
 from .changes import plan, refusal
 from .connection import Session
-from .filters import translate
+from .filters import cannot_compare, translate
 from .options import options_of
 from .replica import Replica
 from .rows import Reader, records_of
@@ -201,10 +213,10 @@ class PostgresStore:
         return [org for (org,) in replies[1].rows()]
 
     async def search_text(
-        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, kinds: Sequence[str] | None = None
+        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
         """Live entries of a namespace that hold any of the terms, best first."""
-        return await self._search.text(org, ns, terms, limit, now, kinds)
+        return await self._search.text(org, ns, terms, limit, now, only)
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
         """The document frequency of each term: how many entries hold it in their own text."""
@@ -219,10 +231,10 @@ class PostgresStore:
         *,
         limit: int,
         now: int,
-        kinds: Sequence[str] | None = None,
+        only: EntryFilter = ALL_ENTRIES,
     ) -> list[tuple[Entry, float]]:
         """Live entries of a namespace made by this embedder, nearest first, with their cosine."""
-        return await self._search.near(org, ns, embedder, vector, limit, now, kinds)
+        return await self._search.near(org, ns, embedder, vector, limit, now, only)
 
     async def scrub(self) -> Scrubbed:
         """Rewrite the tables without dead rows, and remove the write-ahead log that has them."""
@@ -271,18 +283,12 @@ class PostgresStore:
         try:
             rows = (await self._session.read(org, step)).rows()
         except RecollectError as refused:
-            if not _cannot_compare(refused):
+            if not cannot_compare(refused):
                 raise
             # A damaged row: read all rows without the filter, so that the error names the damaged one.
             step = _scan_step(replace(scan, limit=_PAGE), now)
             rows, limit = (await self._session.read(org, step)).rows(), _PAGE
         return rows, limit is not None and len(rows) == limit
-
-
-def _cannot_compare(refused: RecollectError) -> bool:
-    """Whether the server failed to cast a column to `jsonb`: invalid JSON, or beyond its limits."""
-    cause = refused.__cause__
-    return isinstance(cause, Failed) and cause.state[:2] in ("22", "54")
 
 
 def _scan_step(scan: Scan[R], now: int) -> Step:

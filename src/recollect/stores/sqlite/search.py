@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 
 import apsw
 
 from ...records import Entry
-from ..base import live
+from ..base import EntryFilter, live
 from ..codec import Row, codec
 from .statements import column_names
 
@@ -24,6 +25,10 @@ _FIND_KINDS = (
     f"SELECT {_COLUMNS} FROM entries_text AS t JOIN entries AS e ON e.rowid = t.rowid "
     "WHERE entries_text MATCH ? AND e.org = ? AND e.ns = ? AND e.kind IN ({kinds}) "
     f"ORDER BY {_RANK}, t.rowid LIMIT ?"
+)
+_FIND_RANKED = (
+    f"SELECT {_COLUMNS} FROM entries_text AS t JOIN entries AS e ON e.rowid = t.rowid "
+    f"WHERE entries_text MATCH ? AND e.org = ? AND e.ns = ? ORDER BY {_RANK}, t.rowid"
 )
 _COUNT = "SELECT doc FROM entries_terms WHERE term = ? AND col = 'terms'"
 _INSERT = "INSERT OR REPLACE INTO entries_text (rowid, terms, context_terms) VALUES (?, ?, ?)"
@@ -56,20 +61,25 @@ def add_text(cursor: apsw.Cursor, entry: Entry) -> None:
 
 
 def search_text(
-    cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str], limit: int, now: int, kinds: Sequence[str] | None
+    cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str], limit: int, now: int, only: EntryFilter
 ) -> list[Entry]:
-    """Live entries that hold any of the terms, best first."""
+    """Live entries that hold any of the terms and pass the filter, best first."""
     if not terms or limit < 1:
         return []
     # A coded term has letters and digits only; the quotes are a second safeguard.
     match = " OR ".join(f'"{term}"' for term in coded(org, ns, " ".join(terms)).split())
-    if kinds is None:
-        rows: list[Row] = cursor.execute(_FIND, (match, limit, org, ns)).fetchall()
-    else:
-        sql = _FIND_KINDS.replace("{kinds}", ", ".join("?" * len(kinds)))
-        rows = cursor.execute(sql, (match, org, ns, *kinds, limit)).fetchall()
+    if only.beyond_kinds:
+        ranked = (entry for entry in _live(cursor.execute(_FIND_RANKED, (match, org, ns)), now) if only.allows(entry))
+        return list(islice(ranked, limit))
+    if only.kinds is None:
+        return list(_live(cursor.execute(_FIND, (match, limit, org, ns)), now))
+    sql = _FIND_KINDS.replace("{kinds}", ", ".join("?" * len(only.kinds)))
+    return list(_live(cursor.execute(sql, (match, org, ns, *only.kinds, limit)), now))
+
+
+def _live(rows: Iterable[Row], now: int) -> Iterator[Entry]:
     made, expires = codec(Entry), codec(Entry).place["expires_at"]
-    return [made.decode(row) for row in rows if live(row[expires], now)]
+    return (made.decode(row) for row in rows if live(row[expires], now))
 
 
 def term_counts(cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:

@@ -14,7 +14,21 @@ from ...filters import Filter, document_of, matches
 from ...messages import Message
 from ...records import AuditEvent, Entry, FactVersion, Job, Key, Link, Mark, Record, Tombstone
 from ...runtime import Runtime
-from ..base import Absence, Change, Delete, DeleteRange, Expect, Load, Put, R, Scan, Scrubbed, live
+from ..base import (
+    ALL_ENTRIES,
+    Absence,
+    Change,
+    Delete,
+    DeleteRange,
+    EntryFilter,
+    Expect,
+    Load,
+    Put,
+    R,
+    Scan,
+    Scrubbed,
+    live,
+)
 from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as lease_job
@@ -105,12 +119,12 @@ class SqliteStore:
         return await self._runtime.call(self._orgs)
 
     async def search_text(
-        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, kinds: Sequence[str] | None = None
+        self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
         """Live entries of a namespace that hold any of the terms, best first."""
         read = self._connections.read
         return await self._runtime.call(
-            lambda: read(lambda cursor: search_text(cursor, org, ns, terms, limit, now, kinds))
+            lambda: read(lambda cursor: search_text(cursor, org, ns, terms, limit, now, only))
         )
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 from ...filters import parse_filter
 from ...messages import Message
-from ...records import Fact, Record, Thread
-from ...stores.base import Append, Put, Scan, Store
+from ...records import Entry, Fact, Record, Thread
+from ...stores.base import Append, EntryFilter, Put, Scan, SearchesText, SearchesVectors, Store
 from ...stores.memory import MemoryStore
-from ..samples import NOW, WHEN, fact, later, message, thread
+from ..samples import NOW, SECOND, WHEN, fact, later, message, thread
 
 FIRST_SEEDS = range(4)
 FILTERS_EACH = 80
@@ -71,6 +72,23 @@ class FilterDice:
         """The limit and direction of a scan."""
         return {"reverse": self._random.random() < 0.3, "limit": self._random.choice((None, 1, 3))}
 
+    def byte(self) -> int:
+        """A coordinate of a vector, as it is stored."""
+        return self._random.randrange(256)
+
+    def word(self) -> str:
+        """A term of an entry."""
+        return self._random.choice(("tea", "cup", "milk", "spoon", "pot"))
+
+    def entry_filter(self) -> tuple[dict[str, Any], EntryFilter, int]:
+        """A filter of a search, its part that a user writes, and a limit."""
+        given = self.filter() if self._random.random() < 0.9 else {}
+        kinds = self._random.choice((None, None, ("message",), ("fact", "document"), ()))
+        after, before = (
+            NOW + self._random.randrange(60) * SECOND if self._random.random() < 0.2 else None for _ in range(2)
+        )
+        return given, EntryFilter(kinds, after, before, parse_filter(given)), self._random.choice((1, 5, 40))
+
     def _path(self) -> str:
         more = self._random.choice(((), (), ("b",), ("0",), ("1", "v"), ("-1",), ("\u0000",), ("v", "0", "w")))
         return ".".join((self._random.choice((*NAMES, "a", "importance", "pinned", "extra", "length")), *more))
@@ -108,6 +126,48 @@ class Filtering:
     async def test_any_filter_finds_what_the_reference_store_finds(self, store: Store, org: str) -> None:
         for seed in FIRST_SEEDS:
             await compare_filters(store, f"{org}-{seed}", seed, FILTERS_EACH)
+
+    async def test_any_search_returns_what_passes_its_filter_in_the_order_of_the_search(
+        self, store: Store, org: str
+    ) -> None:
+        for seed in FIRST_SEEDS:
+            await compare_searches(store, f"{org}-{seed}", seed, FILTERS_EACH)
+
+
+def _entries(dice: FilterDice, org: str) -> Iterator[Entry]:
+    for number in range(60):
+        found, vector = dice.value(), bytes([0, 0, 128, 63, *(dice.byte() for _ in range(8))])
+        yield Entry(
+            org=org, ns="global", kind=("message", "fact", "document")[number % 3], parent="t", id=f"t#{number}",
+            terms=" ".join(sorted({dice.word() for _ in range(3)})), context_terms=dice.word(),
+            role=("user", None)[number % 2], confidence=number % 2 / 2 + 0.1, source=(None, f"t#{number}")[number % 2],
+            metadata=found if isinstance(found, dict) else {"v": found}, embedder="e", vector=vector,
+            created_at=later(number),
+        )  # fmt: skip
+
+
+async def compare_searches(store: Store, org: str, seed: int, count: int) -> None:
+    """Compare searches with a filter and a limit to searches of the kinds alone, whose results are filtered in
+    Python."""
+    dice = FilterDice(seed)
+    await store.apply([Put(entry) for entry in _entries(dice, org)], now=NOW)
+    searches: list[Callable[..., Awaitable[Any]]] = []
+    if isinstance(store, SearchesText):
+        searches.append(partial(store.search_text, org, "global", ["tea", "cup"], now=NOW))
+    if isinstance(store, SearchesVectors):
+        searches.append(partial(store.search_vector, org, "global", "e", [1.0, 0.5] * 4, now=NOW))
+    for search in searches:
+        assert len(await search(limit=1000)) > 20
+        for _ in range(count):
+            given, only, limit = dice.entry_filter()
+            every = [_entry(one) for one in await search(limit=1000, only=EntryFilter(only.kinds))]
+            found = [_entry(one) for one in await search(limit=limit, only=only)]
+            wanted = [entry.id for entry in every if only.allows(entry)][:limit]
+            assert [entry.id for entry in found] == wanted, f"{given!a} {only.kinds} limit {limit}, seed {seed}"
+
+
+def _entry(one: Any) -> Entry:
+    return one if isinstance(one, Entry) else one[0]
 
 
 async def compare_filters(store: Store, org: str, seed: int, count: int) -> None:
