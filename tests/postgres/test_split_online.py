@@ -175,7 +175,7 @@ def left_over(url: str) -> int:
     """What is left of the means of a split: its schema, and triggers of its name."""
     with psycopg.connect(url) as connection:
         found = connection.execute(
-            "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect_split') "
+            "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'recollect_split%') "
             "+ (SELECT count(*) FROM pg_trigger WHERE tgname = 'recollect_split')"
         ).fetchone()
     assert found is not None
@@ -331,7 +331,7 @@ def test_a_reader_who_holds_the_table_is_waited_for_and_blocks_nobody_else(fille
 
 def test_a_split_can_be_given_up(filled: str) -> None:
     assert killed(filled, 14, "facts")
-    assert left_over(filled) == 2
+    assert left_over(filled) == 3
     with store_on(filled) as store, pytest.raises(UsageError, match="split into 3 already"):
         run_blocking(store.partition(5))
     answer = CliRunner().invoke(cli, ["--url", filled, "partition", "--undo"])
@@ -342,6 +342,26 @@ def test_a_split_can_be_given_up(filled: str) -> None:
     check(filled, [])
     with store_on(filled) as store:
         assert run_blocking(store.undo_partition()) == []
+
+
+@pytest.mark.parametrize("way", ["again", "undo"])
+def test_an_old_table_that_was_not_dropped_is_dropped_later(
+    filled: str, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    async def stopped(self: Any, name: str) -> None:
+        raise StoreError("stopped after the switch")
+
+    with store_on(filled) as store:
+        with monkeypatch.context() as dying, pytest.raises(StoreError, match="stopped"):
+            dying.setattr(partitioning._Splitting, "_retire", stopped)
+            run_blocking(store.partition(PARTS, table="facts"))
+        assert split_tables(filled) == {"facts"} and left_over(filled) == 3
+        if way == "again":
+            assert run_blocking(store.partition(PARTS, table="facts")) == []
+        else:
+            assert run_blocking(store.undo_partition()) == []
+    assert split_tables(filled) == {"facts"} and left_over(filled) == 0
+    check(filled, [])
 
 
 def test_a_column_that_a_migration_adds_meanwhile_is_not_lost(filled: str) -> None:

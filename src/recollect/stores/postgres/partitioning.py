@@ -2,13 +2,13 @@
 
 For each table, one after the other:
 
-1. An empty partitioned table is made beside it, in the schema `recollect_split`.
+1. An empty partitioned table is made beside it, in a schema of its own, `recollect_split`.
 2. A trigger makes every later change of the old table in the new one too, in the same transaction.
 3. The rows there are follow in batches, each a short transaction that also records how far it came.
 4. Indexes are built concurrently, partition by partition.
 5. The rows of both tables are compared, as of one moment.
-6. One transaction drops the old table and moves the new one to its name. It waits for its lock at most LOCK_MS at a
-   time, and holds it for as long as a few entries of the catalogue take.
+6. One transaction moves the old table away and the new one to its name. It waits for its lock at most LOCK_MS at a
+   time, and holds it for as long as a few entries of the catalogue take. Then the old table is dropped.
 
 The programs see one table of that name all the time: statements that waited for the lock, and prepared ones, are
 resolved by name again. A split that was interrupted goes on when it is run again, at the step that it had reached.
@@ -62,6 +62,8 @@ WHERE indrelid = to_regclass('recollect.' || quote_ident($1)) AND NOT indisprima
 """
 _INDEX = re.compile(r"CREATE INDEX (\w+) ON recollect\.(\w+) (.+)")
 _OWNER = b"SELECT quote_ident(pg_get_userbyid(relowner)) FROM pg_class WHERE oid = 'recollect.migrations'::regclass"
+_SCHEMAS = ("recollect_split", "recollect_split_old")
+_DROP_SCHEMAS = f"DROP SCHEMA {', '.join(_SCHEMAS)} CASCADE"
 _STARTED = b"SELECT count(*) FROM pg_namespace WHERE nspname = 'recollect_split'"
 
 
@@ -84,15 +86,16 @@ async def undo(session: Session) -> list[str]:
     async with _working(session):
         if not (await ask(session, _STARTED))[0][0]:
             return []
-        names = [name for name, _, _ in await ask(session, _PROGRESS)]
+        reached = {name: step for name, _, step in await ask(session, _PROGRESS)}
         owner = (await ask(session, _OWNER))[0][0]
         try:
-            for name in names:
-                await patiently(session, _transaction(f"SELECT recollect_split.discard('{name}')", owner))
-            await session.script("DROP SCHEMA recollect_split CASCADE", PATIENCE_SECONDS)
+            for name, step in reached.items():
+                way = "retire" if step == "switched" else "discard"
+                await patiently(session, _transaction(f"SELECT recollect_split.{way}('{name}')", owner))
+            await session.script(_DROP_SCHEMAS, PATIENCE_SECONDS)
         except Failed as failed:
             raise _error(failed) from failed
-        return names
+        return [name for name, step in reached.items() if step != "switched"]
 
 
 @asynccontextmanager
@@ -137,17 +140,19 @@ class _Splitting:
         await self._begin(names)
         made = [await self._split(name) for name in names]
         if not await self._reached():
-            await self._session.script("DROP SCHEMA recollect_split CASCADE", PATIENCE_SECONDS)
+            await self._session.script(_DROP_SCHEMAS, PATIENCE_SECONDS)
         return made
 
     async def _begin(self, names: list[str]) -> None:
         """Make our own schema, and forget copies of tables that someone else has split."""
-        schema = f"CREATE SCHEMA IF NOT EXISTS recollect_split AUTHORIZATION {self._owner}"
-        await self._session.script(f"SET client_min_messages = warning; {schema}; RESET client_min_messages", 60.0)
+        made = "; ".join(f"CREATE SCHEMA IF NOT EXISTS {name} AUTHORIZATION {self._owner}" for name in _SCHEMAS)
+        await self._session.script(f"SET client_min_messages = warning; {made}; RESET client_min_messages", 60.0)
         await self._transact(_FILE.read_text())
         whole = {name for (name,) in await ask(self._session, _TABLES, b"false")}
-        for name, (parts, _) in (await self._reached()).items():
-            if name not in whole:
+        for name, (parts, step) in (await self._reached()).items():
+            if step == "switched":
+                await self._retire(name)
+            elif name not in whole:
                 await self._transact(f"SELECT recollect_split.discard('{name}')")
             elif name in names and parts != self._parts:
                 raise UsageError(
@@ -184,7 +189,13 @@ class _Splitting:
         await alone(session, "REINDEX INDEX CONCURRENTLY recollect_split.progress_pkey", self._runtime)
         # No migration may change the table between the look at its columns and the switch.
         unchanging = f"SELECT pg_advisory_xact_lock({MIGRATING}); SELECT recollect_split.switch('{name}')"
-        return Split(name, self._parts, rows, max(locked, await self._transact(unchanging)))
+        locked = max(locked, await self._transact(unchanging))
+        await self._retire(name)
+        return Split(name, self._parts, rows, locked)
+
+    async def _retire(self, name: str) -> None:
+        """Drop the old table, which nobody uses any more."""
+        await self._transact(f"SELECT recollect_split.retire('{name}')")
 
     async def _transact(self, sql: str) -> float:
         """Run a transaction, again if it did not get its lock in time. Others waited for it at most these seconds."""

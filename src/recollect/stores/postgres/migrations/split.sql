@@ -1,11 +1,13 @@
 -- Not numbered: run by `recollect partition`, and removed with its schema when the last table is split; see partitioning.py.
--- The schema holds each new table until it takes the name of the old one. The partitions are in `recollect` from the
--- start, under their later names.
+-- One schema holds each new table until it takes the name of the old one, another the old table until it is dropped. The
+-- partitions are in `recollect` from the start, under their later names.
 
 CREATE TABLE IF NOT EXISTS recollect_split.progress (
   name text PRIMARY KEY,
   parts integer NOT NULL,
-  step text NOT NULL,  -- made: the table is there; copying: the trigger is too, and rows up to `last` are copied
+  -- made: the new table is there; copying: so is the trigger, and rows up to `last` are copied; switched: the old table
+  -- is still to be dropped.
+  step text NOT NULL,
   last text[]
 );
 
@@ -162,8 +164,7 @@ BEGIN
   END IF;
 END $$;
 
--- The new table takes the place of the old one. What takes long, the removal of the old files, the server does after it
--- has released the lock. RC011: the old table has changed its columns or indexes meanwhile, and the split begins anew.
+-- The new table takes the place of the old one. To drop the old one, which takes long, is left to `retire`. RC011: the old table has changed its columns or indexes meanwhile, and the split begins anew.
 CREATE OR REPLACE FUNCTION recollect_split.switch(p_name text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   old regclass := format('recollect.%I', p_name)::regclass;
@@ -188,13 +189,19 @@ BEGIN
   SELECT array_agg(pg_get_triggerdef(oid)) INTO again FROM pg_trigger
   WHERE tgrelid = old AND NOT tgisinternal AND tgname <> 'recollect_split';
   PERFORM recollect_split.grant_again(old, made, false);
-  EXECUTE format('DROP TABLE recollect.%I', p_name);
-  EXECUTE format('DROP FUNCTION recollect_split.%I()', 'mirror_' || p_name);
+  EXECUTE format('ALTER TABLE recollect.%I SET SCHEMA recollect_split_old', p_name);
   EXECUTE format('ALTER TABLE recollect_split.%I SET SCHEMA recollect', p_name);
   FOREACH command IN ARRAY coalesce(again, '{}') LOOP
     EXECUTE command;
   END LOOP;
   PERFORM recollect.fence(p_name);
+  UPDATE recollect_split.progress SET step = 'switched' WHERE name = p_name;
+END $$;
+
+CREATE OR REPLACE FUNCTION recollect_split.retire(p_name text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('DROP TABLE recollect_split_old.%I', p_name);
+  EXECUTE format('DROP FUNCTION recollect_split.%I()', 'mirror_' || p_name);
   DELETE FROM recollect_split.progress WHERE name = p_name;
 END $$;
 
