@@ -1,9 +1,10 @@
 """Questions over long documents: is the answer in the request?
 
-    python bench/recall/documents.py [--part dev|aside] [--budgets 1000 2000] [--embedder default] [--show]
+    python bench/recall/documents.py [--part dev|aside|train] [--budgets 1000 2000] [--embedder default] [--show]
 
 All documents are stored for one user; each question is asked with `memory.context(question, budget=B)`, and the literal
-piece that answers it is looked for.
+piece that answers it is looked for. The questions of the part `train` are those that `learn_documents.py` fits the
+weights of `recollect.recall.sentences` to.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ DATA = Path(__file__).parents[2] / "tests" / "data" / "documents"
 
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--part", default="dev", choices=["dev", "aside"])
+    ap.add_argument("--part", default="dev", choices=["dev", "aside", "train"])
     ap.add_argument("--budgets", type=int, nargs="*", default=[1000, 2000])
     ap.add_argument("--embedder", default="default")
     ap.add_argument("--show", action="store_true")

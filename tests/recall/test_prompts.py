@@ -78,8 +78,8 @@ def test_answers_that_stand_in_long_documents_are_in_the_request() -> None:
             assert context.tokens <= 2000
             request = " ".join("\n".join(str(m["content"]) for m in context.messages()[:-1]).split()).casefold()
             held += " ".join(row["answer"].replace("<", "&lt;").split()).casefold() in request
-    # 33 of 40 when this was written; paraphrases are what a better encoder is for.
-    assert held >= 31
+    # 37 of 40 when this was written; the others need a better encoder.
+    assert held >= 35
 
 
 def test_passages_that_follow_each_other_are_one_text_in_the_order_of_the_document() -> None:

@@ -22,6 +22,9 @@ MOST = 160
 SHARE = 12
 """A long item is first cut to a passage of a twelfth of the room, at least 48 and at most 160 tokens; room that is left
 in the end lengthens the passages of the best items."""
+WHOLE = 0.6
+"""The share of the room that whole passages with a gist may take; of those after, the gist is sent. The answer is more
+often in one of many sentences than in the next few passages."""
 WORTH_CUTTING = 32
 """The fewest tokens of room for which an item is cut to a passage."""
 CLOSING = 3
@@ -53,6 +56,8 @@ class MemoryItem(msgspec.Struct, frozen=True):
     """The hit's id, where it is not the source."""
     place: int = 0
     """The number of a passage in its document, from 1 on."""
+    gist: str = ""
+    """The part of a passage that is sent alone where the whole has no room."""
 
     @property
     def thread(self) -> str:
@@ -121,13 +126,16 @@ def fill_memory(
     fates: dict[int, Fate] = {}
     heads: set[str] = set()
     costs = [_cost(item, count) for item in items]
+    whole = int(WHOLE * left)
     for place in _by_use(items, costs, cap):
         item = items[place]
         head = item.head()
         opening = 0 if head in heads else count(head) + CLOSING + 2
-        fate = fates[place] = _placed(item, costs[place], left - opening, cap, count, shorten)
+        fate = _with_gist(item, costs[place], left - opening, count) if item.gist and costs[place] > whole else None
+        fate = fates[place] = fate or _placed(item, costs[place], left - opening, cap, count, shorten)
         if fate.fate != "dropped":
             left -= fate.tokens + opening
+            whole -= fate.tokens if item.gist else 0
             heads.add(head)
     return _lengthened(items, costs, [fates[place] for place in range(len(items))], left, count, shorten)
 
@@ -162,6 +170,13 @@ def _placed(
     return Fate(item, tokens, "dropped", "over the room for memory")
 
 
+def _with_gist(item: MemoryItem, tokens: int, left: int, count: Callable[[str], int]) -> Fate | None:
+    """The item cut to its gist; None if that does not fit or is no shorter."""
+    cut = msgspec.structs.replace(item, text=item.gist)
+    cost = _cost(cut, count)
+    return Fate(cut, cost, "shortened", f"a sentence of {tokens} tokens") if cost <= left and cost < tokens else None
+
+
 def _lengthened(
     items: Sequence[MemoryItem],
     costs: Sequence[int],
@@ -178,6 +193,8 @@ def _lengthened(
         whole = costs[place]
         if whole - fate.tokens <= left:
             longer = Fate(items[place], whole, "kept")
+        elif items[place].gist:
+            continue
         else:
             text = shorten(items[place].text, fate.tokens + left - WORTH_CUTTING)
             cut = msgspec.structs.replace(items[place], text=text or fate.item.text)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from recollect.errors import ModelError, UsageError
 
 Vectors = NDArray[np.float32]
+WordVectors = Callable[[Sequence[str]], Vectors]
 Offload = Callable[..., Awaitable[Any]]
 _SPECS = (
     '"default", "minilm", "onnx:FOLDER_OR_NAME", "openai:MODEL[@base_url]", "voyage:MODEL", an object or a callable'
@@ -38,6 +39,8 @@ class OpenEmbedder:
         self.is_async = is_async
         self.static = False
         """Whether it averages word vectors; questions are then embedded without stop words."""
+        self.word_vectors: WordVectors | None = None
+        """A blocking function from words to their vectors, for an embedder that averages them."""
         self._call = call
         self._ask = ask or call
         """The function that embeds questions, for models that embed them differently from passages."""
@@ -108,6 +111,7 @@ def _named(spec: str) -> OpenEmbedder:
         words = WordLlamaEmbedder()
         opened = OpenEmbedder(words.name, words.dimensions, words.embed)
         opened.static = words.static
+        opened.word_vectors = words.word_vectors
         return opened
     if spec == "minilm":
         from recollect.embed.minilm import minilm

@@ -20,6 +20,8 @@ _FOLDER = Path(__file__).parent / "static"
 _BATCH = 256
 MAX_CHARS = 8_192
 """Longer texts are cut: the mean over more words changes little."""
+CACHED_WORDS = 8_192
+"""Vectors of so many words are kept, about a kilobyte each; then all are dropped."""
 _UNBROKEN = re.compile(r"([!-~]{64})[!-~]++")
 
 
@@ -33,6 +35,7 @@ class WordLlamaEmbedder:
 
     def __init__(self) -> None:
         self._table: _Table | None = None
+        self._words: dict[str, NDArray[np.float32]] = {}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector per text; a text without words is all zeros."""
@@ -49,6 +52,28 @@ class WordLlamaEmbedder:
             sums = np.add.reduceat(table.rows(flat), offsets, axis=0)
             out[start + full] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         return out
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """The vector of each word as it stands in the table: a longer one weighs more in the mean of a text."""
+        found = {word: vector for word in words if (vector := self._words.get(word)) is not None}
+        fresh = list(dict.fromkeys(word for word in words if word not in found))
+        if fresh:
+            made = dict(zip(fresh, self._sums(fresh), strict=True))
+            found.update(made)
+            if len(self._words) + len(made) > CACHED_WORDS:
+                self._words = {}
+            self._words.update(made)
+        return np.stack([found[word] for word in words])
+
+    def _sums(self, words: Sequence[str]) -> NDArray[np.float32]:
+        table = self._table = self._table or _Table()
+        ids = [table.pieces.encode(_words_of(word)) for word in words]
+        lengths = np.array([len(item) for item in ids])
+        flat = np.fromiter((i for item in ids for i in item), np.intp, int(lengths.sum()))
+        sums: NDArray[np.float32] = np.add.reduceat(
+            table.rows(flat), np.concatenate(([0], np.cumsum(lengths)[:-1])), axis=0
+        )
+        return sums
 
 
 def _words_of(text: str) -> str:

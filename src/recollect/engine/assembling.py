@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from ..records import Mark, Summary
 from ..values import Json
 from .core import Core
 from .learnings import Learnings
+from .recall.hits import log_odds
 from .recall.recalling import Recalling, Spaces
 from .threads import Threads
 
@@ -216,6 +216,7 @@ class Assembling:
         return MemoryItem(
             hit.text, hit.kind, source, hit.trust, when(hit.created_at), hit.speaker, hit.superseded_by, hit.score,
             hit.id, hit.place if hit.kind == "document" else 0,
+            next((reason.note for reason in hit.reasons if reason.signal == "sentence"), ""),
         )  # fmt: skip
 
     async def _swapped(self, input: Any, thread: str, oldest: int, k: int) -> list[list[Message]]:
@@ -258,8 +259,8 @@ def _audible(hits: Sequence[Any]) -> list[Any]:
     """The hits whose score is close enough to the best one's, or that are the user's own statements."""
     if not hits:
         return []
-    best = max(_logit(hit.score) for hit in hits)
-    return [hit for hit in hits if _logit(hit.score) >= best - FAINT or _own(hit)]
+    best = max(log_odds(hit.score) for hit in hits)
+    return [hit for hit in hits if log_odds(hit.score) >= best - FAINT or _own(hit)]
 
 
 def _own(hit: Any) -> bool:
@@ -267,11 +268,6 @@ def _own(hit: Any) -> bool:
     return hit.kind in ("fact", "learning") or (
         hit.kind == "message" and hit.trust == "user" and not hit.text.rstrip().endswith(("?", "？"))
     )
-
-
-def _logit(score: float) -> float:
-    inside = min(max(score, 1e-12), 1 - 1e-12)
-    return math.log(inside / (1 - inside))
 
 
 def checked_budget(budget: Any) -> Any:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from ..recall.passage import ABBREVIATION
+
 TARGET_TOKENS = 96
 OVERLAP_TOKENS = 16
 _LONG = 4000
@@ -27,9 +29,6 @@ _SENTENCE_END = re.compile(
     r"""\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|\d+[.)])[ \t])"""
 )
 _ROW = re.compile(r"[ \t]*\|")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|cf|No|Fig|approx|ca|bzw|usw|z\.B))\.$"
-)
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -116,7 +115,7 @@ def _sentences(
     """Spans of sentences with their token counts; a sentence longer than a chunk is cut between words."""
     at = start
     for end, mark in _ends(text, start, stop):
-        if mark == "." and _ABBREVIATION.search(text, max(at, end - 8), end):
+        if mark == "." and ABBREVIATION.search(text, max(at, end - 8), end):
             continue
         left, right = _trimmed(text, at, end)
         if left < right:

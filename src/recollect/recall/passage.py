@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -20,7 +20,11 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _RULE = re.compile(r"\s*\|[\s:|-]+\|\s*$")
-_SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|$)", re.DOTALL)
+_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+")
+ABBREVIATION = re.compile(
+    r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|cf|No|Fig|approx|ca|bzw|usw|z\.B))\.$"
+)
+"""Matches where a full stop ends an abbreviation; look for it in the eight characters before a sentence's end."""
 HEAD = 8
 """How many pieces the language of a text is guessed from."""
 _LONGEST = 400
@@ -138,6 +142,16 @@ def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
     return [sum(weight[term] for term in found) for found in has]
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of prose and the lines of code and tables, in order."""
+    return [piece.text for piece in _pieces(text)]
+
+
+def alone(text: str, number: int) -> str:
+    """One of the `sentences` of a text, by its index, with its heading and table head and marks of what is left out."""
+    return _written(text, _pieces(text), number, number, len(text) + 1, len)
+
+
 def _pieces(text: str) -> list[_Piece]:
     """The pieces of a text: sentences of prose, lines of code and tables."""
     out: list[_Piece] = []
@@ -160,10 +174,10 @@ def _pieces(text: str) -> list[_Piece]:
 
 def _sentences(line: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
-    for match in _SENTENCE.finditer(line):
-        if not match[0].strip():
+    begin = 0
+    for end in [*_ends(line), len(line)]:
+        if not line[begin:end].strip():
             continue
-        begin, end = match.span()
         while end - begin > _LONGEST:
             cut = max(line.rfind(", ", begin, begin + _LONGEST), begin)
             cut = cut if cut > begin + _LONGEST // 4 else line.rfind(" ", begin, begin + _LONGEST)
@@ -171,4 +185,13 @@ def _sentences(line: str) -> list[tuple[int, int]]:
             spans.append((begin, cut))
             begin = cut
         spans.append((begin, end))
+        begin = end
     return spans
+
+
+def _ends(line: str) -> Iterator[int]:
+    """Where sentences of a line end."""
+    for found in _END.finditer(line):
+        end = found.end()
+        if found[0] != "." or not ABBREVIATION.search(line, max(0, end - 8), end):
+            yield end

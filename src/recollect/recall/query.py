@@ -11,7 +11,7 @@ import msgspec
 
 from recollect.languages import rules
 from recollect.languages.stemmed import STOP_WORDS
-from recollect.recall.analyze import normalise, query_terms, tokens, words
+from recollect.recall.analyze import language_of, normalise, query_terms, tokens, words
 from recollect.recall.entry import ASSISTANT_NAMES
 from recollect.recall.moments import Interval, find_dates
 
@@ -56,6 +56,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     bare: bool = False
     """Whether it can be understood by itself, rather than as the next turn of a conversation."""
     asks_assistant: bool = False
+    language: str = "english"
+    """Its language by its Snowball name, guessed; the scope's usual one where it is too short."""
     now: int = 0
 
 
@@ -93,6 +95,7 @@ def analyse(
         past=bool(_PAST.search(text)),
         bare=_bare(text),
         asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
+        language=language or language_of(words(kept), usual) or usual or "english",
         now=now,
     )
 

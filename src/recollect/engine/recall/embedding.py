@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ModelError, RecollectError, UsageError
 from ...runtime import Runtime
+
+if TYPE_CHECKING:
+    from ...embed.opening import WordVectors
 
 
 class Embedding:
@@ -35,6 +38,11 @@ class Embedding:
     def static(self) -> bool:
         """Whether it only averages word vectors; a question is then embedded without its stop words."""
         return bool(getattr(self._inner, "static", False))
+
+    @property
+    def word_vectors(self) -> WordVectors | None:
+        """A function from words to their vectors; None for an embedder that has none."""
+        return self._inner.word_vectors
 
     async def ask(self, query: Any) -> Any:
         """The unit vector of an analysed question."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from .pools import Pool, in_order
 from .reranking import RERANKED, Verdict
 from .revisions import Revisions
 
+PASSAGES = 100
+"""How many candidates are looked at for passages of documents, whose order their sentences then decide."""
 OTHER_SHARE = 0.9
 """The weight of a hit found by another wording or a further question, relative to one found by the question itself."""
 REPLACED_PENALTY = 2.0
@@ -46,12 +49,21 @@ class Hits:
         rankings = [await self._core.runtime.call(pool.ranking) for pool in pools]
         last = wanted.offset + wanted.top_k
         most = 4 * last if wanted.max_tokens is not None else last + 4
-        if not wanted.bare and any(entry.kind == "document" for pool in pools for entry in pool.entries):
+        documents = any(entry.kind == "document" for pool in pools for entry in pool.entries)
+        if not wanted.bare and documents:
             most = max(most, 2 * last)  # adjacent chunks may be merged into one
         reranker = self._core.shared.reranker
         if reranker is not None:
             most = max(most, RERANKED)
-        picked = await self._with_texts(chosen(_merged(pools, rankings, wanted.min_score), last, most))
+        ranked = _merged(pools, rankings, wanted.min_score)
+        words = self._word_vectors(pools[0].query) if documents else None
+        if words is None:
+            picked = await self._with_texts(chosen(ranked, last, most))
+        else:
+            wide = chosen(ranked, last, max(most, PASSAGES))
+            further = [scored for scored in wide[most:] if scored.entry.kind == "chunk"]
+            picked = await self._with_texts(wide[:most] + further)
+            picked = await self._core.runtime.call(_by_sentences, pools[0].query.text, picked, words, most)
         verdict = None
         if reranker is not None and len(picked) > 1:
             picked, verdict = await self._reranked(reranker, pools[0].query, picked)
@@ -67,6 +79,11 @@ class Hits:
             for number, ranking in enumerate(rankings)
         ]
         return await self._hits(pools, why, picked, verdict)
+
+    def _word_vectors(self, query: Any) -> Any:
+        """The embedder's function for word vectors; None if it has none or the question is not in English."""
+        embedder = self._core.shared.embedder
+        return embedder.word_vectors if embedder is not None and query.language == "english" else None
 
     async def _reranked(self, reranker: Any, query: Any, picked: list[Any]) -> tuple[list[Any], Verdict]:
         """The best of a ranking in the reranker's order; each rank keeps its score, so that scores stay comparable."""
@@ -119,29 +136,68 @@ class Hits:
 
     async def _with_texts(self, ranked: Sequence[Any]) -> list[Any]:
         """The same candidates with their texts; those whose record was deleted are left out."""
-        texts: dict[tuple[str, str, str], str] = {}
+        texts: dict[tuple[str, str, str], tuple[str, str]] = {}
         for kind in {scored.entry.kind for scored in ranked}:
             mine = [scored.entry for scored in ranked if scored.entry.kind == kind]
             texts.update(await self._texts(kind, mine))
         return [
-            msgspec.structs.replace(scored, entry=msgspec.structs.replace(scored.entry, text=text))
+            msgspec.structs.replace(
+                scored,
+                entry=msgspec.structs.replace(
+                    scored.entry, text=text[0], metadata={**scored.entry.metadata, "heading": text[1]}
+                ),
+            )
             for scored in ranked
             if (text := texts.get((scored.entry.kind, scored.entry.namespace, scored.entry.id))) is not None
         ]
 
-    async def _texts(self, kind: str, entries: Sequence[Any]) -> dict[tuple[str, str, str], str]:
+    async def _texts(self, kind: str, entries: Sequence[Any]) -> dict[tuple[str, str, str], tuple[str, str]]:
+        """The text and heading of each entry; those whose record was deleted are left out."""
         # Ranking calls the entries of documents `chunk`.
         found = FINDABLE["document" if kind == "chunk" else kind]
         assert found.found is not None
         place, text = found.found.key, found.found.text
         keys = [place(entry.namespace, entry.thread, entry.seq, entry.id) for entry in entries]
         got = await self._core.get_many(found.record, keys)
-        texts = [None if record is None else text(record) for record in got]
         return {
-            (entry.kind, entry.namespace, entry.id): text
-            for entry, text in zip(entries, texts, strict=True)
-            if text is not None
+            (entry.kind, entry.namespace, entry.id): (text(record), getattr(record, "heading", None) or "")
+            for entry, record in zip(entries, got, strict=True)
+            if record is not None
         }
+
+
+def _by_sentences(question: str, picked: list[Any], words: Any, most: int) -> list[Any]:
+    """The first `most` hits, with passages of documents in the order of their best sentences.
+
+    Each rank keeps its score, and all that is not a passage its place.
+    """
+    from ...recall.sentences import Passage, best_sentences
+
+    places = [place for place, scored in enumerate(picked) if scored.entry.kind == "chunk"]
+    passages = [picked[place] for place in places]
+    read = [Passage(one.entry.text, one.entry.metadata["heading"], log_odds(one.score)) for one in passages]
+    found = best_sentences(question, read, words)
+    order = sorted(range(len(places)), key=lambda place: (-found[place].score, place))
+    out = picked[:most]
+    for place, best in zip([place for place in places if place < most], order, strict=False):
+        out[place] = _answering(passages[best], found[best].number, picked[place].score)
+    return out
+
+
+def _answering(scored: Any, number: int, score: float) -> Any:
+    """A passage with another score, and the sentence of it that answers."""
+    from ...recall.passage import alone
+
+    entry = scored.entry
+    said = alone(entry.text, number) if number >= 0 else ""
+    marked = msgspec.structs.replace(entry, metadata={**entry.metadata, "answer": said})
+    return msgspec.structs.replace(scored, entry=marked, score=score)
+
+
+def log_odds(score: float) -> float:
+    """The log-odds of a score between 0 and 1, on which scores of hits are compared."""
+    inside = min(max(score, 1e-12), 1 - 1e-12)
+    return math.log(inside / (1 - inside))
 
 
 def _merged(pools: Sequence[Pool], rankings: Sequence[Any], min_score: float | None) -> Iterator[Any]:
@@ -167,9 +223,11 @@ def _standard(scores: Sequence[float]) -> list[float]:
 
 
 def _notes(pools: Sequence[Pool], scored: Any, place: int, verdict: Verdict | None) -> Iterator[Reason]:
-    """Reasons besides the features: which wording found a hit, and what the reranker did."""
+    """Reasons besides the features: which wording found a hit, which sentence answers, what the reranker did."""
     if scored.pool:
         yield Reason("expansion", 0.0, place, f"found by {pools[scored.pool].query.text!r}")
+    if said := scored.entry.metadata.get("answer"):
+        yield Reason("sentence", 0.0, place, said)
     if verdict is not None:
         yield Reason("reranker", 0.0, place, f"{verdict.name}: {verdict.note}")
 

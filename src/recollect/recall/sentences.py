@@ -1,0 +1,240 @@
+"""Scores passages of documents by their best sentence: how well it answers a question, by words of like meaning.
+
+The first ranking compares a question with a whole passage. One sentence of it answers, often in other words, and the
+mean of a passage's word vectors hides that. Here each word of the question is compared with each word of a sentence,
+and the best match of each counts (rare words more). A sentence also gains if it has what the question asks for: a sum
+of money, a time, a name. English only: the patterns of questions and answers are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.languages import rules
+from recollect.languages.stemmed import STOP_WORDS
+from recollect.recall.analyze import tokens, words
+from recollect.recall.passage import sentences
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Words → one vector each, whose length says how much the word weighs in a sum."""
+
+_RULES = rules("en", "answers", "talk")
+_ASKED = _RULES.each("asked")
+_GIVEN = dict(_RULES.each("given"))
+COSINE_NUMBERS = 128
+"""How many numbers of each vector the cosine of a whole sentence reads; the first ones say the most."""
+_HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A passage with its heading, and its raw score in the first ranking."""
+
+    text: str
+    heading: str
+    score: float
+
+
+class Split(msgspec.Struct, frozen=True):
+    """The sentences of several passages as arrays."""
+
+    texts: list[str]
+    numbers: list[int]
+    """The index of each sentence among those of its passage."""
+    owner: Ints
+    """The index of each sentence's passage."""
+    flat: Ints
+    """The words of all sentences, as indices into the vocabulary, one sentence after the other."""
+    starts: Ints
+    """Where each sentence begins in `flat`."""
+    headed: Ints
+    """The same words, those of each sentence followed by those of its passage's heading."""
+    headed_starts: Ints
+    vocabulary: list[str]
+
+
+def split(passages: Sequence[Passage]) -> Split:
+    """Split passages into sentences and words, without stop words; sentences without words are left out."""
+    known: dict[str, int] = {}
+    texts: list[str] = []
+    numbers: list[int] = []
+    owner: list[int] = []
+    flat: list[int] = []
+    starts: list[int] = []
+    headed: list[int] = []
+    headed_starts: list[int] = []
+    for place, passage in enumerate(passages):
+        above = [known.setdefault(word, len(known)) for word in content_words(passage.heading)]
+        for number, text in enumerate(sentences(passage.text)):
+            found = [known.setdefault(word, len(known)) for word in content_words(text)]
+            if not found:
+                continue
+            texts.append(text)
+            numbers.append(number)
+            owner.append(place)
+            starts.append(len(flat))
+            headed_starts.append(len(headed))
+            flat += found
+            headed += found + above
+    return Split(
+        texts, numbers, _ints(owner), _ints(flat), _ints(starts), _ints(headed), _ints(headed_starts), list(known)
+    )
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, np.int64)
+
+
+def content_words(text: str) -> list[str]:
+    """The words of an English text in lower case, without stop words."""
+    stop = STOP_WORDS["english"]
+    return [word for word in words(text) if word not in stop]
+
+
+def features(question: str, found: Split, passages: Sequence[Passage], vectors: WordVectors) -> dict[str, Floats]:
+    """The features of each sentence by name, those of meaning standardised; none if there are no words to compare."""
+    asked = list(dict.fromkeys(content_words(question) or words(question)))
+    if not asked or not found.texts:
+        return {}
+    every = vectors([*found.vocabulary, *asked])
+    size = len(found.vocabulary)
+    rarity, likeness = _rarity(found, asked, len(passages)), _likeness(found, asked, every)
+    length = np.linalg.norm(every[size:], axis=1)
+    weight = np.minimum(rarity[size:], math.log(1 + len(passages) / 3)) * length
+    weight = weight / (weight.sum() or 1.0)
+    own, whole = _matched(likeness, found.flat, found.starts), _of_passages(found, likeness)
+    score = np.array([passage.score for passage in passages])[found.owner]
+    out = {
+        "match": weight @ own,
+        "match_square": weight @ np.square(np.maximum(own, 0.0)),
+        "match_passage": weight @ whole,
+        "match_passage_square": weight @ np.square(np.maximum(whole, 0.0)),
+        "cosine": _cosine(found, every, rarity, size),
+    }
+    out = {name: (value - value.mean()) / (value.std() + 1e-6) for name, value in out.items()}
+    return {**out, "first": score, **_form(question, found)}
+
+
+def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
+    """BM25's inverse document frequency of each word of the vocabulary and of the question, among the passages."""
+    size = len(found.vocabulary)
+    lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
+    pairs = np.unique(np.repeat(found.owner, lengths) * size + found.headed)
+    frequency = np.bincount(pairs % size, minlength=size)
+    place = {word: i for i, word in enumerate(found.vocabulary)}
+    sought = [frequency[place[word]] if word in place else 0 for word in asked]
+    both = np.append(frequency, sought)
+    result: Floats = np.log(1.0 + (count - both + 0.5) / (both + 0.5))
+    return result
+
+
+def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
+    """The cosine of each word of the question (row) to each word of the passages; 1 for words of one stem.
+
+    The mean of all words is taken out first: it is what any two words have in common.
+    """
+    size = len(found.vocabulary)
+    centred = every - every[found.flat].mean(axis=0)
+    centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
+    out: Floats = (centred[size:] @ centred[:size].T).astype(np.float64)
+    begins: dict[str, list[int]] = {}
+    for place, word in enumerate(found.vocabulary):
+        begins.setdefault(word[:2], []).append(place)
+    for row, word in enumerate(asked):
+        stem = tokens(word, "english")
+        same = [at for at in begins.get(word[:2], ()) if tokens(found.vocabulary[at], "english") == stem]
+        out[row, same] = 1.0
+    return out
+
+
+def _matched(likeness: Floats, words: Ints, starts: Ints) -> Floats:
+    """For each word of the question (row) its best likeness in each group of words."""
+    result: Floats = np.maximum.reduceat(likeness[:, words], starts, axis=1)
+    return result
+
+
+def _of_passages(found: Split, likeness: Floats) -> Floats:
+    """For each word of the question (row) and sentence, the best likeness in the sentence's passage and heading."""
+    begins = np.nonzero(np.diff(found.owner, prepend=-1))[0]
+    best = _matched(likeness, found.headed, found.headed_starts[begins])
+    result: Floats = best[:, np.cumsum(np.isin(np.arange(len(found.owner)), begins)) - 1]
+    return result
+
+
+def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int) -> Floats:
+    """The cosine of the question to each sentence with its heading, rare words weighing more."""
+    weighted = every[:, :COSINE_NUMBERS] * rarity[:, None].astype(np.float32)
+    lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
+    counts = np.zeros((len(found.texts), size), np.float32)
+    np.add.at(counts, (np.repeat(np.arange(len(found.texts)), lengths), found.headed), 1.0)
+    sums = counts @ weighted[:size]
+    question = weighted[size:].sum(axis=0)
+    norms = np.linalg.norm(sums, axis=1) * np.linalg.norm(question)
+    result: Floats = ((sums @ question) / np.maximum(norms, 1e-9)).astype(np.float64)
+    return result
+
+
+def _form(question: str, found: Split) -> dict[str, Floats]:
+    """Whether each sentence has what the question asks for, and what it is: a heading, short or long."""
+    asked = [name for name, pattern in _ASKED if pattern.search(question)]
+    if set(asked) - {"name"}:
+        asked.append("number")
+    zero = np.zeros(len(found.texts))
+    out = {f"gives_{name}": _has(_GIVEN[name], found.texts) if name in asked else zero for name in _GIVEN}
+    lengths = np.diff(np.append(found.starts, len(found.flat)))
+    return {
+        **out,
+        "heading": _has(_HEADING, found.texts),
+        "length": np.log(lengths),
+    }
+
+
+def _has(pattern: re.Pattern[str], texts: Sequence[str]) -> Floats:
+    return np.array([float(pattern.search(text) is not None) for text in texts])
+
+
+WEIGHTS: Mapping[str, float] = {
+    "match": 1.16,
+    "match_square": -0.55,
+    "match_passage": 1.34,
+    "match_passage_square": -0.93,
+    "cosine": 0.4,
+    "first": 0.41,
+    "gives_phone": 1.22,
+    "gives_money": 1.52,
+    "gives_duration": 1.64,
+    "gives_date": 1.22,
+    "gives_name": 1.04,
+    "gives_number": 1.55,
+    "heading": -1.23,
+    "length": 0.23,
+}
+"""Learned by `python bench/recall/learn_documents.py`."""
+
+
+class Best(msgspec.Struct, frozen=True):
+    """The best sentence of a passage and its score."""
+
+    score: float
+    number: int
+    """Its index among the passage's sentences; -1 for a passage without words."""
+
+
+def best_sentences(question: str, passages: Sequence[Passage], vectors: WordVectors) -> list[Best]:
+    """For each passage the sentence that answers best; a passage without words has the lowest score."""
+    found = split(passages)
+    out = [Best(-math.inf, -1)] * len(passages)
+    values = features(question, found, passages, vectors)
+    if values:
+        total = np.sum([WEIGHTS[name] * value for name, value in values.items()], axis=0)
+        for owner, number, score in zip(found.owner.tolist(), found.numbers, total.tolist(), strict=True):
+            if score > out[owner].score:
+                out[owner] = Best(score, number)
+    return out
