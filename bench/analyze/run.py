@@ -68,6 +68,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--truth", type=Path, default=ROOT.parent / "shared" / "analyzer" / "truth")
     parser.add_argument("--checkouts", type=Path, default=Path("."))
     parser.add_argument("--reports", type=Path, help="score the JSON reports in this folder instead of analysing")
+    parser.add_argument("--write", type=Path, help="also write the JSON reports into this folder")
     parser.add_argument("--calibrate", action="store_true", help="print how often each rule was right")
     parser.add_argument("--twice", action="store_true", help="analyse twice and compare bytes")
     parser.add_argument("names", nargs="*")
@@ -85,6 +86,8 @@ def _run(path: Path, options: argparse.Namespace) -> Run | None:
     started, worked = time.perf_counter(), _cpu_seconds()
     analysis = analyze(checkout, name=truth["name"])
     seconds, cpu_seconds = time.perf_counter() - started, _cpu_seconds() - worked
+    if options.write is not None:
+        (options.write / path.name).write_text(json.dumps(as_dict(analysis)), encoding="utf-8")
     if options.twice and as_json([analysis]) != as_json([analyze(checkout, name=truth["name"])]):
         print(f"{truth['name']}: two runs differ", file=sys.stderr)
     return Run(truth["name"], truth, as_dict(analysis), seconds, cpu_seconds, sum(analysis.languages.values()))

@@ -280,3 +280,23 @@ used = run
         ("content_elision", "run"),
         ("content_elision", "truncate_result"),
     ]
+
+
+def test_content_put_whole_into_a_block_is_whole(tmp_path: Path) -> None:
+    source = """
+def blocks(messages, limit):
+    for message in messages:
+        message.content = [Text(text=message.content)]
+        message = short(message, limit)
+    return messages
+
+
+def short(message, limit):
+    if len(message) > limit:
+        return message[:limit]
+    return message
+
+
+used = blocks
+"""
+    assert told(tmp_path, "chat/history.py", source) == []

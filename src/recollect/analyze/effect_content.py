@@ -169,7 +169,7 @@ class ContentEffects(EffectBase):
             return
         if root in self.ones or self.scope.likeness(owner) > 0:
             marks = self.shrunk(value)
-            if marks and not self._only_read_copy(root):
+            if marks and not self._only_read_copy(root) and not _wraps(value, dotted(target)):
                 self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
 
     def _only_read_copy(self, name: str) -> bool:
@@ -396,6 +396,15 @@ def _logged(around: Node | None) -> bool:
 
 def _holds(target: Node, name: str) -> bool:
     return any(k.kind == "name" and k.text == name for k in walk(target))
+
+
+def _wraps(value: Node, content: str) -> bool:
+    """Does a value hold the old content whole, in a list or a constructor: `m.content = [Text(m.content)]`?"""
+    if value.kind in ("list", "kw", "dict", "pair", "item"):
+        return any(_wraps(k, content) for k in value.kids)
+    if value.kind == "call" and last_name(value.kids[0])[:1].isupper():
+        return any(_wraps(k, content) for k in value.kids[1:])
+    return value.kind in ("attr", "index") and dotted(value) == content
 
 
 def _root(node: Node) -> Node:

@@ -152,7 +152,8 @@ def saved_elsewhere(case: Case) -> bool:
 @condition
 def sized_or_referenced(case: Case) -> bool:
     """The size decides, or the text is replaced by the store's answer or by a note that names where it was written."""
-    if "says_where" in case.effect.marks and any(e.kind == "content" for e in case.function.effects):
+    copied = any(e.kind == "content" and "copied" in e.marks for e in case.function.effects)
+    if "says_where" in case.effect.marks and copied:
         return True
     said = f"call:{case.effect.subject}"
     return sized_there(case) or any(e.kind == "content" and said in e.fed for e in case.function.effects)
