@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,10 +12,9 @@ import msgspec
 from recollect import typed
 from recollect.extract import model as extraction
 from recollect.models import openai, remote
+from recollect.models.answers import _converted
 from recollect.ports import Completion
 from recollect.typed import ready
-
-AT = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 def all_at_once(work: Callable[[], Any], threads: int = 8) -> list[Any]:
@@ -44,6 +42,5 @@ def test_answers_of_models_are_read_by_types_made_ready_before() -> None:
     assert len(all_at_once(lambda: remote.decode("m", body, openai._Answer))) == 8
     assert openai._Answer in typed._ready
     answer = Completion("", {"items": []})
-    said = [extraction.Said(text="hi", role="user", trust="user", at=AT)]
-    assert all_at_once(lambda: extraction._check(answer, said)) == [([], [])] * 8
+    assert [found.items for found, _ in all_at_once(lambda: _converted(answer, extraction._Answer))] == [[]] * 8
     assert extraction._Answer in typed._ready

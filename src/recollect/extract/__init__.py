@@ -1,6 +1,6 @@
 """Facts and learnings from what users say: by rule with no model, or through one (`recollect.extract.model`).
 
-The names are loaded on first use: the rules are some 200 patterns, which take a few tenths of a second to compile.
+The names are loaded on first use: reading the files of a language takes a few tenths of a second.
 """
 
 from __future__ import annotations
@@ -15,21 +15,10 @@ if TYPE_CHECKING:
     from .keys import KEYS, slug
 
 __all__ = ["KEYS", "TRUSTED", "DateRange", "Extracted", "extract", "parse_dates", "slug"]
-
-_HOMES = {
-    "Extracted": "extracted",
-    "TRUSTED": "extractor",
-    "extract": "extractor",
-    "KEYS": "keys",
-    "slug": "keys",
-    "DateRange": "..dates",
-    "parse_dates": "..dates",
-}
+_HOMES = {"Extracted": ".extracted", "KEYS": ".keys", "slug": ".keys", "DateRange": "..dates", "parse_dates": "..dates"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(
-        import_module(f".{_HOMES[name]}" if not _HOMES[name].startswith(".") else _HOMES[name], __name__), name
-    )
+    return getattr(import_module(_HOMES.get(name, ".extractor"), __name__), name)

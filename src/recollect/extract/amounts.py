@@ -9,16 +9,21 @@ from ..dates import number
 from ..languages import UNSPACED, words
 from .phrases import phrases
 
-Amount = int | float | dict[str, int | float | str]
+Quantity = dict[str, int | float | str]
+Amount = int | float | Quantity
 _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 _DOLLARS = ("AUD", "CAD", "NZD", "SGD", "HKD", "MXN", "USD")
-_DIGITS = r"\d[\d.,' \u00a0\u202f]{0,16}\d|\d"
-_LATIN = re.compile(
-    rf"^(?P<sign>[$€£¥])?\s?(?P<n>{_DIGITS})\s?(?P<scale>k|m|[^\W\d_]{{4,9}}|千|万|億|亿)?(?![\w])\s?"
+_DIGITS = r"(?P<n>\d[\d.,' \u00a0\u202f]{0,16}\d|\d)"
+_FORMS = (
+    rf"(?P<sign>[$€£¥])?\s?{_DIGITS}\s?(?P<scale>k|m|[^\W\d_]{{4,9}}|千|万|億|亿)?(?![\w])\s?"
     r"(?P<unit>[$€£¥%]|(?:square |sq )?[^\W\d_]{1,12}[²³]?)?",
-    re.I,
+    rf"(?P<sign>)(?P<scale>){_DIGITS}\s?(?P<unit>[^\W\d_]{{1,9}}[²³]?|[$€£¥%°])",
 )
-_GLUED = re.compile(rf"^(?P<sign>)(?P<n>{_DIGITS})(?P<scale>)\s?(?P<unit>[^\W\d_]{{1,9}}[²³]?|[$€£¥%°])", re.I)
+_UNSPACED_FORMS = (rf"(?P<sign>[$€£¥])?{_DIGITS}(?P<scale>[千万億亿])?(?P<unit>[^\W\d_]{{1,3}})?",)
+"""Forms of a number in digits with its unit, of which the first counts whose scale is one; without spaces as 5万円."""
+_FEET = re.compile(
+    r"^(?P<ft>[4-7]|four|five|six|seven)[\s-]?(?:'|′|ft|feet|foot)[\s-]?(?:and )?(?P<inch>\d{1,2}|\w+)?", re.I
+)
 
 
 @cache
@@ -27,11 +32,12 @@ def _units(lang: str) -> dict[str, str]:
 
 
 @cache
-def _scales(lang: str) -> dict[str, int]:
-    return {"k": 1000, "m": 1_000_000, **words(lang).table("scales")}
+def scales_of(lang: str) -> dict[str, int]:
+    """What the words and letters behind a number multiply it by: k, million."""
+    return {"": 1, "k": 1000, "m": 1_000_000, **words(lang).table("scales")}
 
 
-def digits(text: str, lang: str) -> int | float | None:
+def _digits(text: str, lang: str) -> int | float | None:
     """A number in digits, grouped as the language groups: 2,500 and 2.500,50."""
     text = re.sub(r"[ '\u00a0\u202f]", "", text).rstrip(".,")
     comma = words(lang).table("style").get("decimal") == ","
@@ -45,35 +51,17 @@ def digits(text: str, lang: str) -> int | float | None:
 def amount(text: str, lang: str = "en") -> Amount | None:
     """A number, with its unit where one was said: 43, or {amount: 2500, unit: USD}."""
     text = phrases(lang).about.sub("", text.strip())
-    if lang in UNSPACED:
-        return _joined(text, lang)
-    match = _LATIN.match(text)
-    scale = (match["scale"] or "").lower() if match else ""
-    if match and scale and scale not in _scales(lang):
-        match = _GLUED.match(text)
-        scale = ""
-    if not match:
+    forms = (re.match(form, text, re.I) for form in (_UNSPACED_FORMS if lang in UNSPACED else _FORMS))
+    match = next((found for found in forms if found and (found["scale"] or "").lower() in scales_of(lang)), None)
+    if match is None:
         return _in_words(text, lang)
-    value = digits(match["n"], lang)
+    value, scale, sign = _digits(match["n"], lang), (match["scale"] or "").lower(), match["sign"]
     if value is None:
         return None
-    if scale == "m" and not match["sign"]:
+    if scale == "m" and not sign:
         return {"amount": value, "unit": "m"}  # metres; millions only of money
-    value *= _scales(lang).get(scale, 1)
-    unit = _unit(match["sign"], match["unit"], lang)
-    return {"amount": value, "unit": unit} if unit else value
-
-
-def _joined(text: str, lang: str) -> Amount | None:
-    """A number with what follows it directly: 5万円."""
-    match = re.match(rf"(?P<sign>[$€£¥])?(?P<n>{_DIGITS})(?P<scale>[千万億亿])?(?P<unit>[^\W\d_]{{1,3}})?", text)
-    value = digits(match["n"], lang) if match else number(text, lang)
-    if match is None or value is None:
-        return value
-    value *= _scales(lang).get(match["scale"] or "", 1)
-    said = match["unit"] or ""
-    unit = next((found for size in (3, 2, 1) if (found := _unit(match["sign"], said[:size], lang))), None)
-    return {"amount": value, "unit": unit} if unit else value
+    unit = _unit(sign, match["unit"] or "", lang)
+    return {"amount": value * scales_of(lang)[scale], "unit": unit} if unit else value * scales_of(lang)[scale]
 
 
 def _in_words(text: str, lang: str) -> Amount | None:
@@ -81,25 +69,21 @@ def _in_words(text: str, lang: str) -> Amount | None:
     for size in (3, 2, 1):
         value = number(" ".join(parts[:size]), lang) if len(parts) >= size else None
         if value is not None and " ".join(parts[:size]).lower() not in words(lang).set("articles"):
-            unit = _unit(None, parts[size] if len(parts) > size else None, lang)
+            unit = _unit(None, parts[size] if len(parts) > size else "", lang)
             return {"amount": value, "unit": unit} if unit else value
     return None
 
 
-def _unit(sign: str | None, unit: str | None, lang: str) -> str | None:
+def _unit(sign: str | None, said: str, lang: str) -> str | None:
+    """The unit of a number; without spaces, the longest with which what follows begins."""
     if sign:
-        return unit if unit in _DOLLARS else _SIGNS[sign]
-    if not unit:
-        return None
-    return _SIGNS.get(unit) or _units(lang).get(unit.lower()) or (unit if unit in ("%", "°") else None)
+        return said if said in _DOLLARS else _SIGNS[sign]
+    whole = [said[:size] for size in (3, 2, 1)] if lang in UNSPACED else [said]
+    found = (_SIGNS.get(one) or _units(lang).get(one.lower()) or (one if one in ("%", "°") else None) for one in whole)
+    return next(filter(None, found), None)
 
 
-_FEET = re.compile(
-    r"^(?P<ft>[4-7]|four|five|six|seven)[\s-]?(?:'|′|ft|feet|foot)[\s-]?(?:and )?(?P<inch>\d{1,2}|\w+)?", re.I
-)
-
-
-def measure(text: str, lang: str = "en") -> dict[str, int | float | str] | None:
+def measure(text: str, lang: str = "en") -> Quantity | None:
     """A height or weight; feet and inches become inches."""
     text = phrases(lang).about.sub("", text.strip())
     feet = _FEET.match(text)

@@ -14,14 +14,13 @@ from functools import cache
 from msgspec.structs import replace
 
 from ..languages import UNSPACED, Rules, rules
-from .extracted import Clause
+from .clause import Clause
 from .matcher import matcher
 from .rewrite import rewriter
 from .sentences import Sentence
 
 _EDGES = " ,;:.!…()，。、；：！"
 _MARKUP = re.compile(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
-_DOING = ("living", "based", "working", "studying", "using", "learning", "married", "allergic", "engaged")
 
 
 @cache
@@ -90,17 +89,13 @@ def _is_question(sentence: str, told: Rules) -> bool:
         return True
     if told.order_start.match(sentence):
         return False
-    if told.question_start.match(sentence) and (sentence.endswith("?") or _asks(sentence, told)):
+    if told.question_start.match(sentence) and (sentence.endswith("?") or told.asks.match(sentence)):
         return True
     if not sentence.endswith("?"):
         return False
     last = _boundary(told.lang).split(sentence)[-1]
     stated = last != sentence and told.question_start.match(opening(last, told)[0])
     return not stated or bool(told.tag.search(sentence))
-
-
-def _asks(sentence: str, told: Rules) -> bool:
-    return bool(told.inverted.match(sentence) or told.wh.match(sentence))
 
 
 def _clauses(text: str, frame: Clause, told: Rules) -> Iterator[Clause]:
@@ -142,7 +137,7 @@ def _split(text: str, told: Rules) -> list[str]:
         first, *rest = told.ellipsis.split(piece) if told.own_start.match(opening(piece, told)[0]) else [piece]
         if rest and told.infinitive.search(first):  # "I'd love to visit and take part": the second is wished too
             first, rest = piece, []
-        out += [first, *(f"{'I am' if part.split()[0].lower() in _DOING else 'I'} {part}" for part in rest)]
+        out += [first, *(f"{'I am' if told.doing.match(part) else 'I'} {part}" for part in rest)]
     return [piece for piece in (item.strip() for item in out) if piece]
 
 
@@ -151,7 +146,7 @@ def _clause(piece: str, frame: Clause, told: Rules) -> Iterator[Clause]:
     meant = frame.meant or bool(corrected and told.meant.search(piece[: len(piece) - len(rest)]))
     corrected = corrected or frame.correction
     rest = rewriter(told.lang).untailed(rest.strip(_EDGES))
-    if not rest or rest.endswith("?") or (_asks(rest, told) and not told.order_start.match(rest)):
+    if not rest or rest.endswith("?") or (told.asks.match(rest) and not told.order_start.match(rest)):
         return
     contrast = told.contrast.search(rest) or (told.bare_contrast.search(rest) if corrected else None)
     text = rest[: contrast.start()].strip(" ,") if contrast else rest

@@ -1,21 +1,18 @@
-"""From patterns that fit a clause to drafts of facts: the slots are read, the key is made, the value is found."""
+"""From patterns that fit a clause to facts: the slots are read, the key is made, the value is found."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import cache
 from itertools import product
 from typing import Any
 
-import msgspec
-
-from ..languages import UNSPACED, Topic, words
-from .extracted import Clause
+from ..languages import Topic, standing, words
+from .clause import Clause
+from .extracted import Extracted
 from .keys import slug
 from .matcher import Match, matcher
-from .pattern import Sense
 from .phrases import phrases
 from .slots import Around, Reading, read
 from .tokens import BREAK, Token, tokens
@@ -25,78 +22,50 @@ _SLOT = re.compile(r"\{([\w|]+)\}")
 _LOOSE = ("text", "aim", "decided", "phrase", "work")
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """A fact before its evidence is attached; `rule` is the id of the pattern it comes from."""
-
-    key: str
-    value: Any
-    confidence: float
-    rule: str
-    sense: Sense = "say"
-    kind: str = "fact"
-    """Or the kind of learning that the clause is."""
-    valid_at: datetime | None = None
-    wished: bool = False
-    """It is itself a wish ("I want to run a marathon"), so that a wish does not speak against it."""
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """A pattern that fits without giving a fact, and why."""
-
-    rule: str
-    reason: str
-
-
-def drafts(clause: Clause, at: datetime) -> tuple[list[Draft], list[Refusal]]:
-    """What a clause states, and what fitted without stating anything."""
-    cut = tokens(clause.text, clause.lang)
-    found: list[Draft] = []
-    refused: list[Refusal] = []
+def drafts(clause: Clause, at: datetime) -> tuple[list[Extracted], dict[str, str]]:
+    """What the patterns that fit a clause read from it, and why others gave nothing, by the pattern's id."""
+    cut, negation = tokens(clause.text, clause.lang), words(clause.lang).set("negation")
+    negated = next((at for at, token in enumerate(cut) if token.word in negation), None)
+    found: list[Extracted] = []
+    refused: dict[str, str] = {}
     for match in matcher(clause.lang).matches(cut):
         around = Around(phrases(clause.lang), at, clause.sentence, match.pattern.topic.prefer, clause.before)
-        slots = _against(match, cut, clause) or _read(match, cut, clause, around)
-        made = [] if isinstance(slots, str) else list(_made(match, slots, clause.text, around))
+        slots = _against(match, clause, negated) or _read(match, cut, clause, around)
+        made = [] if isinstance(slots, str) else list(_made(match, slots, clause, around))
         found += made
         if not made:
-            refused.append(Refusal(match.pattern.id, slots if isinstance(slots, str) else "nothing is named"))
+            refused[match.pattern.id] = slots if isinstance(slots, str) else "nothing is named"
     return found, refused
 
 
-def _against(match: Match, cut: Sequence[Token], clause: Clause) -> str:
-    """What speaks against a pattern that fits: a negation before or within what it reads, or a word of `unless`."""
-    negation, unless = words(clause.lang).set("negation"), match.pattern.topic.unless
-    first = next((at for at, token in enumerate(cut) if token.word in negation), None)
-    if first is not None and not match.pattern.words & negation and not first >= match.end > 0:
+def _against(match: Match, clause: Clause, negated: int | None) -> str:
+    """What speaks against a pattern that fits: doubt, a negation up to where it ends, or a word of `unless`."""
+    lists, topic = words(clause.lang), match.pattern.topic
+    if clause.unsure and not topic.wish:
+        return "a guess, a wish or something past"
+    own = negated is None or match.pattern.words & lists.set("negation")
+    if not own and not (negated or 0) >= match.end > 0:
         return "the clause is negated"
-    said = {token.word for token in tokens(clause.sentence, clause.lang)} if unless else set()
-    if said.intersection(unless) or (clause.lang in UNSPACED and any(word in clause.sentence for word in unless)):
+    if topic.unless and standing(topic.unless, clause.lang).search(clause.sentence):
         return "the sentence has a word that speaks against it"
     return ""
-
-
-@cache
-def _classes(lang: str) -> dict[str, dict[str, str]]:
-    """The closed lists of a language, by their words as tokens."""
-    return {
-        name: {" ".join(token.word for token in tokens(said, lang)): gives for said, gives in found.items()}
-        for name, found in words(lang).classes.items()
-    }
 
 
 def _read(match: Match, cut: Sequence[Token], clause: Clause, around: Around) -> Slots | str:
     """The readings of each slot; a reason where one could not be read."""
     out: Slots = {}
-    skip = matcher(clause.lang).skip
+    here = matcher(clause.lang)
     for numbered, first, last in match.slots:
         name = numbered.rstrip("0123456789")
-        listed = _classes(clause.lang).get(name)
-        while listed is None and first < last - 1 and cut[first].word in skip:
+        listed = here.classes.get(name)
+        while listed is None and first < last - 1 and cut[first].word in here.skip:
             first += 1
         text = clause.text[cut[first].start : cut[last - 1].end if listed or last < len(cut) else len(clause.text)]
         if listed is not None:
-            said = " ".join(token.word for token in cut[first:last] if token.word != BREAK)
-            gives = listed.get(said, listed.get(said.split(" ")[-1], said))
-            gives = text if gives == said and clause.lang != "en" else gives  # as written
+            said = tuple(token.word for token in cut[first:last] if token.word != BREAK)
+            spelled = " ".join(said)
+            gives = listed.get(said, listed.get(said[-1:], spelled))
+            gives = text if gives == spelled and clause.lang != "en" else gives  # as written
             out[numbered] = [Reading(gives, slug(gives))]
         # A topic particle says that the sentence is about somebody else: 妹は横浜に…
         elif clause.lang == "ja" and name not in _LOOSE and "は" in text:
@@ -108,8 +77,8 @@ def _read(match: Match, cut: Sequence[Token], clause: Clause, around: Around) ->
     return out
 
 
-def _made(match: Match, slots: Slots, clause: str, around: Around) -> Iterator[Draft]:
-    """One draft for each thing that the key names."""
+def _made(match: Match, slots: Slots, clause: Clause, around: Around) -> Iterator[Extracted]:
+    """A fact for each thing that the key names, or the learning that the clause is."""
     topic, sense, rule = match.pattern.topic, match.pattern.sense, match.pattern.id
     for name in str(topic.value).split("|"):
         if name in _named(topic.key) and len(slots.get(name, ())) > 1:
@@ -117,16 +86,17 @@ def _made(match: Match, slots: Slots, clause: str, around: Around) -> Iterator[D
                 yield from _made(match, {name: [reading]}, clause, around)
             return
     if topic.kind != "fact":
-        yield Draft(topic.kind, clause, topic.sure, rule, sense, topic.kind)
+        yield clause.learning(topic.kind, clause.full or clause.text, topic.sure, rule)
         return
     value, gives = _value(topic, slots, match.pattern.gives)
     keys = _keys(topic, slots, gives)
     if sense == "retract":
         value, keys = _ended(topic, slots, value, keys)
-    since = _since(clause, around) if topic.since and sense == "say" else None
+    dates = around.dates(clause.text, "past") if topic.since and sense == "say" else []
+    since = next((date.start for date in dates if date.start <= around.at), None)
     for key in keys:
         said = False if sense == "deny" else value
-        yield Draft(key, said, topic.sure, rule, sense, valid_at=since, wished=topic.wish)
+        yield clause.fact(key, said, topic.sure, rule, since=since, ends=sense == "retract")
 
 
 def _named(template: str) -> list[str]:
@@ -175,8 +145,3 @@ def _keys(topic: Topic, slots: Slots, gives: str | None) -> list[str]:
         said += [[fixed]] if fixed else [] if said or not gives else [[slug(gives)]]
         groups.append(["_".join(filter(None, parts)) for parts in product(*said)])
     return [f"{topic.stem}.{'.'.join(filter(None, parts))}" for parts in product(*groups) if any(parts)]
-
-
-def _since(clause: str, around: Around) -> datetime | None:
-    found = [date.start for date in around.dates(clause, "past") if date.start <= around.at]
-    return found[0] if found else None

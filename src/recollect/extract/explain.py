@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from ..languages import language_of, languages, rules
+from .clause import Clause
 from .clauses import statements
 from .drafts import drafts
-from .extracted import Clause, Extracted
-from .extractor import extract, is_jest, is_unsure, read_clause
+from .extracted import Extracted
+from .extractor import extract, is_jest, read_clause, unhedged
 from .matcher import matcher
 from .rewrite import rewriter
 from .sentences import sentences
 from .tokens import tokens
-
-QUOTED = "quoted, pasted or code: not the writer's own words"
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,12 +61,9 @@ def _masked(text: str, at: datetime) -> list[Step]:
     shown = text.strip(" \n.!?。！？\"'“”«»„`>「」")
     if not any(char.isalnum() for char in shown):
         return []
-    step = Step(sentence=shown[:200], lang=None, why=QUOTED)
+    step = Step(sentence=shown[:200], lang=None, why="quoted, pasted or code: not the writer's own words")
     found = extract(shown, role="user", trust="user", at=at)
-    return [
-        replace(step, lang=one.lang, said=one.text, near=_told(one.key, one.value, one.retracted), rule=one.rule)
-        for one in found
-    ] or [step]
+    return [replace(step, lang=one.lang, said=one.text, near=_told(one), rule=one.rule) for one in found] or [step]
 
 
 def _of_clauses(clauses: list[Clause], at: datetime, known: list[Extracted]) -> list[Step]:
@@ -78,9 +73,7 @@ def _of_clauses(clauses: list[Clause], at: datetime, known: list[Extracted]) -> 
     out = []
     for clause, found in given:
         known += found
-        for item in found:
-            gives = _told(item.key, item.value, item.retracted)
-            out.append(_step(clause, found=gives, rule=item.rule or "standing instruction or habit"))
+        out += [_step(clause, found=_told(one), rule=one.rule or "standing instruction or habit") for one in found]
         # Parts of a clause are read again on their own; they need no reason where the clause gave something.
         if not clause.scrap and not any(clause.text in text or text in clause.text for text in told):
             out += _silent(clause, at)
@@ -89,16 +82,14 @@ def _of_clauses(clauses: list[Clause], at: datetime, known: list[Extracted]) -> 
 
 def _silent(clause: Clause, at: datetime) -> list[Step]:
     """Why a clause gives nothing: what was said against a pattern that fits, else the one that comes nearest."""
-    if is_unsure(clause):
+    if unhedged(clause).unsure:
         why = "a guess, a wish or something past"
         return _almost(clause, at, why) or [_step(clause, why=why)]
-    drafted, refused = drafts(clause, at)
-    if drafted:
-        why = "a joke" if is_jest(clause) else "another reading of the sentence is better"
-        return [_step(clause, _told(one.key, one.value, one.sense == "retract"), one.rule, why) for one in drafted]
+    found, refused = drafts(clause, at)
     return (
-        _of_somebody(clause, at)
-        or [_step(clause, rule=one.rule, why=one.reason) for one in refused]
+        _near(clause, found, "a joke" if is_jest(clause) else "another reading of the sentence is better")
+        or _of_somebody(clause, at)
+        or [_step(clause, rule=rule, why=why) for rule, why in refused.items()]
         or _almost(clause, at, "the pattern begins in the midst of the clause")
         or [_nearest(clause)]
     )
@@ -119,11 +110,9 @@ def _of_somebody(clause: Clause, at: datetime) -> list[Step]:
 def _almost(clause: Clause, at: datetime, why: str) -> list[Step]:
     """What patterns give from the first word on from which one fits, had nothing spoken against the sentence."""
     first = matcher(clause.lang).first_words()
-    for token in tokens(clause.text, clause.lang)[:40]:
-        found = drafts(replace(clause, text=clause.text[token.start :]), at)[0] if token.word in first else []
-        if found:
-            return [_step(clause, _told(one.key, one.value, one.sense == "retract"), one.rule, why) for one in found]
-    return []
+    starts = (token.start for token in tokens(clause.text, clause.lang)[:40] if token.word in first)
+    found = (drafts(replace(clause, text=clause.text[start:]), at)[0] for start in starts)
+    return _near(clause, next(filter(None, found), []), why)
 
 
 def _nearest(clause: Clause) -> Step:
@@ -138,11 +127,13 @@ def _nearest(clause: Clause) -> Step:
     return _step(clause, rule=best.id, why=f"no pattern fits; `{best.source}` does up to {word}")
 
 
-def _step(clause: Clause, near: str = "", rule: str = "", why: str = "", found: str = "") -> Step:
-    return Step(
-        sentence=clause.sentence, lang=clause.lang, said=clause.text, found=found, near=near, rule=rule, why=why
-    )
+def _near(clause: Clause, found: list[Extracted], why: str) -> list[Step]:
+    return [_step(clause, near=_told(one), rule=one.rule, why=why) for one in found]
 
 
-def _told(key: str, value: Any, ended: bool) -> str:
-    return f"{key} ends" if ended else f"{key} = {value!r}"
+def _step(clause: Clause, **more: str) -> Step:
+    return Step(sentence=clause.sentence, lang=clause.lang, said=clause.text, **more)
+
+
+def _told(found: Extracted) -> str:
+    return f"{found.key} ends" if found.retracted else f"{found.key} = {found.value!r}"

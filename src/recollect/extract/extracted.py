@@ -1,4 +1,4 @@
-"""What extraction reads, clauses, and what it gives: facts and learnings with their evidence."""
+"""What extraction gives: facts and learnings with their evidence, before anything is stored."""
 
 from __future__ import annotations
 
@@ -7,36 +7,13 @@ from typing import Any, Literal
 
 import msgspec
 
-Kind = Literal["fact", "learning"]
 LearningType = Literal["preference", "pattern", "correction"]
-
-
-class Clause(msgspec.Struct, frozen=True):
-    """One statement of a message's writer: its text, the sentence it stands in, and where that is in the message."""
-
-    text: str
-    sentence: str
-    span: tuple[int, int]
-    correction: bool = False
-    full: str = ""
-    """The clause with its "not Berlin" still on."""
-    rejected: str | None = None
-    """What the writer says it is not: "Munich, not Berlin"."""
-    before: str = ""
-    """The sentence before, for what refers back: "You misspelled my name. It's Catriona."."""
-    remember: bool = False
-    """The writer asked to have it remembered, so it is kept even where no pattern reads it."""
-    scrap: bool = False
-    """Restored from a scrap behind a comma, so it is no sentence of its own."""
-    meant: bool = False
-    """It was put as what the writer meant, so it corrects even where nothing is known."""
-    lang: str = "en"
 
 
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     """One thing a user said of themselves; `value` is the fact's value, or the learning's content."""
 
-    kind: Kind
+    kind: Literal["fact", "learning"]
     key: str
     value: Any
     confidence: float

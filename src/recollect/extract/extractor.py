@@ -13,10 +13,11 @@ from ..dates import number, parse_dates
 from ..errors import UsageError
 from ..languages import language_of, languages, rules
 from .amounts import amount
+from .clause import Clause
 from .clauses import statements
-from .drafts import Draft, drafts
-from .extracted import Clause, Extracted, LearningType
-from .keys import learning_key, slug
+from .drafts import drafts
+from .extracted import Extracted
+from .keys import slug
 from .phrases import phrases
 from .sentences import sentences
 from .standing import habit, standing_instruction
@@ -28,7 +29,7 @@ MAX_CLAUSES = 80
 MAX_RESTARTS = 3
 TRUSTED = frozenset({"user"})
 """Only what the user typed; text of tools, the web and documents is evidence, never the user's word."""
-_VAGUE = ("my.", "owns.", "favorite.")
+_VAGUE, _NAMED = ("my.", "owns.", "favorite."), ("relation.", "pet.")
 _JESTED = (
     *("role", "studies", "school", "employer", "age", "marital_status", "nationality"),
     *("allergy.", "relation.", "owns.", "number.", "condition."),
@@ -85,48 +86,36 @@ def read_clause(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Ite
 
     `known` is what the clauses and the message before it said.
     """
-    lang = clause.lang
+    told, lang = rules(clause.lang, "reading"), clause.lang
     asked = None if clause.scrap else standing_instruction(clause.full, clause.sentence, lang)
     if asked is not None:
-        yield _learning("preference", asked, clause, 0.8)
+        yield clause.learning("preference", asked, 0.8)
         return
-    if is_unsure(clause):
-        clause = replace(clause, text=_until_hedged(clause))
-    unsure = is_unsure(clause)
-    found = [draft for draft in _drafts(clause, at) if draft.wished or not unsure]
-    wish = next((draft for draft in found if draft.kind != "fact"), None)
-    if wish is not None:
-        yield _learning("preference", clause.full, clause, 0.8, wish.rule)
-    elif found:
-        yield from _facts(found, clause)
-    elif unsure or clause.scrap:
+    clause = unhedged(clause)
+    found = _drafts(clause, at)
+    wish = next((item for item in found if item.kind == "learning"), None)
+    if wish or found:
+        yield from [wish] if wish else _facts(found, clause)
+    elif clause.unsure or clause.scrap:
         return
     elif habit(clause.text, lang):
-        yield _learning("pattern", clause.full, clause, 0.6)
+        yield clause.learning("pattern", clause.full, 0.6)
     elif clause.correction:
         yield from _corrected(clause, at, known)
-    elif _is_name_corrected(clause):
-        yield _learning("correction", clause.full, clause, 0.7)
-    elif clause.remember and rules(lang, "reading").states.search(clause.text):
-        yield _learning("preference", clause.full.removeprefix("that "), clause, 0.8)
+    elif clause.rejected and len(clause.rejected.split()) <= 2 and told.it_is.match(clause.text):
+        yield clause.learning("correction", clause.full, 0.7)  # "it's Jon, not John": of whom cannot be told
+    elif clause.remember and told.states.search(clause.text):
+        yield clause.learning("preference", clause.full.removeprefix("that "), 0.8)
 
 
-def is_unsure(clause: Clause) -> bool:
-    """Whether a clause is a wish, a guess or something that is over."""
-    return bool(rules(clause.lang, "reading").unsure.search(clause.text))
-
-
-def _until_hedged(clause: Clause) -> str:
-    """The text of a clause without a wish or a guess at its end."""
+def unhedged(clause: Clause) -> Clause:
+    """A clause without a wish or a guess at its end; marked as unsure where all of it is one."""
     told = rules(clause.lang, "reading")
+    if not told.unsure.search(clause.text):
+        return clause
     head = told.hedged_later.sub("", clause.text)
-    return head if told.own_start.match(head) else clause.text
-
-
-def _is_name_corrected(clause: Clause) -> bool:
-    """It's Jon, not John: which name it is cannot be told, but the correction can."""
-    named = clause.rejected is not None and len(clause.rejected.split()) <= 2
-    return named and bool(rules(clause.lang, "reading").it_is.match(clause.text))
+    text = head if told.own_start.match(head) else clause.text
+    return replace(clause, text=text, unsure=bool(told.unsure.search(text)))
 
 
 def is_jest(clause: Clause) -> bool:
@@ -134,21 +123,21 @@ def is_jest(clause: Clause) -> bool:
     return bool(rules(clause.lang, "reading").jest.search(clause.sentence))
 
 
-def _facts(drafts: Sequence[Draft], clause: Clause) -> Iterator[Extracted]:
+def _facts(found: Sequence[Extracted], clause: Clause) -> Iterator[Extracted]:
     """The facts of a clause, without the vague reading of what another pattern names better, and without jokes."""
     jest = is_jest(clause)
-    named = any(isinstance(draft.value, str | list) and draft.key.startswith(("relation.", "pet.")) for draft in drafts)
-    better = any(not draft.key.startswith(_VAGUE) and draft.sense == "say" for draft in drafts)
-    chosen = {slug(str(draft.value)) for draft in drafts if draft.key.startswith("uses.") and draft.value is not True}
-    for draft in drafts:
-        unnamed = draft.value is True and draft.key.startswith(("relation.", "pet.")) and named
-        vague = draft.key.startswith(_VAGUE) and better
-        again = draft.key.removeprefix("uses.tool.") in chosen
-        if not (unnamed or vague or again or (jest and draft.key.startswith(_JESTED))):
-            yield _fact(draft, clause)
+    named = any(isinstance(item.value, str | list) and item.key.startswith(_NAMED) for item in found)
+    better = any(not item.key.startswith(_VAGUE) and not item.retracted and item.value is not False for item in found)
+    chosen = {slug(str(item.value)) for item in found if item.key.startswith("uses.") and item.value is not True}
+    for item in found:
+        unnamed = item.value is True and item.key.startswith(_NAMED) and named
+        vague = item.key.startswith(_VAGUE) and better
+        again = item.key.removeprefix("uses.tool.") in chosen
+        if not (unnamed or vague or again or (jest and item.key.startswith(_JESTED))):
+            yield item
 
 
-def _drafts(clause: Clause, at: datetime) -> list[Draft]:
+def _drafts(clause: Clause, at: datetime) -> list[Extracted]:
     """What a clause states; where it begins with something else, what it states from the next "I" or "my" on."""
     told = rules(clause.lang, "reading")
     text = told.aside.sub("", clause.text)
@@ -162,37 +151,15 @@ def _drafts(clause: Clause, at: datetime) -> list[Draft]:
     return found
 
 
-def _fact(draft: Draft, clause: Clause) -> Extracted:
-    return Extracted(
-        kind="fact",
-        key=draft.key,
-        value=draft.value,
-        confidence=draft.confidence,
-        correction=clause.correction,
-        rejected=clause.rejected,
-        text=clause.sentence,
-        span=clause.span,
-        valid_at=draft.valid_at,
-        retracted=draft.sense == "retract",
-        rule=draft.rule,
-        lang=clause.lang,
-    )
-
-
-def _learning(kind: LearningType, content: str, clause: Clause, confidence: float, rule: str = "") -> Extracted:
-    made = _fact(Draft(learning_key(kind, content), content, confidence, rule), clause)
-    return replace(made, kind="learning", type=kind)
-
-
 def _corrected(clause: Clause, at: datetime, known: Sequence[Extracted]) -> Iterator[Extracted]:
     """A bare "I mean Tuesday" takes the place of the newest value of its kind; else the correction itself is kept."""
     for item in reversed(known):
         value = _same_kind(item, clause, at) if item.kind == "fact" else None
         if value is not None:
-            yield _fact(Draft(item.key, value, item.confidence, item.rule), clause)
+            yield clause.fact(item.key, value, item.confidence, item.rule)
             return
     if (clause.rejected is not None or clause.meant) and not rules(clause.lang, "reading").negated.search(clause.text):
-        yield _learning("correction", clause.full, clause, 0.7)
+        yield clause.learning("correction", clause.full, 0.7)
 
 
 def _same_kind(item: Extracted, clause: Clause, at: datetime) -> Any:

@@ -12,8 +12,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal
 
-from ..dates import number, parse_dates
-from ..languages import UNSPACED, any_of, stop_words, words
+from ..dates import Prefer, number, parse_dates
+from ..languages import UNSPACED, standing, stop_words, words
+from .amounts import scales_of
 from .keys import slug
 
 Ground = Literal["said", "inferred", "none"]
@@ -26,7 +27,6 @@ _OF_A_WORD = re.compile(r"'?s|es|ies|ied|y|ly|e|d|ed|[b-z]?ing|[b-z]?ers?|ors?|i
 _DATE = re.compile(r"(?:\d{4}(?:-\d{2}(?:-\d{2})?)?|--\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2})?Z?)?(?:/[\dT:-]+)?")
 _DIGITS = re.compile(r"\d[\d.,' \u00a0]*\d|\d")
 _SCALED = re.compile(r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]+)")
-_WAYS: tuple[Literal["past", "future"], ...] = ("past", "future")
 
 
 def ground(kind: str, key: str, value: Any, evidence: str, at: datetime, lang: str = "en") -> Ground:
@@ -41,20 +41,14 @@ def ground(kind: str, key: str, value: Any, evidence: str, at: datetime, lang: s
         return "said" if _is_dated(value, evidence, at, lang) else "none"
     if _is_said(value, evidence, lang) or _same_digits(value, evidence):
         return "said"
-    return "inferred" if _is_shown(value.casefold(), evidence, lang) else "none"
-
-
-def _is_shown(value: str, evidence: str, lang: str) -> bool:
-    """Whether the evidence has a word that shows the category: "wife" for married."""
-    cues = tuple(words(lang).table("cues").get(value, ()))
-    edges = ("", "") if lang in UNSPACED else (r"(?<!\w)", r"(?!\w)")
-    return bool(cues) and re.search(rf"{edges[0]}(?:{any_of(cues)}){edges[1]}", evidence, re.I) is not None
+    cues = tuple(words(lang).table("cues").get(value.casefold(), ()))  # "wife" shows that somebody is married
+    return "inferred" if cues and standing(cues, lang).search(evidence) else "none"
 
 
 def _is_said(value: str, evidence: str, lang: str) -> bool:
     """Whether the words of a value are in its evidence: all of a short one, most of a long one, and every name."""
     said = _words(evidence)
-    if _folded(value) and (_folded(value) in _folded(evidence) or slug(value) in said):
+    if folded(value) and (folded(value) in folded(evidence) or slug(value) in said):
         return True
     empty = stop_words(lang) | words(lang).set("of_the_user")
     asked = [word for word in _WORD.findall(value) if word.casefold().replace("’", "'") not in empty]
@@ -67,16 +61,16 @@ def _is_said(value: str, evidence: str, lang: str) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    found = [_folded(word) for word in _WORD.findall(text)]
+    found = [folded(word) for word in _WORD.findall(text)]
     return {*found, *(slug(word) for word in found), *("".join(pair) for pair in pairwise(found))}
 
 
 def _has(said: set[str], word: str) -> bool:
-    folded = _folded(word)
-    if folded in said or slug(word) in said:
+    plain = folded(word)
+    if plain in said or slug(word) in said:
         return True
     forms = _OF_A_NAME if word[0].isupper() else _OF_A_WORD
-    return any(_is_form(folded, other, forms) for other in said)
+    return any(_is_form(plain, other, forms) for other in said)
 
 
 def _is_form(one: str, other: str, endings: re.Pattern[str]) -> bool:
@@ -88,7 +82,8 @@ def _is_form(one: str, other: str, endings: re.Pattern[str]) -> bool:
     return any(long.startswith(stem) and endings.fullmatch(long[len(stem) :]) for stem in stems)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """A text without case, accents and the signs at its ends, for comparing."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
     return " ".join("".join(char for char in plain if not unicodedata.combining(char)).split()).strip(" .!,\"'")
 
@@ -103,22 +98,21 @@ def _number(key: str, value: float, evidence: str, at: datetime, lang: str) -> G
     said = _numbers(evidence, lang)
     if any(abs(value - one) < 1e-9 for one in said):
         return "said"
-    if key == "age" and any(1900 < year <= at.year and at.year - year - value in (0, 1) for year in said):
-        return "inferred"
-    return "none"
+    born = key == "age" and any(1900 < year <= at.year and at.year - year - value in (0, 1) for year in said)
+    return "inferred" if born else "none"
 
 
 def _numbers(text: str, lang: str) -> set[float]:
     """All numbers in a text: in digits with any grouping, scaled (12k), or in words."""
     out: set[float] = set()
     for match in _DIGITS.finditer(text):
-        parts = [match.group(), *re.split(r"[.,' \u00a0]+", match.group())]
-        for part in parts:
-            bare = re.sub(r"[' \u00a0]", "", part)
-            out |= {float(form) for form in _readings(bare)}
-    scales = {"k": 1e3, "m": 1e6, **words("en").table("scales"), **words(lang).table("scales")}
+        for part in (match[0], *re.split(r"[.,' \u00a0]+", match[0])):
+            bare = re.sub(r"[' \u00a0]", "", part)  # 1.200 may group thousands or have a decimal point
+            forms = (re.sub(r"[.,]", "", bare), bare.replace(",", ""), bare.replace(".", "").replace(",", "."))
+            out |= {float(form) for form in forms if re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?", form)}
+    scales = {**scales_of("en"), **scales_of(lang)}
     for digits, scale in _SCALED.findall(text):
-        out |= {float(digits.replace(",", ".")) * size for word, size in scales.items() if scale.lower() == word}
+        out |= {float(digits.replace(",", ".")) * scales[scale.lower()]} if scale.lower() in scales else set()
     if lang in UNSPACED:
         return out | {float(size) for word, size in words(lang).table("numbers").items() if word in text}
     found = re.findall(r"[^\W\d_-]+(?:-[^\W\d_]+)*", text.casefold())
@@ -126,23 +120,14 @@ def _numbers(text: str, lang: str) -> set[float]:
     return out | {float(value) for span in spans if (value := number(span, lang)) is not None}
 
 
-def _readings(digits: str) -> list[str]:
-    """Both readings of a number such as 1.200: with a separator of groups, and with a decimal point."""
-    forms = [re.sub(r"[.,]", "", digits), digits.replace(",", ""), digits.replace(".", "").replace(",", ".")]
-    return [form for form in forms if re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?", form)]
-
-
 def _is_dated(value: str, evidence: str, at: datetime, lang: str) -> bool:
     """Whether the evidence names the date, by the calendar or by its digits."""
-    if value in evidence:
-        return True
-    for prefer in _WAYS:
-        for found in parse_dates(evidence, at, prefer=prefer, lang=lang):
-            first = found.start.date().isoformat()
-            if value.startswith("--"):
-                if first.endswith(value[1:]):
-                    return True
-            elif value == first or found.iso.startswith(value.removesuffix("Z")):
-                return True
+    ways: tuple[Prefer, ...] = ("past", "future")
+    for found in (date for prefer in ways for date in parse_dates(evidence, at, prefer=prefer, lang=lang)):
+        first = found.start.date().isoformat()
+        if value.startswith("--") and first.endswith(value[1:]):
+            return True
+        if not value.startswith("--") and (value == first or found.iso.startswith(value.removesuffix("Z"))):
+            return True
     parts, said = re.findall(r"\d+", value)[:3], _numbers(evidence, lang)
-    return len(parts) > 1 and all(float(part) in said for part in parts)
+    return value in evidence or (len(parts) > 1 and all(float(part) in said for part in parts))

@@ -29,11 +29,6 @@ def slug(text: str, *, words: int = 6) -> str:
     return _ALIASES.get(joined, joined)
 
 
-def learning_key(kind: str, content: str) -> str:
-    """A stable key for a learning: its kind and its first words."""
-    return f"{kind}.{slug(content, words=8)}"
-
-
 def spoken(key: str, value: Any, text: str) -> Any:
     """A fact's value as it is stored: what is true of a thing is kept as the words for the thing, as `text` has them.
 

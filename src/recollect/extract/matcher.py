@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,14 +33,12 @@ class Match(msgspec.Struct, frozen=True):
     end: int
 
 
-class _Set:
-    """A set of states of the automaton: where each word leads, and which patterns have been met in full."""
+class _Set(NamedTuple):
+    """A set of states of the automaton: which patterns have been met in full, and where each word leads."""
 
-    __slots__ = ("accepts", "key", "next")
-
-    def __init__(self, key: tuple[int, ...], accepts: frozenset[int]) -> None:
-        self.key, self.accepts = key, accepts
-        self.next: dict[str, _Set] = {}
+    key: tuple[int, ...]
+    accepts: frozenset[int]
+    next: dict[str, _Set]
 
 
 class Matcher:
@@ -57,9 +56,9 @@ class Matcher:
         """Words that may follow a pattern that ends in the midst of a clause."""
         self.skip = lists.set("adverbs") | {BREAK}
         """Words that may stand before any word of a pattern: adverbs, and the sign for a comma."""
-        self._states = compiler.states
+        self.states, self.classes = compiler.states, compiler.classes
         self._accept = {pattern.accept: number for number, pattern in enumerate(self.patterns)}
-        self._known = self.skip.union(*(state.table for state in self._states))
+        self._known = self.skip.union(*(state.table for state in self.states))
         self._sets: dict[tuple[int, ...], _Set] = {}
         self._start = self._set([pattern.begin for pattern in self.patterns])
 
@@ -70,21 +69,21 @@ class Matcher:
             state = stack.pop()
             if state not in seen:
                 seen.add(state)
-                if self._states[state].kind not in ("words", "any"):
-                    stack.extend(self._states[state].out)
-        key = tuple(sorted(state for state in seen if self._states[state].kind in ("words", "any", "accept")))
+                if self.states[state].kind not in ("words", "any"):
+                    stack.extend(self.states[state].out)
+        key = tuple(sorted(state for state in seen if self.states[state].kind in ("words", "any", "accept")))
         found = self._sets.get(key)
         if found is None:
             if len(self._sets) >= MAX_KEPT:
                 self._sets.clear()
             accepts = frozenset(self._accept[state] for state in key if state in self._accept)
-            found = self._sets[key] = _Set(key, accepts)
+            found = self._sets[key] = _Set(key, accepts, {})
         return found
 
     def _step(self, here: _Set, word: str) -> _Set:
         states: list[int] = []
         for at in here.key:
-            state = self._states[at]
+            state = self.states[at]
             if state.kind == "any":
                 states.extend(state.out)
             elif word in state.table:
@@ -108,13 +107,13 @@ class Matcher:
 
     def first_words(self) -> set[str]:
         """The words that some pattern begins with."""
-        return {word for at in self._start.key for word in self._states[at].table}
+        return {word for at in self._start.key for word in self.states[at].table}
 
     def nearest(self, tokens: Sequence[Token]) -> tuple[list[Pattern], int]:
         """The patterns that go furthest into a clause word by word, and how many tokens that is."""
         *passed, here = self._start, *self._walk(tokens)
         begins = list(self._accept)
-        waiting = [state for state in here.key if self._states[state].kind == "words"]
+        waiting = [state for state in here.key if self.states[state].kind == "words"]
         return [self.patterns[bisect_right(begins, state) - 1] for state in waiting], len(passed)
 
     def matches(self, tokens: Sequence[Token]) -> list[Match]:
@@ -125,7 +124,7 @@ class Matcher:
 
     def _fit(self, pattern: Pattern, tokens: Sequence[Token]) -> Match | None:
         """Which tokens fill the slots: the first way that fits, each state tried once at each token."""
-        states, size = self._states, len(tokens)
+        states, size = self.states, len(tokens)
         stack: list[tuple[int, int, Filled]] = [(pattern.begin, 0, ())]
         tried: set[tuple[int, int]] = set()
         while stack:

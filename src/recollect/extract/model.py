@@ -16,14 +16,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ..errors import ModelError, UsageError
+from ..errors import UsageError
 from ..languages import language_of, prompt
-from ..ports import Completion, Messages, Model
-from ..typed import ready
+from ..models.answers import ask
+from ..ports import Completion, Model
+from .clause import Clause
 from .extracted import Extracted, LearningType
 from .extractor import TRUSTED
-from .grounding import ground
-from .keys import KEYS, learning_key, slug
+from .grounding import folded, ground
+from .keys import KEYS, slug
 from .sentences import MAX_TEXT, mask
 
 MAX_MESSAGES = 8
@@ -125,37 +126,24 @@ class ModelReader:
 
     async def _items(self, messages: Sequence[Said]) -> Sequence[_Item]:
         told = prompt(spoken_in(messages))
-        asked: list[dict[str, Any]] = [{"role": "user", "content": question(messages)}]
-        self.cost.messages += len(messages)
-        answer = await self._ask(asked, told, len(messages))
-        items, problems = _check(answer, messages)
-        if problems:
-            repair = told["repair"].format(problems="; ".join(problems))
-            shown = answer.text or msgspec.json.encode(answer.data).decode()[:20_000]
-            asked += [{"role": "assistant", "content": shown}, {"role": "user", "content": repair}]
-            items, problems = _check(await self._ask(asked, told, len(messages)), messages)
-        if problems:
-            raise ModelError(
-                f"{self._model.name} gave no valid extraction, repaired once: {'; '.join(problems)}",
-                reason=f"invalid: {'; '.join(problems)}",
-                retryable=False,
-                status=None,
-                model=self._model.name,
-            )
-        return items
-
-    async def _ask(self, asked: Messages, told: dict[str, Any], count: int) -> Completion:
-        self.cost.calls += 1
-        answer = await self._model.complete(
-            asked,
+        self.cost += Cost(messages=len(messages))
+        answer = await ask(
+            self._model,
+            [{"role": "user", "content": question(messages)}],
+            _Answer,
+            check=lambda answer: _problems(answer.items, messages),
+            repair=told["repair"],
+            heard=self._count,
             system=instructions(told),
-            max_tokens=self._max_tokens + self._max_tokens // 4 * (count - 1),
+            max_tokens=self._max_tokens + self._max_tokens // 4 * (len(messages) - 1),
             schema=SCHEMA,
             timeout=self._timeout,
         )
-        self.cost.input_tokens += answer.usage.input_tokens
-        self.cost.output_tokens += answer.usage.output_tokens
-        return answer
+        return answer.items
+
+    def _count(self, answer: Completion) -> None:
+        used = answer.usage
+        self.cost += Cost(calls=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
 
 
 def own_text(message: Said) -> str:
@@ -190,34 +178,19 @@ def question(messages: Sequence[Said]) -> str:
     return "\n".join([*parts, told["closing"]])
 
 
-def _check(answer: Completion, messages: Sequence[Said]) -> tuple[Sequence[_Item], list[str]]:
-    """Validates an answer; returns its items and the problems, which name places and types but never content."""
-    if answer.data is None:
-        return (), ["not JSON"]
-    ready(_Answer)
-    try:
-        items = msgspec.convert(answer.data, _Answer, strict=True).items
-    except (msgspec.ValidationError, RecursionError) as error:
-        return (), [_place(error)]
+def _problems(items: Sequence[_Item], messages: Sequence[Said]) -> list[str]:
+    """What is wrong with the items of an answer; names places and types but never content."""
     if len(items) > MAX_ITEMS * len(messages):
-        return (), ["too many items"]
+        return ["too many items"]
     lang = spoken_in(messages)
-    problems = [f"items[{place}]: {what}" for place, item in enumerate(items) for what in _faults(item, messages, lang)]
-    return items, problems[:10]
-
-
-def _place(error: Exception) -> str:
-    """The place where a value violates the schema, without field names that the model made up."""
-    text = re.sub(r"unknown field `[^`]*`", "unknown field", str(error))
-    text = re.sub(r"Invalid enum value .*?(?= - at|$)", "invalid enum value", text)
-    return text[:160]
+    return [f"items[{place}]: {what}" for place, item in enumerate(items) for what in _faults(item, messages, lang)]
 
 
 def _faults(item: _Item, messages: Sequence[Said], lang: str) -> list[str]:
     if item.message > len(messages):
         return ["there is no message of that number"]
     faults, message = [], messages[item.message - 1]
-    if _folded(item.evidence) not in _folded(message.text):
+    if folded(item.evidence) not in folded(message.text):
         faults.append("evidence is not in the message")
     elif ground(item.kind, item.key, item.value, item.evidence, message.at, lang) == "none":
         faults.append("value does not follow from its evidence")
@@ -232,10 +205,6 @@ def _faults(item: _Item, messages: Sequence[Said], lang: str) -> list[str]:
     return faults
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.replace("’", "'").casefold().split()).strip(" .!,\"'")
-
-
 def _moment(text: str) -> datetime | None:
     padded = text if len(text) > 7 else f"{text}-01" if len(text) == 7 else f"{text}-01-01"
     try:
@@ -247,21 +216,14 @@ def _moment(text: str) -> datetime | None:
 
 def _extracted(item: _Item, message: Said, lang: str) -> Extracted:
     inferred = ground(item.kind, item.key, item.value, item.evidence, message.at, lang) == "inferred"
+    sure = min(item.confidence, MAX_INFERRED if inferred else MAX_CONFIDENCE)
     start = max(0, message.text.casefold().find(item.evidence.casefold()[:40]))
-    root, _, rest = item.key.partition(".")
-    key = f"{root}.{'.'.join(slug(part) for part in rest.split('.'))}" if rest else root
-    return Extracted(
-        kind=item.kind,
-        key=key if item.kind == "fact" else learning_key(item.type or "preference", str(item.value)),
-        value=item.value,
-        confidence=min(item.confidence, MAX_INFERRED if inferred else MAX_CONFIDENCE),
-        inferred=inferred,
-        type=item.type if item.kind == "learning" else None,
-        correction=item.correction,
-        rejected=item.rejected,
-        text=item.evidence,
-        span=(start, min(len(message.text), start + len(item.evidence))),
-        valid_at=_moment(item.valid_at) if item.valid_at else None,
-        speaker=message.speaker,
-        lang=lang,
-    )
+    span = start, min(len(message.text), start + len(item.evidence))
+    said = Clause(item.evidence, item.evidence, span, item.correction, rejected=item.rejected, lang=lang)
+    root, *rest = item.key.split(".")
+    if item.kind == "fact":
+        made = said.fact(".".join([root, *map(slug, rest)]), item.value, sure, "")
+    else:
+        made = said.learning(item.type or "preference", str(item.value), sure)
+    since = _moment(item.valid_at) if item.valid_at else None
+    return msgspec.structs.replace(made, inferred=inferred, valid_at=since, speaker=message.speaker)

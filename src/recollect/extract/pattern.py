@@ -47,7 +47,6 @@ class Pattern(msgspec.Struct, frozen=True):
     sense: Sense
     begin: int
     accept: int
-    slots: tuple[str, ...]
     gives: str | None
     words: frozenset[str]
 
@@ -58,20 +57,24 @@ class Compiler:
     def __init__(self, lang: str) -> None:
         self.lang = lang
         self.states: list[State] = []
-        self._macros, self._classes = words(lang).table("macros"), words(lang).classes
-        self._slots: list[str] = []
+        self._macros = words(lang).table("macros")
+        self.classes = {
+            name: {self._spelled(said): gives for said, gives in found.items()}
+            for name, found in words(lang).classes.items()
+        }
+        """Closed lists for slots: each wording as words, and what it gives."""
         self._words: set[str] = set()
 
     def pattern(self, topic: Topic, sense: Sense, number: int, source: str) -> Pattern:
         """A pattern from its text, the so-manieth line of its topic."""
-        self._slots, self._words = [], set()
+        self._words = set()
         text, _, gives = source.partition("=>")
         accept = self._state(State("accept"))
         begin = self._group(parsed(text), accept)
         if len(self.states) - accept > MAX_STATES:
             raise UsageError("a pattern with too many alternatives")
         id, said = f"{self.lang}/{topic.file}#{topic.name}.{sense}.{number}", frozenset(self._words)
-        return Pattern(id, source, topic, sense, begin, accept, tuple(self._slots), gives.strip() or None, said)
+        return Pattern(id, source, topic, sense, begin, accept, gives.strip() or None, said)
 
     def _state(self, state: State) -> int:
         self.states.append(state)
@@ -137,12 +140,11 @@ class Compiler:
         return gap
 
     def _slot(self, name: str, then: int) -> int:
-        self._slots.append(name)
         close = self._state(State("close", name, (then,)))
-        listed = self._classes.get(name.rstrip("0123456789"))
+        listed = self.classes.get(name.rstrip("0123456789"))
         if listed is not None:
-            wordings = sorted(set(map(self._spelled, listed)), key=lambda parts: (-len(parts), parts))
-            begin = self._fork([self._chain(wording, close) for wording in wordings])
+            longest = sorted(listed, key=lambda wording: (-len(wording), wording))
+            begin = self._fork([self._chain(wording, close) for wording in longest])
             return self._state(State("open", name, (begin,)))
         more: tuple[int, ...] = (self._gap(close),)
         first = dict.fromkeys(opening_words(name, self.lang), more)

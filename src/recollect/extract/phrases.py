@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from ..languages import UNSPACED, Rules, words
+from .keys import slug
 
 _EDGES = ' ,;:.!?()"“”，。、；：！？（）「」'
 
@@ -27,6 +28,10 @@ class Phrases(Rules):
     def holds(self, text: str, name: str) -> bool:
         """Whether a word or wording of a list stands in a phrase."""
         return bool(self.lists.standing(name).search(text))
+
+    def knows(self, said: str, name: str) -> bool:
+        """Whether a phrase, or its first word, is one of a list."""
+        return not self.lists.set(name).isdisjoint((said.lower(), slug(said), slug(said).split("_")[0]))
 
     def cut(self, phrase: str, *, most: int = 6) -> str:
         """A phrase up to where the sentence goes on to something else; nothing where it is too long for a name."""
@@ -57,7 +62,8 @@ class Phrases(Rules):
     def person(self, phrase: str, *, most: int = 4) -> str | None:
         """The name a phrase begins with, by its capitals."""
         if not self.joint:
-            return self._unspaced_name(phrase)
+            name = self.cut(phrase, most=4)
+            return name if 1 <= len(name) <= 12 and not any(word in name for word in self.not_names) else None
         out: list[str] = []
         for word in phrase.strip(" ,;:").split():
             bare = word.strip(',;:!?()"')
@@ -76,10 +82,6 @@ class Phrases(Rules):
         while out and out[-1] in self.particles:
             out.pop()
         return " ".join(out) or None
-
-    def _unspaced_name(self, phrase: str) -> str | None:
-        name = self.cut(phrase, most=4)
-        return name if 1 <= len(name) <= 12 and not any(word in name for word in self.not_names) else None
 
     def small_name(self, phrase: str) -> str | None:
         """A name written small, which only counts when it is the whole phrase."""

@@ -11,6 +11,8 @@ from functools import cache
 
 from ..languages import Rules
 
+_GROUP = re.compile(r"\(\?P<\w+>")
+
 
 class Rewriter(Rules):
     """The rewriting rules of one language; those of a language that has none change nothing."""
@@ -18,10 +20,14 @@ class Rewriter(Rules):
     def __init__(self, lang: str) -> None:
         super().__init__(lang, "subject")
         self._cleaned, self._restored, self._scraps = map(self.pairs, ("cleaned", "restored", "scraps"))
+        starts = "|".join(_GROUP.sub("(?:", find.pattern) for find, _ in (*self._cleaned, *self._restored))
+        self._any = re.compile(starts or "(?!)", re.I)
 
     def restore(self, text: str) -> list[str]:
         """Rewrites a sentence's start in the first person; two statements if it names a person beside the writer."""
         text = self.setting.sub("", text)
+        if not self._any.match(text):
+            return [text]
         for find, put in self._cleaned:
             found = find.match(text)
             text = self._filled(put, found) if found else text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import NamedTuple
 
 from ..languages import forms, rules
@@ -23,6 +22,12 @@ _QUOTES = re.compile(
     r"|『([^』\n]{0,600})』|(?<![\w])['‘]((?:[^'’\n]|(?<=\w)['’](?=\w)){4,600})['’](?!\w)"
 )
 
+_FOREIGN = (
+    *((re.compile(found["find"]), found["signs"]) for found in forms()["foreign"]),
+    (_RULES.speaker_lines, [": "]),
+)
+"""Patterns of text that is not the writer's own, each with the signs without which it cannot match."""
+
 
 class Sentence(NamedTuple):
     """A sentence: with others' words masked, as written, and where it stands in the message."""
@@ -41,7 +46,7 @@ def sentences(text: str) -> list[Sentence]:
 
 def mask(text: str) -> str:
     """Blanks out quoted, fenced, tagged and pasted parts; offsets stay the same."""
-    for pattern, signs in _foreign():
+    for pattern, signs in _FOREIGN:
         if any(sign in text for sign in signs):
             text = pattern.sub(lambda match: "\n" * len(match[0]), text)
     for pasted in _RULES.pasted.finditer(text) if ":" in text else ():
@@ -49,13 +54,6 @@ def mask(text: str) -> str:
             text = text[: pasted.start()] + "\n" * (len(text) - pasted.start())
             break
     return _QUOTES.sub(_unquote, text)
-
-
-@cache
-def _foreign() -> tuple[tuple[re.Pattern[str], list[str]], ...]:
-    """Patterns of text that is not the writer's own, each with the signs without which it cannot match."""
-    shared = ((re.compile(found["find"]), found["signs"]) for found in forms()["foreign"])
-    return (*shared, (_RULES.speaker_lines, [": "]))
 
 
 def _unquote(match: re.Match[str]) -> str:

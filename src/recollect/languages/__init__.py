@@ -10,7 +10,7 @@ from .recognise import language_name, language_of
 from .rules import Rules, rules
 from .stop import stop_words
 from .topics import Topic, languages, topic_of, topics
-from .words import UNSPACED, Words, any_of, words
+from .words import UNSPACED, Words, any_of, standing, words
 
 __all__ = [
     "UNSPACED",
@@ -25,6 +25,7 @@ __all__ = [
     "prompt",
     "rules",
     "slots",
+    "standing",
     "stop_words",
     "topic_of",
     "topics",

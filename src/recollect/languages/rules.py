@@ -24,6 +24,7 @@ class Rules:
     def __init__(self, lang: str, part: str, file: str = "reading") -> None:
         self.lang = lang
         self._table: dict[str, Any] = read(lang, file).get(part, {})
+        self._named: dict[str, tuple[re.Pattern[str], ...]] = {}
         self._forms: dict[str, Any] = forms().get(part, {}) if file == "reading" else {}
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
@@ -52,7 +53,10 @@ class Rules:
 
     def expressions(self, name: str) -> tuple[re.Pattern[str], ...]:
         """The expressions that a list names."""
-        return tuple(getattr(self, one) for one in self.wordings(name))
+        found = self._named.get(name)
+        if found is None:
+            found = self._named[name] = tuple(getattr(self, one) for one in self.wordings(name))
+        return found
 
     def wordings(self, name: str) -> tuple[str, ...]:
         """A list of words or wordings, in its order."""

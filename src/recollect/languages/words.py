@@ -42,11 +42,10 @@ class Words:
         return known
 
     def standing(self, name: str) -> re.Pattern[str]:
-        """A regular expression for a word or wording of a list that stands by itself; none of an empty list."""
+        """A regular expression for a word or wording of a list that stands by itself."""
         found = self._standing.get(name)
         if found is None:
-            edged = "(?:%s)" if self.lang in UNSPACED else r"(?<!\w)(?:%s)(?![\w-])"
-            found = self._standing[name] = re.compile(edged % (any_of(self.list(name)) or "(?!)"), re.I | re.S)
+            found = self._standing[name] = standing(self.list(name), self.lang)
         return found
 
     def table(self, name: str) -> dict[str, Any]:
@@ -63,6 +62,13 @@ class Words:
 def any_of(wordings: Iterable[str]) -> str:
     """A regular expression for one of some wordings, longest first; empty where there are none."""
     return "|".join(re.escape(word) for word in sorted(wordings, key=len, reverse=True))
+
+
+@cache
+def standing(wordings: tuple[str, ...], lang: str) -> re.Pattern[str]:
+    """A regular expression for one of some wordings that stands by itself; it never matches where there are none."""
+    found = any_of(wordings) or "(?!)"
+    return re.compile(f"(?:{found})" if lang in UNSPACED else rf"(?<!\w)(?:{found})(?![\w-])", re.I | re.S)
 
 
 def _wordings(found: Any) -> list[tuple[str, str]]:

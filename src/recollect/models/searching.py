@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from ..errors import ModelError
 from ..ports import Completion, Model
+from .answers import ask
 
 SHOWN = 600
 """How many characters of each text are sent to a model."""
@@ -33,11 +36,22 @@ _FOLLOWING = (
 )
 
 
+class _Scores(msgspec.Struct):
+    scores: list[Any]
+
+
+class _Questions(msgspec.Struct):
+    questions: list[Any]
+
+
+T = TypeVar("T", _Scores, _Questions)
+
+
 async def scores(model: Model, query: str, texts: Sequence[str]) -> tuple[list[float], Completion]:
     """One score per text, and the model's answer with its token usage."""
     shown = {"question": query[:SHOWN], "texts": [text[:SHOWN] for text in texts]}
-    made = await _asked(model, _SCORING, shown, "scores", {"type": "number"}, 8 * len(texts) + 64)
-    found = _list(made, "scores")
+    answer, made = await _asked(model, _SCORING, shown, _Scores, {"type": "number"}, 8 * len(texts) + 64)
+    found = answer.scores
     if len(found) != len(texts) or not all(isinstance(one, int | float) for one in found):
         raise ModelError(f"the model {model.name!r} gave {len(found)} scores for {len(texts)} texts")
     return [float(one) for one in found], made
@@ -56,22 +70,21 @@ async def follow_ups(model: Model, query: str, texts: Sequence[str], count: int)
 
 async def _questions(model: Model, system: str, shown: Any, query: str, count: int) -> list[str]:
     count = min(count, MOST)
-    made = await _asked(model, system.format(count=count), shown, "questions", {"type": "string"}, 256)
-    found = [" ".join(one.split())[:SHOWN] for one in _list(made, "questions") if isinstance(one, str)]
+    answer, _ = await _asked(model, system.format(count=count), shown, _Questions, {"type": "string"}, 256)
+    found = [" ".join(one.split())[:SHOWN] for one in answer.questions if isinstance(one, str)]
     return [one for one in dict.fromkeys(found) if one and one.casefold() != query.casefold()][:count]
 
 
-async def _asked(model: Model, system: str, shown: Any, name: str, item: Any, max_tokens: int) -> Completion:
+async def _asked(
+    model: Model, system: str, shown: Any, kind: type[T], item: Any, max_tokens: int
+) -> tuple[T, Completion]:
+    """The model's answer, read as a type with one list of such items, and with its token usage."""
+    (name,) = kind.__struct_fields__
     schema = {
         "type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name],
         "additionalProperties": False,
     }  # fmt: skip
     said = [{"role": "user", "content": json.dumps(shown, ensure_ascii=False)}]
-    return await model.complete(said, system=system, max_tokens=max_tokens, schema=schema)
-
-
-def _list(made: Completion, name: str) -> list[Any]:
-    found = made.data.get(name) if isinstance(made.data, dict) else None
-    if not isinstance(found, list):
-        raise ModelError(f"the model {made.model!r} gave no {name}")
-    return found
+    heard: list[Completion] = []
+    found = await ask(model, said, kind, heard=heard.append, system=system, max_tokens=max_tokens, schema=schema)
+    return found, heard[0]

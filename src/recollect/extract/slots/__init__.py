@@ -7,14 +7,16 @@ part of their key, or nothing: then the pattern does not fire. A slot that has a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...languages import slots, words
 from ..tokens import tokens
 from . import names, things, times
-from .around import Around, Reader, Reading
+from .around import Around, Reading
 from .declared import read_declared
 
-__all__ = ["Around", "Reading", "knows", "opening_words", "read"]
-_READERS: dict[str, Reader] = {
+__all__ = ["READERS", "Around", "Reading", "opening_words", "read"]
+READERS: dict[str, Callable[[str, Around], list[Reading]]] = {
     name.removeprefix("read_"): function
     for module in (names, things, times)
     for name, function in vars(module).items()
@@ -26,12 +28,7 @@ _READERS: dict[str, Reader] = {
 def read(name: str, text: str, around: Around) -> list[Reading]:
     """What a slot makes of its words."""
     slot = slots().get(name)
-    return read_declared(slot, text.strip(), around, read) if slot else _READERS[name](text.strip(), around)
-
-
-def knows(name: str) -> bool:
-    """Whether there is a slot of that name."""
-    return name in _READERS or name in slots()
+    return read_declared(slot, text.strip(), around, read) if slot else READERS[name](text.strip(), around)
 
 
 def opening_words(name: str, lang: str) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -44,9 +43,6 @@ class Around(NamedTuple):
         if len(found) != 1 or (rest and not self.ph.starts(rest, "after_date")):
             return None
         return self.ph.without_tail(text[: found[0].span[0]].strip(" ,")), found[0]
-
-
-Reader = Callable[[str, Around], list[Reading]]
 
 
 def one(value: Any) -> list[Reading]:

@@ -6,7 +6,6 @@ import re
 
 from ..keys import slug
 from .around import Around, Reading, one
-from .declared import CAPITAL
 
 _PLACE_TAIL = re.compile(r"([^,]+),\s*([A-ZÀ-Þ][^,]*)")
 _INSIDE = re.compile(r"(?:an?|the) (?:[a-z-]+ ){1,4}(?:in|near|outside|of|called) (?P<x>[A-Z].*)")
@@ -23,17 +22,6 @@ def read_small_name(text: str, around: Around) -> list[Reading]:
     return one(around.ph.small_name(text))
 
 
-def read_introduced(text: str, around: Around) -> list[Reading]:
-    """I'm Tomasz: a capital alone makes it a name, so what follows must look like an introduction."""
-    ph = around.ph
-    name = ph.person(text)
-    if not name or any(word.lower().rstrip(".") in ph.not_names for word in name.split() if word != "Dr."):
-        return []
-    rest = text[len(name) :].strip()
-    shouted = name.isupper() and len(name) <= 4
-    return one(name) if not shouted and (not rest or rest[0] in ",.(" or ph.starts(rest, "after_name")) else []
-
-
 def read_small(text: str, around: Around) -> list[Reading]:
     """hi im jonas: a small name after a greeting, or before an age or a place."""
     ph, found = around.ph, re.match(r"[a-z]{3,}", text)
@@ -47,16 +35,6 @@ def read_small(text: str, around: Around) -> list[Reading]:
     told = re.search(after, around.sentence, re.I) or re.match(r"and i\b", rest, re.I)
     greeted = ph.starts(around.sentence, "greetings") or ph.starts(around.before, "greetings")
     return one(name) if told or (greeted and (not rest or rest.startswith("from "))) else []
-
-
-def read_meant(text: str, around: Around) -> list[Reading]:
-    """It's Catriona: a name where the talk is of names, or after a greeting."""
-    ph, name = around.ph, around.ph.person(text)
-    spoken = f"{around.before} {around.sentence}"
-    greeted = ph.starts(around.sentence, "greetings") or ph.holds(spoken, "pleasantries")
-    if not name or name.split()[0].lower() in ph.lists.set("time_words"):
-        return []
-    return one(name) if ph.holds(spoken, "of_names") or (greeted and name.lower().split()[0] != "me") else []
 
 
 def read_people(text: str, around: Around) -> list[Reading]:
@@ -108,19 +86,6 @@ def read_org(text: str, around: Around) -> list[Reading]:
     ph = around.ph
     value = ph.proper(re.sub(r"^the ", "", text, flags=re.I) if ph.lang == "en" else ph.articles.sub("", text))
     return one(value) if value and not value[0].isdigit() and value.lower() not in ph.lists.set("not_orgs") else []
-
-
-def read_company(text: str, around: Around) -> list[Reading]:
-    """An employer: a proper name, or a short description of what it is."""
-    ph = around.ph
-    called = ph.lists.standing("named").search(text)
-    found = read_org(text[called.end() :].strip() if called else text, around)
-    if found or not ph.joint:
-        return found
-    described = ph.articles.match(text)
-    said = ph.cut(ph.place_ends.sub("", f" {text[described.end() :] if described else text}"), most=4)
-    small = ph.length(said) <= 2 and not CAPITAL.search(around.sentence)
-    return one(said) if (described or small) and not ph.starts(said, "not_orgs") else []
 
 
 def read_languages(text: str, around: Around) -> list[Reading]:

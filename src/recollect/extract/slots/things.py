@@ -51,34 +51,19 @@ def is_time(name: str, ph: Phrases) -> bool:
 
 
 def tools_in(text: str, ph: Phrases) -> list[str]:
-    """The tools a phrase lists; after an aside only names that are known go on with the list."""
-    text = re.sub(r"^(?:an?|the) (?=[A-Z])", "", text)
+    """The tools a phrase lists."""
     if ph.starts(text, "not_things"):
         return []
     found: list[str] = []
-    aside = False
-    joined = ph.tool_joint.sub(", ", ph.separator.sub(", ", text))
-    for item in re.split(r"\s*(?:,|\+|&)\s*", joined):
+    for item in re.split(r"\s*(?:,|\+|&)\s*", ph.tool_joint.sub(", ", ph.separator.sub(", ", text))):
         said = ph.bare(ph.cut(ph.thing_ends.sub("", f" {item}"), most=5)).split()
-        name = _VERSION.sub("", " ".join(word for word in said if word.lower() not in ph.lists.set("adverbs")))
-        known = _VERSION.sub("", name).lower() in ph.lists.set("tools")
-        if known or (not aside and is_tool(name, ph)):
-            found.append(name)
-        aside = aside or bool(ph.thing_ends.search(f" {item}"))
-    return found
+        found.append(_VERSION.sub("", " ".join(word for word in said if word.lower() not in ph.lists.set("adverbs"))))
+    return [name for name in found if is_tool(name, ph)]
 
 
 def read_tools(text: str, around: Around) -> list[Reading]:
     """Tools by their capitals, or known by name."""
     return [Reading(True, slug(name)) for name in tools_in(text, around.ph)]
-
-
-def read_known(text: str, around: Around) -> list[Reading]:
-    """Tools known by name: people are also "on" holiday and "in" Berlin."""
-    ph, known = around.ph, around.ph.lists.set("tools")
-    return [
-        Reading(True, slug(name)) for name in tools_in(text, ph) if {name.lower(), slug(name).split("_")[0]} & known
-    ]
 
 
 def read_product(text: str, around: Around) -> list[Reading]:
@@ -97,16 +82,6 @@ def read_named(text: str, around: Around) -> list[Reading]:
     if not name or is_time(name, ph) or not is_capital(name.split()[0]) or re.match(r"\d(?!\d{3} \w)", name):
         return []
     return one(name) if not ph.holds(name, "no_noun") else []
-
-
-def read_favourite(text: str, around: Around) -> list[Reading]:
-    """What is liked best; an article is left out where it belongs to no title."""
-    ph = around.ph
-    said = ph.cut(re.sub(r"^(?:an?) ", "", text) if ph.lang == "en" else text, most=7)
-    article = ph.articles.match(said) if ph.lang != "en" else None
-    if article and said[article.end() : article.end() + 1].islower():
-        said = said[article.end() :]
-    return one(said) if not ph.starts(said, "not_favourites") else []
 
 
 def read_compound(text: str, around: Around) -> list[Reading]:
@@ -129,14 +104,7 @@ def _is_role(phrase: str, ph: Phrases) -> bool:
     if parts[0] in lists.set("not_role_start") or lists.set("no_role") & set(parts):
         return False
     word = (ph.lists.standing("role_links").split(phrase)[0].lower().split()[-1:] or [""])[0].strip(".,")
-    if parts[0] in lists.set("role_start") or not lists.set("roles").isdisjoint((word, word.rstrip("s"))):
-        return True
-    if word.endswith(lists.list("role_endings")):
-        return True
+    listed = parts[0] in lists.set("role_start") or not lists.set("roles").isdisjoint((word, word.rstrip("s")))
     named = phrase.istitle() or (phrase.split()[-1][:1].isupper() and not phrase[:1].isupper())
-    return (
-        word.endswith(lists.list("agent_endings"))
-        and word not in lists.set("not_roles")
-        and len(word) > 4
-        and not named
-    )
+    agent = word.endswith(lists.list("agent_endings")) and len(word) > 4 and word not in lists.set("not_roles")
+    return listed or word.endswith(lists.list("role_endings")) or (agent and not named)

@@ -17,14 +17,12 @@ def read_number(text: str, around: Around) -> list[Reading]:
 
 def read_amount(text: str, around: Around) -> list[Reading]:
     """A number with its unit, if it has one."""
-    said = amount(text, around.ph.lang)
-    return [Reading(said, "")] if said is not None else []
+    return one(amount(text, around.ph.lang))
 
 
 def read_measure(text: str, around: Around) -> list[Reading]:
     """A height or a weight."""
-    said = measure(text, around.ph.lang)
-    return [Reading(said, "")] if said is not None else []
+    return one(measure(text, around.ph.lang))
 
 
 def only_date(text: str, around: Around) -> DateRange | None:
@@ -66,20 +64,6 @@ def read_birthday(text: str, around: Around) -> list[Reading]:
 
 def _yearless(date: DateRange) -> str:
     return f"--{date.start.month:02d}-{date.start.day:02d}"
-
-
-def read_appointment(text: str, around: Around) -> list[Reading]:
-    """Something the user has, and when: "dentist appointment on Friday"."""
-    ph = around.ph
-    more = re.split(r"\s+and (?:an? |my |another )", text) if ph.lang == "en" else [text]
-    if len(more) > 1:
-        return [reading for part in more for reading in read_appointment(part, around)]
-    cut = around.before_date(text)
-    if cut is None or cut[1].end <= around.at or ph.holds(text, "recurrent") or ph.holds(cut[0], "no_noun"):
-        return []
-    what = ph.bare(re.sub(r"\s+(?:with|at|in) .*$", "", cut[0]) if ph.lang == "en" else cut[0])
-    fits = 1 <= ph.length(what) <= 4 and not ph.starts(what, "not_events")
-    return [Reading(cut[1].iso, slug(what))] if fits else []
 
 
 def read_counting(text: str, around: Around) -> list[Reading]:

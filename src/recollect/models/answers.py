@@ -1,0 +1,61 @@
+"""Asks a language model for JSON of a given type: the answer is checked, and repaired once where that is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..errors import ModelError
+from ..ports import Completion, Messages, Model
+from ..typed import ready
+
+T = TypeVar("T")
+
+
+async def ask(
+    model: Model,
+    messages: Messages,
+    kind: type[T],
+    *,
+    check: Callable[[T], list[str]] | None = None,
+    repair: str = "",
+    heard: Callable[[Completion], None] = lambda answer: None,
+    **options: Any,
+) -> T:
+    """The model's answer as a `kind` in which `check` finds no problems; raises ModelError where it is not that.
+
+    With `repair`, a text with the place `{problems}`, the model is told what was wrong and asked once more. Problems
+    name places and types, never content. `heard` gets every answer; `options` go to the model.
+    """
+    for last in (not repair, True):
+        answer = await model.complete(messages, **options)
+        heard(answer)
+        found, problems = _converted(answer, kind)
+        if found is not None:
+            problems = (check(found) if check else [])[:10]
+            if not problems:
+                return found
+        if last:
+            break
+        shown = answer.text or msgspec.json.encode(answer.data).decode()[:20_000]
+        told = repair.format(problems="; ".join(problems))
+        messages = [*messages, {"role": "assistant", "content": shown}, {"role": "user", "content": told}]
+    said = "; ".join(problems)
+    problem = f"the model {model.name!r} gave no valid answer{', repaired once' if repair else ''}: {said}"
+    raise ModelError(problem, reason=f"invalid: {said}", retryable=False, status=None, model=model.name)
+
+
+def _converted(answer: Completion, kind: type[T]) -> tuple[T | None, list[str]]:
+    """The data of an answer as a type, or what is wrong with it."""
+    if answer.data is None:
+        return None, ["not JSON"]
+    ready(kind)
+    try:
+        return msgspec.convert(answer.data, kind, strict=True), []
+    except (msgspec.ValidationError, RecursionError) as error:
+        # Field names and values that the model made up are content, so they are left out.
+        text = re.sub(r"unknown field `[^`]*`", "unknown field", str(error))
+        return None, [re.sub(r"Invalid enum value .*?(?= - at|$)", "invalid enum value", text)[:160]]
