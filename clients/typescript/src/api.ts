@@ -433,6 +433,7 @@ export type MemoryItem = {
   score: number | null;
   id: string;
   place: number;
+  gist: string;
 };
 
 /** Whether one message given to `compress` was kept, and if not why. */
