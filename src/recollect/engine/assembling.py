@@ -13,6 +13,7 @@ from ..kinds import source_of
 from ..messages import Message
 from ..records import Mark, Summary
 from ..values import Json
+from .catching_up import catch_up
 from .core import Core
 from .learnings import Learnings
 from .recall.hits import log_odds
@@ -167,11 +168,18 @@ class Assembling:
 
         if asked is False:
             return []
-        mine = await Profile(self._core)._lines() if self._core.scope.user is not None else []
+        mine: list[ProfileLine] = []
+        if (user := self._core.scope.user) is not None:
+            await self._catch_up(f"user:{user}")
+            mine = await Profile(self._core)._lines()
         if asked is True:
             return mine
         listed = [asked] if isinstance(asked, str) else list(asked)
         return mine + [line if isinstance(line, Line) else Line(str(line), "facts") for line in listed]
+
+    async def _catch_up(self, ns: str) -> None:
+        """Learn what was just said in a namespace, before its facts are read."""
+        await catch_up(self._core, [ns])
 
     async def _recalled(self, input: Any, asked: Any, budget: Any) -> list[Any]:
         """Items for the memory section, best first."""

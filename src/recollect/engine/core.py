@@ -148,6 +148,11 @@ class Shared:
         """The model that extracts facts from messages; None with extract="rules"."""
         return None if self.parts.get("extract") == "rules" else self.model
 
+    @property
+    def reads_by_rules(self) -> bool:
+        """Whether facts are extracted from messages by the local rules alone, which take less than a millisecond."""
+        return self.derives and (self.parts.get("model") is None or self.parts.get("extract") == "rules")
+
     def emit(self, name: str, **data: Any) -> None:
         """Call the hooks of an event: ids and sizes only."""
         self.events.emit(name, str(data.pop("org", "")), data)

@@ -10,6 +10,7 @@ import msgspec
 from ..kinds import fact_text
 from ..records import Fact, Learning
 from ..values import Json, check_name
+from .catching_up import catch_up
 from .core import Core
 from .facts import Facts
 from .learnings import Learnings
@@ -99,6 +100,7 @@ class Profile:
         """
         from ..context.profile import fit_profile
 
+        await catch_up(self._core, [f"user:{self._core.scope.subject(user)}"])
         lines = await self._lines(user)
         return list(fit_profile(lines, max_tokens, self._core.shared.counter)[1])
 

@@ -1,4 +1,4 @@
-"""Dry runs of contexts: the request that would be sent now, or at an earlier turn, without writing anything.
+"""Dry runs of contexts: the request that would be sent now, or at an earlier turn, without sending it.
 
 The inspector uses them to show contexts. A rehearsal does not count as a use of a learning, may stop at an earlier turn
 of a stored thread, and may assume that a fact has another value than the stored one.
@@ -18,6 +18,7 @@ from ..ports import to_micros
 from ..records import Fact, FactVersion, Key, Learning, Mark, Summary
 from ..stores.base import Scan, Store
 from .assembling import Assembling, Recall
+from .catching_up import catch_up
 from .core import Core
 from .facts import Facts
 from .recall.recalling import Recalling
@@ -103,7 +104,7 @@ class Reads:
 
 
 class Rehearsal(Assembling):
-    """Assembles requests without writing anything or counting uses."""
+    """Assembles requests without counting uses. Like any recall it indexes what is new; it writes nothing else."""
 
     def __init__(self, core: Core, supposed: Supposed | None = None) -> None:
         self._supposed = supposed or Supposed()
@@ -117,6 +118,9 @@ class Rehearsal(Assembling):
     async def _finished(self, assembly: Any) -> Context:
         made: Context = await assembly.finish_async()
         return made
+
+    async def _catch_up(self, ns: str) -> None:
+        await catch_up(self._whole, [ns])
 
     async def _hits(self, query: str, spec: Recall) -> list[Any]:
         at = self._supposed.at

@@ -62,6 +62,8 @@ class Columns(msgspec.Struct, frozen=True):
     leads: tuple[Ints, Ints]
     """Rows of facts and learnings, and for each the row of the message it was extracted from."""
     superseded: NDArray[np.bool_]
+    replaced: tuple[Ints, Ints]
+    """Rows of superseded statements, and for each the row of the fact that replaced it."""
 
 
 def columns(entries: Sequence[Candidate]) -> Columns:
@@ -79,7 +81,7 @@ def columns(entries: Sequence[Candidate]) -> Columns:
         signals=[e.signals for e in entries],
         prior=[(e.confidence, e.uses, e.trust) for e in entries],
         source=[e.source for e in entries],
-        superseded=[False] * len(entries),
+        replaced_by=[None] * len(entries),
     )
 
 
@@ -97,7 +99,7 @@ def table(
     signals: Sequence[bytes],
     prior: Sequence[tuple[float, float, float]],
     source: Sequence[str | None],
-    superseded: Sequence[bool],
+    replaced_by: Sequence[str | None],
 ) -> Columns:
     """Build `Columns` from plain lists, one value per candidate."""
     size = len(kind)
@@ -130,11 +132,19 @@ def table(
         known,
         _beside(place, sessions),
         _leads(kind, id, source),
-        np.array(superseded, np.bool_),
+        np.array([one is not None for one in replaced_by], np.bool_),
+        _replaced(id, replaced_by),
     )
 
 
 DERIVED = ("fact", "learning")
+
+
+def _replaced(id: Sequence[str], replaced_by: Sequence[str | None]) -> tuple[Ints, Ints]:
+    old = [row for row, by in enumerate(replaced_by) if by is not None]
+    places = {name: row for row, name in enumerate(id)} if old else {}
+    pairs = [(row, places[by]) for row in old if (by := replaced_by[row]) in places]
+    return np.array([row for row, _ in pairs], np.int64), np.array([new for _, new in pairs], np.int64)
 
 
 def _leads(kind: Sequence[str], id: Sequence[str], source: Sequence[str | None]) -> tuple[Ints, Ints]:

@@ -25,9 +25,13 @@ GROUPS = {
     "standing": ("standing", "standing_near", "standing_asked", "orders", "orders_near"),
     "fact": ("fact", "led"),
     "superseded": ("superseded",),
+    "replaces": ("replaces",),
     "confidence": ("confidence", "uses", "trust"),
 }
 """Features grouped into the signals that `Hit.reasons` shows; features in no group are shown as `form`."""
+
+AHEAD = 0.1
+"""By how much what replaced a statement outranks it, in log-odds."""
 
 Weights = Mapping[str, tuple[tuple[float, float, float], ...]]
 
@@ -72,8 +76,21 @@ def ranking(
     kind = talk(query, stats)
     parts = matrix(found, names) * np.array([weights[name][kind][column] for name in names])
     raw = parts.sum(axis=1)
+    if len(table.replaced[0]) and not query.past:
+        lift = _lift(raw, table)
+        parts, names, raw = np.column_stack([parts, lift]), [*names, "replaces"], raw + lift
     score = 1.0 / (1.0 + np.exp(np.clip(CENTRE - raw, -60, 60)))
     return Ranking(_order(raw, table), score, parts, names)
+
+
+def _lift(raw: Floats, table: Columns) -> Floats:
+    """What each candidate gains so that a fact, and the message that says it, outrank the statements it replaced."""
+    out = np.zeros(table.size)
+    said = dict(zip(table.leads[0].tolist(), table.leads[1].tolist(), strict=True))
+    for old, fact in zip(*table.replaced, strict=True):
+        for new in {fact, said.get(int(fact), fact)}:
+            out[new] = max(out[new], raw[old] + AHEAD - raw[new])
+    return out
 
 
 def rank(

@@ -133,7 +133,7 @@ def _columns(entries: Sequence[Entry]) -> Any:
         signals=[e.signals for e in entries],
         prior=[(e.confidence, e.uses, TRUST.get(e.trust, 0.8)) for e in entries],
         source=[e.source for e in entries],
-        superseded=[SUPERSEDED in e.metadata for e in entries],
+        replaced_by=[e.metadata.get(SUPERSEDED) for e in entries],
     )
 
 

@@ -13,10 +13,11 @@ from ...recall.reach import CANDIDATES
 from ...records import Job, Mark
 from ...scope import Namespace, Ns
 from ...stores.base import replica_reads
+from ..catching_up import catch_up
 from ..core import Core
 from .candidates import DERIVED, KINDS, Asked, Candidates
 from .hits import Hits, Wanted
-from .indexing import Indexer, usual_language
+from .indexing import usual_language
 from .pools import Pool, make_pool
 
 Spaces = Sequence[Ns] | Ns | None
@@ -151,7 +152,7 @@ class Recalling:
         asked = asked or Asked()
         spaces = await self._namespaces(namespaces)
         if not self._core.scope.foreign:
-            await Indexer(self._core).catch_up(spaces)
+            await catch_up(self._core, spaces)
         scopes = [(ns, mark) for ns, mark in zip(spaces, await self._marks(spaces), strict=True) if mark is not None]
         if not scopes or not query.strip() or top_k == 0:
             return None

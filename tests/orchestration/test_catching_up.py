@@ -1,0 +1,93 @@
+"""What a user has just said is known to the next recall, context and profile, before any worker has run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.engine import catching_up
+from recollect.records import Job
+from recollect.runtime import Runtime
+from recollect.testing.plugin import Run
+
+from .conftest import OpenMemory, do
+from .models import Scripted, items
+
+
+async def say(memory: Any, *texts: str) -> str:
+    """Append what a user says to a new thread; nothing is derived yet."""
+    thread = (await do(memory.threads.create("user:ada"))).id
+    await do(memory.threads.append(thread, *texts))
+    return str(thread)
+
+
+async def waiting(memory: Any) -> int:
+    return len(await memory._core.scan(Job, "derive"))
+
+
+async def test_the_next_context_holds_what_was_just_said(open_memory: OpenMemory, run: Run) -> None:
+    memory = open_memory(user="ada")
+    await say(memory, "I'm allergic to peanuts.", "Never use emojis.", "I live in Lisbon.", "I moved to Porto.")
+    context = await do(memory.context("Suggest a snack.", budget=1000))
+    assert {line.text for line in context.profile} == {"allergic to peanuts", "lives in Porto", "Never use emojis"}
+    assert await waiting(memory) == 0
+
+
+async def test_so_do_the_profile_and_the_next_recall(open_memory: OpenMemory, run: Run) -> None:
+    memory = open_memory(user="ada")
+    await say(memory, "My name is Ada.")
+    (line,) = await do(memory.profile.block())
+    assert "Ada" in line.text
+    await say(memory, "I live in Lisbon.")
+    hits = await do(memory.recall("Where do I live?", kinds="fact"))
+    assert [hit.text for hit in hits][:1] == ["location: Lisbon"]
+
+
+@pytest.mark.parametrize("kinds", [None, "message"])
+async def test_what_replaced_a_statement_ranks_before_it(open_memory: OpenMemory, run: Run, kinds: str | None) -> None:
+    memory = open_memory(user="ada")
+    await say(memory, "I live in Lisbon.", *(f"Tell me about topic {n}, please." for n in range(15)))
+    await say(memory, "Actually I moved to Porto.")
+    hits = await do(memory.recall("Where do I live?", kinds=kinds))
+    texts = [hit.text for hit in hits]
+    assert texts.index("Actually I moved to Porto.") < texts.index("I live in Lisbon.")
+    if kinds is None:
+        assert texts[0] == "location: Porto"
+    assert "Porto" in (hits[texts.index("I live in Lisbon.")].superseded_by or "")
+    past = [hit.text for hit in await do(memory.recall("Where did I use to live before?", kinds=kinds))]
+    assert past.index("I live in Lisbon.") < past.index("Actually I moved to Porto.")
+
+
+async def test_a_large_backlog_is_left_to_the_worker(
+    open_memory: OpenMemory, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catching_up, "MOST", 2)
+    memory = open_memory(user="ada")
+    await say(memory, "I live in Lisbon.", "My name is Ada.", "I'm allergic to nuts.")
+    assert await do(memory.recall("Where do I live?", kinds="fact")) == []
+    assert await waiting(memory) == 1
+
+
+async def test_a_model_is_not_asked_before_an_answer(open_memory: OpenMemory, run: Run, runtime: Runtime) -> None:
+    model = Scripted(runtime.blocking, items())
+    memory = open_memory(user="ada", model=model)
+    await say(memory, "I live in Lisbon.")
+    await do(memory.recall("Where do I live?"))
+    assert model.asked == []
+    assert await waiting(memory) == 1
+
+
+async def test_a_message_that_cannot_be_read_fails_no_answer(
+    open_memory: OpenMemory, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = open_memory(user="ada")
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("recollect.extract.extract", broken)
+    await say(memory, "I live in Lisbon.")
+    assert [hit.text for hit in await do(memory.recall("Lisbon"))] == ["I live in Lisbon."]
+    assert await waiting(memory) == 1
+    assert memory._core.shared.problems["extractor"] == "RuntimeError"
