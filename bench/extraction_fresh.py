@@ -1,6 +1,8 @@
 """Precision and recall on sentences that were written before anyone looked at what the rules make of them.
 
-python bench/extraction_fresh.py [--batch N] [--misses] [--speed]
+python bench/extraction_fresh.py [--batch N] [--part dev|aside] [--misses] [--speed]
+
+Batches from 16 on are in two halves: "dev" may be looked at, "aside" is looked at once, after the last change of a pattern.
 
 A row's optional "retracts" lists the keys whose fact the sentence ends ("I left Deloitte": ["employer"]); a bare family
 ("pet", "relation") stands for any key of it. Where a false fact may say the same, "expected" allows that too.
@@ -44,11 +46,11 @@ _WORDS = re.compile(r"[^\W_]+", re.UNICODE)
 _COMMA = re.compile(r"(?<=\d),(?=\d\d\d)")
 
 
-def rows(batch: int | None = None) -> Iterator[dict[str, Any]]:
-    """The sentences of one batch, or of all."""
+def rows(batch: int | None = None, part: str | None = None) -> Iterator[dict[str, Any]]:
+    """The sentences of one batch, or of all; of one half of it, or of both."""
     for line in DATA.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        if batch is None or row["batch"] == batch:
+        if batch in (None, row["batch"]) and part in (None, row.get("part")):
             yield row
 
 
@@ -85,10 +87,10 @@ def _says(item: Extracted, wording: str) -> bool:
     return words(wanted) <= found and (not isinstance(value, str) or len(said.split()) <= len(wanted.split()))
 
 
-def score(batch: int | None, *, misses: bool = False) -> dict[str, Any]:
+def score(batch: int | None, part: str | None = None, *, misses: bool = False) -> dict[str, Any]:
     """Counts over one batch: right, wrong and missed items, and sentences without a fact that gave one."""
     good_ones = right = wrong = missed = false_alarms = sentences = 0
-    for row in rows(batch):
+    for row in rows(batch, part):
         sentences += 1
         found = [item for item in extract(row["text"], role="user", trust="user", at=AT) if not item.retracted]
         good = [item for item in found if any(matches(item, want) for want in row["expected"])]
@@ -133,14 +135,15 @@ def main() -> int:
     """Print the figures of each batch; exit 1 when one falls short of 0.9 / 0.6."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batch", type=int)
+    parser.add_argument("--part", choices=["dev", "aside"])
     parser.add_argument("--misses", action="store_true", help="show what was wrong or missed")
     parser.add_argument("--speed", action="store_true", help="time the extractor instead")
     options = parser.parse_args()
     if options.speed:
         print(speed())
         return 0
-    batches = [options.batch] if options.batch else [*sorted({row["batch"] for row in rows()}), None]
-    results = [score(batch, misses=options.misses) for batch in batches]
+    batches = [options.batch] if options.batch else [*sorted({row["batch"] for row in rows(part=options.part)}), None]
+    results = [score(batch, options.part, misses=options.misses) for batch in batches]
     print("| " + " | ".join(results[0]) + " |")
     print("|" + "---|" * len(results[0]))
     for result in results:

@@ -29,8 +29,7 @@ def test_every_batch_has_sentences_with_and_without_facts() -> None:
     assert batches >= FIRST_LOOK.keys()
     for batch in batches:
         empty = sum(not row["expected"] and not row.get("retracts") for row in rows(batch))
-        assert empty >= 30
-        assert len(list(rows(batch))) - empty >= 78
+        assert 1 / 5 < empty / len(list(rows(batch))) < 1 / 2
     texts = [row["text"] for row in rows()]
     assert len(set(texts)) == len(texts)
 
