@@ -2,7 +2,7 @@
 
 python bench/extraction_fresh.py [--batch N] [--part dev|aside] [--misses] [--speed]
 
-Batches from 16 on are in two halves: "dev" may be looked at, "aside" is looked at once, after the last change of a pattern.
+Batches from 16 on are in two halves: "dev" to mend by, and "aside", looked at once after the last change of a pattern.
 
 A row's optional "retracts" lists the keys whose fact the sentence ends ("I left Deloitte": ["employer"]); a bare family
 ("pet", "relation") stands for any key of it. Where a false fact may say the same, "expected" allows that too.

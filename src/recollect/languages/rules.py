@@ -2,6 +2,8 @@
 
 `reading.toml` recognises statements; `talk.toml` recognises how people ask, decide, react and revise, for recall and
 context assembly. Expressions that differ between languages only in their words are written once, in `forms.toml`.
+In an expression `{name}` stands for the words of that list of `words.toml`, or for an expression of the section
+`[pieces]` of its own file.
 """
 
 from __future__ import annotations
@@ -24,32 +26,43 @@ class Rules:
     def __init__(self, lang: str, part: str, file: str = "reading") -> None:
         self.lang = lang
         self._table: dict[str, Any] = read(lang, file).get(part, {})
+        self._pieces: dict[str, list[str]] = read(lang, file).get("pieces", {})
         self._named: dict[str, tuple[re.Pattern[str], ...]] = {}
         self._forms: dict[str, Any] = forms().get(part, {}) if file == "reading" else {}
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
         own = name in self._table or name not in self._forms
-        found = _compiled(name, self._table.get(name)) if own else self.formed(name)
+        found = self._compiled(name, self._table.get(name)) if own else self.formed(name)
         setattr(self, name, found)
         return found
 
-    def formed(self, name: str, **more: Iterable[str]) -> re.Pattern[str]:
-        """An expression of `forms.toml` with the words of this language, and `more` lists by their names."""
+    def _compiled(self, name: str, pieces: list[str] | None) -> re.Pattern[str]:
+        lines = re.M if name.endswith("_lines") else 0
+        return re.compile(self._written_out("".join(pieces)), re.I | lines) if pieces else _NEVER
 
-        def alternatives(lists: re.Match[str]) -> str:
-            found = any_of(word for one in lists[1].split("|") for word in more.get(one) or words(self.lang).list(one))
+    def _written_out(self, expression: str, **more: Iterable[str]) -> str:
+        """An expression with pieces and word lists in the places of their names."""
+
+        def alternatives(named: re.Match[str]) -> str:
+            if named[1] in self._pieces:
+                return f"(?:{self._written_out(''.join(self._pieces[named[1]]))})"
+            found = any_of(word for one in named[1].split("|") for word in more.get(one) or words(self.lang).list(one))
             return f"(?:{found})" if found else _NEVER.pattern
 
+        return _LISTS.sub(alternatives, expression)
+
+    def formed(self, name: str, **more: Iterable[str]) -> re.Pattern[str]:
+        """An expression of `forms.toml` with the words of this language, and `more` lists by their names."""
         form = self._forms[name]["unspaced" if self.lang in UNSPACED else "spaced"]
-        return re.compile(_LISTS.sub(alternatives, form), re.I | re.S)
+        return re.compile(self._written_out(form, **more), re.I | re.S)
 
     def pairs(self, name: str) -> tuple[tuple[re.Pattern[str], str], ...]:
         """(expression, replacement or insertion) pairs."""
-        return tuple((re.compile("".join(found["find"]), re.I), found["put"]) for found in self._table.get(name, ()))
+        return tuple((self._compiled(name, found["find"]), found["put"]) for found in self._table.get(name, ()))
 
     def each(self, name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
         """The expressions of a table in its order, each with its name."""
-        return tuple((key, _compiled(key, pieces)) for key, pieces in self._table.get(name, {}).items())
+        return tuple((key, self._compiled(key, pieces)) for key, pieces in self._table.get(name, {}).items())
 
     def expressions(self, name: str) -> tuple[re.Pattern[str], ...]:
         """The expressions that a list names."""
@@ -71,11 +84,6 @@ class Rules:
         """A table of words."""
         found: dict[str, str] = self._table.get(name, {})
         return found
-
-
-def _compiled(name: str, pieces: list[str] | None) -> re.Pattern[str]:
-    lines = re.M if name.endswith("_lines") else 0
-    return re.compile("".join(pieces), re.I | lines) if pieces else _NEVER
 
 
 @cache
