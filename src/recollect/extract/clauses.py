@@ -50,8 +50,8 @@ def statements(sentence: Sentence, lang: str, before: str = "") -> tuple[list[Cl
 
 
 def normalise(text: str, told: Rules) -> str:
-    """Normalises quotes and spaces, and restores apostrophes that people leave out (dont)."""
-    text = " ".join(text.replace("’", "'").replace("‘", "'").replace("**", "").split())
+    """Normalises quotes and spaces, and restores what people leave out: apostrophes (dont), commas, letters (pls)."""
+    text = told.run_on.sub(r"\g<0>,", " ".join(text.replace("’", "'").replace("‘", "'").replace("**", "").split()))
     spelled, shorthand = told.table("spelled"), told.table("shorthand")
     text = told.apostrophes.sub(lambda found: found.expand(spelled[found.lastgroup or ""]), _MARKUP.sub("", text))
     return told.short.sub(lambda found: shorthand[found[0]], text)

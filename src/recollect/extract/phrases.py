@@ -72,14 +72,14 @@ class Phrases(Rules):
                 bare, plain = bare[:-2], plain[:-2]
             if not bare or not (bare[0].isupper() or (out and plain in self.particles)):
                 break
-            if plain in self.not_names and not out:
+            if plain in self.not_names and not out and plain not in self.titles:
                 break
             dotted = plain in self.titles or (len(plain) == 1 and bare.endswith("."))
             out.append(bare if dotted else bare.rstrip("."))
             closed = word[-1] in ",;:!?" or (word.endswith(".") and not dotted) or word.endswith(("'s", "’s"))
             if closed or len(out) == most:
                 break
-        while out and out[-1] in self.particles:
+        while out and (out[-1] in self.particles or out[-1].rstrip(".").lower() in self.titles & self.not_names):
             out.pop()
         return " ".join(out) or None
 

@@ -9,7 +9,7 @@ from .around import Around, Reading, one
 
 _PLACE_TAIL = re.compile(r"([^,]+),\s*([A-ZÀ-Þ][^,]*)")
 _INSIDE = re.compile(r"(?:an?|the) (?:[a-z-]+ ){1,4}(?:in|near|outside|of|called) (?P<x>[A-Z].*)")
-_GIVEN_WITH = re.compile(r",|from |and i\b|here|again", re.I)
+_GIVEN_WITH = re.compile(r",|from |and i\b|here|again|\d\d\b", re.I)
 
 
 def read_person(text: str, around: Around) -> list[Reading]:
