@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calendar import monthrange
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Literal
 
 from ..languages import words
@@ -82,8 +83,14 @@ def number(text: str, lang: str = "en") -> int | None:
     if word.isdecimal():
         return int(word) if len(word) <= 15 else None
     if lang != "en":
-        return words(lang).table("numbers").get(word)
+        return words(lang).table("numbers").get(word, _in_order(lang).get(word.replace(" ", "-")))
     return NUMBERS.get(word, NUMBERS.get(word.replace(" ", "-")))
+
+
+@cache
+def _in_order(lang: str) -> dict[str, int]:
+    """The number words of a language that lists them from zero on."""
+    return {said: value for value, said in enumerate(words(lang).list("in_order"))}
 
 
 def day_start(when: datetime) -> datetime:

@@ -51,6 +51,9 @@ def _digits(text: str, lang: str) -> int | float | None:
 def amount(text: str, lang: str = "en") -> Amount | None:
     """A number, with its unit where one was said: 43, or {amount: 2500, unit: USD}."""
     text = phrases(lang).about.sub("", text.strip())
+    numeral = re.match("[零一二两三四五六七八九十百千万]+", text) if lang in UNSPACED else None
+    if numeral and (said := number(numeral[0], lang)) is not None:
+        text = f"{said}{text[numeral.end() :]}"
     forms = (re.match(form, text, re.I) for form in (_UNSPACED_FORMS if lang in UNSPACED else _FORMS))
     match = next((found for found in forms if found and (found["scale"] or "").lower() in scales_of(lang)), None)
     if match is None:
