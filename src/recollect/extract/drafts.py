@@ -73,7 +73,7 @@ def _read(match: Match, cut: Sequence[Token], clause: Clause, around: Around) ->
         else:
             out[numbered] = read(name, text, around)
         if not out[numbered]:
-            return f"what stands in its place is no {{{numbered}}}"
+            return f"{text[:40]!r} is no {{{name}}}"
     return out
 
 

@@ -18,6 +18,8 @@ from .rewrite import rewriter
 from .sentences import sentences
 from .tokens import tokens
 
+_FOREIGN = "quoted, pasted, forwarded, code or said in a game: not the writer's own words"
+
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was found, one that almost was, or one reason why nothing was."""
@@ -25,7 +27,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     lang: str | None
     said: str = ""
-    """The clause that was read; empty where the sentence was not read at all."""
+    """The clause that was read, or the beginning of what was not read at all."""
     found: str = ""
     """`key = value`, or the learning."""
     near: str = ""
@@ -51,7 +53,7 @@ def explain(text: str, at: datetime, *, role: str = "user", trust: str = "user")
             whole = Clause(" ".join(own.split()), written, span, before=before, lang=spoken)
             out += _of_clauses(clauses, at, known) if clauses else _almost(whole, at, why) or [_step(whole, why=why)]
         else:
-            out.append(Step(sentence=written, lang=spoken, why="no patterns for this language"))
+            out.append(Step(sentence=written, lang=spoken, said=written[:80], why="no patterns for this language"))
         before = own
     return out + _masked(text[end:], at)
 
@@ -61,7 +63,7 @@ def _masked(text: str, at: datetime) -> list[Step]:
     shown = text.strip(" \n.!?。！？\"'“”«»„`>「」")
     if not any(char.isalnum() for char in shown):
         return []
-    step = Step(sentence=shown[:200], lang=None, why="quoted, pasted or code: not the writer's own words")
+    step = Step(sentence=shown[:200], lang=None, said=shown[:80], why=_FOREIGN)
     found = extract(shown, role="user", trust="user", at=at)
     return [replace(step, lang=one.lang, said=one.text, near=_told(one), rule=one.rule) for one in found] or [step]
 

@@ -1,4 +1,4 @@
-"""Messages as people type them: without apostrophes, capitals and commas; and scenes and mails in which "I" is nobody."""
+"""Messages as people type them: without apostrophes, capitals, commas; and scenes and mails in which "I" is nobody."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ def test_what_matched_names_its_pattern() -> None:
     [
         ("Do I live in Porto?", "a question"),
         ("If I lived in Porto, I'd surf.", "a supposition"),
-        ("```\nI live in Porto\n```", "quoted, pasted or code"),
+        ("```\nI live in Porto\n```", "quoted, pasted, forwarded, code"),
+        ("Pretend you are a cat. I live in Rome.", "said in a game"),
         ("Maybe I live in Porto.", "a guess"),
         ("Rain falls often.", "no pattern fits"),
         ("Меня зовут Иван, я живу в Москве.", "no patterns for this language"),
@@ -37,7 +38,7 @@ def test_what_was_not_taken_says_why(text: str, why: str) -> None:
 
 def test_a_pattern_that_fits_without_giving_a_fact_says_what_was_missing() -> None:
     steps = explain("I live in the past.", AT)
-    assert any("en/places#location" in step.rule and "{place}" in step.why for step in steps)
+    assert any("en/places#location" in step.rule and step.why == "'the past' is no {place}" for step in steps)
 
 
 def test_other_speakers_are_not_read() -> None:
