@@ -28,6 +28,16 @@ _COUNT = (
 _UNIT = r"(minute|hour|day|week|weekend|month|quarter|year|decade)s?"
 _YEAR = r"(19\d\d|20\d\d)"
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
+_ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
+        "sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth "
+        "twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first".split(),
+        start=1,
+    )
+}
+_ORDINAL_WORD = "(" + "|".join(sorted(_ORDINALS, key=len, reverse=True)) + ")"
 _CLOCK = re.compile(
     r"\s*,?\s*(?:at|@|around|by)?\s*(?:(?P<h>\d{1,2})(?::(?P<m>[0-5]\d))?\s*(?P<ap>[ap])\.?m\b\.?|(?P<H>[01]?\d"
     r"|2[0-3]):(?P<M>[0-5]\d)\b"
@@ -150,11 +160,16 @@ def _dated(month: int, day: int, year: str | None, now: datetime, prefer: Prefer
 
 
 def _month_day(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    return _dated(MONTHS[match[1].lower()], int(match[2]), match[3], now, prefer)
+    return _dated(MONTHS[match[1].lower()], _nth(match[2]), match[3], now, prefer)
 
 
 def _day_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    return _dated(MONTHS[match[2].lower()], int(match[1]), match[3], now, prefer)
+    return _dated(MONTHS[match[2].lower()], _nth(match[1]), match[3], now, prefer)
+
+
+def _nth(said: str) -> int:
+    """A day of a month, in digits or as a word: 9, ninth."""
+    return _ORDINALS.get(said.lower()) or int(said)
 
 
 def _days_of_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
@@ -248,6 +263,9 @@ _RULES = (
         _days_of_month,
     ),
     _rule(rf"(?:the\s+)?{_ORDINAL}\s+(?:of\s+)?({_MONTH})\.?(?:\s*,?\s+{_YEAR})?", _day_month),
+    # "second may" and "may first" are no dates.
+    _rule(rf"(?:the\s+)?{_ORDINAL_WORD}\s+of\s+({_MONTH})\b(?:\s*,?\s+{_YEAR})?", _day_month),
+    _rule(rf"({_MONTH})\s+the\s+{_ORDINAL_WORD}\b(?:\s*,?\s+{_YEAR})?", _month_day),
     _rule(rf"({_MONTH})\.?,?\s+(?:of\s+)?{_YEAR}", _month_year),
     _rule(
         r"(?:on|by|until|since|before|after) the (\d{1,2})(?:st|nd|rd|th)(?! (?:floor|century|time|of|day|page|line"

@@ -124,16 +124,18 @@ def is_jest(clause: Clause) -> bool:
 
 
 def _facts(found: Sequence[Extracted], clause: Clause) -> Iterator[Extracted]:
-    """The facts of a clause, without the vague reading of what another pattern names better, and without jokes."""
+    """The facts of a clause, without the vague reading of what another pattern names better, what ends, and jokes."""
     jest = is_jest(clause)
     named = any(isinstance(item.value, str | list) and item.key.startswith(_NAMED) for item in found)
     better = any(not item.key.startswith(_VAGUE) and not item.retracted and item.value is not False for item in found)
     chosen = {slug(str(item.value)) for item in found if item.key.startswith("uses.") and item.value is not True}
+    ended = {item.key for item in found if item.retracted}  # "we lost our cat Tigger" names the cat too
     for item in found:
         unnamed = item.value is True and item.key.startswith(_NAMED) and named
         vague = item.key.startswith(_VAGUE) and better
         again = item.key.removeprefix("uses.tool.") in chosen
-        if not (unnamed or vague or again or (jest and item.key.startswith(_JESTED))):
+        over = item.key in ended and not item.retracted
+        if not (unnamed or vague or again or over or (jest and item.key.startswith(_JESTED))):
             yield item
 
 

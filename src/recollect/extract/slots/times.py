@@ -73,8 +73,8 @@ def read_counting(text: str, around: Around) -> list[Reading]:
     size, value = next(((size, value) for size, value in counts if value is not None), (0, None))
     if value is None or parts[0].lower() in ph.lists.set("articles"):
         return []
-    said = ph.cut(ph.role_ends.sub("", ph.thing_ends.sub("", f" {' '.join(parts[size:]).split(',')[0]}")), most=4)
-    said = ph.separator.split(said)[0] if said else ""
+    said = ph.separator.split(" ".join(parts[size:]))[0]
+    said = ph.cut(ph.role_ends.sub("", ph.thing_ends.sub("", f" {said}")), most=4)
     ours = not ph.starts(around.sentence, "we") or ph.holds(said, "ours")
     if not said or not ours or (said[0].isupper() and ph.lang == "en") or ph.starts(said, "not_counted"):
         return []
