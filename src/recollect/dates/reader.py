@@ -28,15 +28,12 @@ _COUNT = (
 _UNIT = r"(minute|hour|day|week|weekend|month|quarter|year|decade)s?"
 _YEAR = r"(19\d\d|20\d\d)"
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th)?"
-_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
-        "sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth "
-        "twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first".split(),
-        start=1,
-    )
-}
+_ORDINAL_WORDS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third "
+    "twenty-fourth twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first"
+)
+_ORDINALS = {word: value for value, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
 _ORDINAL_WORD = "(" + "|".join(sorted(_ORDINALS, key=len, reverse=True)) + ")"
 _CLOCK = re.compile(
     r"\s*,?\s*(?:at|@|around|by)?\s*(?:(?P<h>\d{1,2})(?::(?P<m>[0-5]\d))?\s*(?P<ap>[ap])\.?m\b\.?|(?P<H>[01]?\d"

@@ -77,6 +77,8 @@ def test_words_for_time_resolve_against_the_moment(text: str, iso: str) -> None:
     [
         ("on Friday", "2026-11-06", "2026-11-13"),
         ("March 3rd", "2026-03-03", "2027-03-03"),
+        ("the ninth of February", "2026-02-09", "2027-02-09"),
+        ("May the twenty-first", "2026-05-21", "2027-05-21"),
         ("in March", "2026-03", "2027-03"),
         ("Halloween", "2026-10-31", "2027-10-31"),
         ("on the 19th", "2026-10-19", "2026-11-19"),
@@ -98,6 +100,7 @@ def test_what_has_no_year_goes_the_preferred_way(text: str, past: str, future: s
         "February 30",
         "in a while",
         "the second one",
+        "the second may fail, the first may not",
         "call 2026",
         "sat down",
         "a mon ami",
