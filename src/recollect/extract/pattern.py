@@ -66,7 +66,7 @@ class Compiler:
         self._words: set[str] = set()
 
     def pattern(self, topic: Topic, sense: Sense, number: int, source: str) -> Pattern:
-        """A pattern from its text, the so-manieth line of its topic."""
+        """A pattern from its text; `number` is its line in the list of its topic."""
         self._words = set()
         text, _, gives = source.partition("=>")
         accept = self._state(State("accept"))

@@ -1,4 +1,4 @@
-"""Splits a message into sentences, with what others wrote masked: quotations, code, pasted text."""
+"""Splits a message into sentences, with what is not the writer's own word masked: quotations, code, mails, games."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def mask(text: str) -> str:
-    """Blanks out quoted, fenced, tagged and pasted parts; offsets stay the same."""
+    """Blanks out what is quoted, code, markup, pasted, forwarded or said in a game; offsets stay the same."""
     for pattern, signs in _FOREIGN:
         if any(sign in text for sign in signs):
             text = pattern.sub(lambda match: "\n" * len(match[0]), text)
