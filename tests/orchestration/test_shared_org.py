@@ -70,6 +70,14 @@ def test_nothing_is_written_to_the_shared_org(place: dict[str, Any]) -> None:
         assert found is not None and "thirty" in str(found.value)
 
 
+def test_what_was_just_shared_is_found(place: dict[str, Any]) -> None:
+    with Memory(**{**place, "org": place["shared"], "shared": None}) as acme:
+        acme.threads.append("news", "The spring sale begins on Monday.", create="global")
+    with Memory(**place, user="ada") as memory:
+        assert [(hit.org, hit.id) for hit in memory.recall("spring sale")] == [(place["shared"], "news#1")]
+        assert "begins on Monday" in memory.context("When is the spring sale?").text()
+
+
 def test_the_awaiting_facade_does_the_same(place: dict[str, Any]) -> None:
     async def recalled() -> list[str]:
         async with AsyncMemory(**place) as memory:

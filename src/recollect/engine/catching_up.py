@@ -28,10 +28,15 @@ _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
 async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
-    """Index what is new in these namespaces, read it for facts and learnings, and index those."""
+    """Index what is new in these namespaces, read it for facts and learnings, and index those.
+
+    In a shared org it only indexes: which facts follow is the business of that org's own handles.
+    """
     indexer = Indexer(core)
     await indexer.catch_up(namespaces)
-    if core.shared.reads_by_rules and any([await _read(core, ns) for ns in namespaces]):
+    if core.scope.foreign or not core.shared.reads_by_rules:
+        return
+    if any([await _read(core, ns) for ns in namespaces]):
         await indexer.catch_up(namespaces)
 
 

@@ -89,7 +89,7 @@ class Recalling:
     async def _of_shared(
         self, core: Core, query: str, namespaces: Spaces, asked: Asked, wanted: Wanted, vector: Any
     ) -> list[Hit]:
-        """Hits from the shared org, in namespaces that may be read there; its own workers index it."""
+        """Hits from the shared org, in namespaces that may be read there."""
         there = Recalling(core)
         many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
         given = None if many is None else [one for one in many if _is_prefix(one) or core.scope.may_read(str(one))]
@@ -151,8 +151,7 @@ class Recalling:
 
         asked = asked or Asked()
         spaces = await self._namespaces(namespaces)
-        if not self._core.scope.foreign:
-            await catch_up(self._core, spaces)
+        await catch_up(self._core, spaces)
         scopes = [(ns, mark) for ns, mark in zip(spaces, await self._marks(spaces), strict=True) if mark is not None]
         if not scopes or not query.strip() or top_k == 0:
             return None
