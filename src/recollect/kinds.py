@@ -181,7 +181,8 @@ def chunk_text(document: Document, chunk: Chunk) -> str:
 def _fact_entry(fact: Fact) -> Entry:
     return entry_of(
         fact, "fact", "", fact.id, role=None, trust=fact.trust, confidence=fact.confidence, source=fact.source,
-        created_at=fact.updated_at, metadata=fact.value if isinstance(fact.value, dict) else {},
+        created_at=fact.updated_at,
+        metadata={"key": fact.key, **(fact.value if isinstance(fact.value, dict) else {"value": fact.value})},
     )  # fmt: skip
 
 

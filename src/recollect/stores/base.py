@@ -224,13 +224,16 @@ class EntryFilter(msgspec.Struct, frozen=True):
         return self.where is None or matches(self.where, _filtered(entry))
 
 
-FILTERED = ("kind", "id", "ns", "parent", "role", "speaker", "trust", "confidence", "created_at", "source")
-"""The fields of an entry that a filter of recall sees."""
+FILTERED = {
+    name: name
+    for name in ("kind", "id", "ns", "parent", "role", "speaker", "trust", "confidence", "created_at", "source")
+} | {"metadata": "metadata", "value": "metadata"}
+"""What a filter of recall sees, by name: fields of an entry. `value` is a fact's, which its entry has as metadata."""
 ALL_ENTRIES = EntryFilter()
 
 
 def _filtered(entry: Entry) -> dict[str, Any]:
-    return {**{name: getattr(entry, name) for name in FILTERED}, **entry.metadata}
+    return {**{name: getattr(entry, field) for name, field in FILTERED.items()}, **entry.metadata}
 
 
 @runtime_checkable

@@ -22,6 +22,7 @@ from .clock import FakeClock
 from .facades import awaited
 from .plugin import Run
 from .suite.facts import FactTests
+from .suite.finding import FindingTests
 from .suite.importing import ImportTests
 from .suite.nouns import NounTests
 from .suite.records import RecordTests
@@ -43,6 +44,7 @@ class MemoryConformance(
     StateTests,
     RecordTests,
     NounTests,
+    FindingTests,
     ScopeTests,
     WatchTests,
     ImportTests,

@@ -15,7 +15,7 @@ A part that accepts too much is not `exact`, and its negation accepts all rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -59,9 +59,9 @@ class _Inexact(Exception):
     """SQL would not compare this as Python does."""
 
 
-def translate(filter: Filter, kind: type[Record], first: int, fields: Collection[str] | None = None) -> Condition:
+def translate(filter: Filter, kind: type[Record], first: int, fields: Mapping[str, str] | None = None) -> Condition:
     """A filter over the rows of a kind, with parameters numbered from `first` on. It sees the record's metadata and the
-    fields named here, or all."""
+    fields given here under their names, or all."""
     translation = _Translation(kind, first, fields)
     part = translation.part(filter)
     return translation.whole(part)
@@ -70,9 +70,9 @@ def translate(filter: Filter, kind: type[Record], first: int, fields: Collection
 class _Translation:
     """Collects the parameters and the JSON columns of one condition."""
 
-    def __init__(self, kind: type[Record], first: int, fields: Collection[str] | None) -> None:
+    def __init__(self, kind: type[Record], first: int, fields: Mapping[str, str] | None) -> None:
         columns = {column.name: column for column in codec(kind).columns}
-        self._columns = columns if fields is None else {name: columns[name] for name in fields}
+        self._columns = columns if fields is None else {name: columns[field] for name, field in fields.items()}
         self._fields = {field.name: field for field in msgspec.structs.fields(kind)}
         self._missing = dict(zip(codec(kind).names, codec(kind).missing, strict=True))
         self._inner = next((name for name in ("metadata", "value") if name in columns), None)
@@ -164,11 +164,12 @@ class _Translation:
         if column is None or column.kind in ("time", "bytes"):
             return None
         if column.kind == "json":
-            return f"coalesce({self._json(name)}, {self._bind(msgspec.json.encode(self._default(name)))}::jsonb)"
-        missing = self._missing[name]
+            default = self._bind(msgspec.json.encode(self._default(column.name)))
+            return f"coalesce({self._json(column.name)}, {default}::jsonb)"
+        missing = self._missing[column.name]
         if column.kind == "bool" and missing is not None:
             missing = bool(missing)
-        return f'coalesce(to_jsonb(t."{name}"), {self._bind(msgspec.json.encode(missing))}::jsonb)'
+        return f'coalesce(to_jsonb(t."{column.name}"), {self._bind(msgspec.json.encode(missing))}::jsonb)'
 
     def _default(self, name: str) -> Any:
         field = self._fields[name]
