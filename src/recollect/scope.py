@@ -100,10 +100,10 @@ class Scope(msgspec.Struct, frozen=True):
         """The same or a smaller scope; another org or user, or a grant this one does not have, is refused."""
         if org is not None and org != self.org:
             if not self.all_orgs or self.user is not None:
-                raise UsageError("a handle cannot change its org; open the memory with that org, or with all_orgs=True")
+                raise Forbidden("a handle cannot change its org; open the memory with that org, or with all_orgs=True")
             return Scope(org, user, actor or self.actor, False, grants(read), grants(write), self.shared)
         if user is not None and self.user is not None and user != self.user:
-            raise UsageError("a scope of one user cannot become another user's; use the memory it was made from")
+            raise Forbidden("a scope of one user cannot become another user's; use the memory it was made from")
         narrowed = self.user if user is None else user
         reads, writes = self._kept(read, self.read, self.may_read), self._kept(write, self.write, self.may_write)
         everywhere = self.all_orgs and org is None and narrowed is None

@@ -60,9 +60,9 @@ class ScopeTests:
     async def test_a_scope_can_be_narrowed_and_never_widened(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         for wider in ({"user": "eve"}, {"org": "other"}, {"org": "other", "user": "ada"}):
-            with pytest.raises(UsageError):
+            with pytest.raises(Forbidden):
                 ada.scope(**wider)
-        with pytest.raises(UsageError):
+        with pytest.raises(Forbidden):
             memory.scope(org="other")
         assert ada.scope(actor="assistant").user == "ada"
 
