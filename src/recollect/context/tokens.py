@@ -6,6 +6,7 @@ assembled with them, so that `calibrate(reported_tokens)` can compare it with wh
 
 from __future__ import annotations
 
+import inspect
 import zlib
 from collections.abc import Callable
 from typing import Any, cast
@@ -121,7 +122,7 @@ def open_counter(spec: Any = None) -> Counter:
     if isinstance(spec, str):
         raise UsageError(f"no counter is called {spec[:64]!r}; there are {', '.join(ENCODINGS)} and estimate")
     if hasattr(spec, "encode"):
-        return _hugging_face(spec)
+        return _tokenizer(spec)
     if hasattr(spec, "count") and hasattr(spec, "name"):
         return Wrapped(spec)
     if callable(spec):
@@ -176,18 +177,26 @@ class Encoding(Counter):
             return len(self._tokenizer.encode_ordinary(text.encode("utf-8", "replace").decode()))
 
 
-def _hugging_face(tokenizer: Any) -> Counter:
-    def count(text: str) -> int:
-        return len(tokenizer.encode(text, add_special_tokens=False))
+def _tokenizer(tokenizer: Any) -> Counter:
+    """Counts by a tokenizer that adds no special tokens: tiktoken's `encode_ordinary`, or an `encode` told not to."""
+    encode = getattr(tokenizer, "encode_ordinary", tokenizer.encode)
+    options = {"add_special_tokens": False} if _takes(encode, "add_special_tokens") else {}
+    return Counter(_tokenizer_name(tokenizer), lambda text: len(encode(text, **options)))
 
-    return Counter(_tokenizer_name(tokenizer), count)
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # compiled, without a signature: Hugging Face's, which has the option
+        return True
+    return any(one.name == name or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 def _tokenizer_name(tokenizer: Any) -> str:
     """A name that identifies the vocabulary, so that stored counts of another tokenizer are not reused."""
-    path = getattr(tokenizer, "name_or_path", None)
-    if isinstance(path, str) and path:
-        return f"hf:{path}"
+    name = getattr(tokenizer, "name_or_path", None) or getattr(tokenizer, "name", None)
+    if isinstance(name, str) and name:
+        return f"hf:{name}"
     if hasattr(tokenizer, "to_str"):
         return f"hf:{zlib.crc32(tokenizer.to_str().encode()):08x}"
     return f"hf:{type(tokenizer).__qualname__}:{id(tokenizer):x}"

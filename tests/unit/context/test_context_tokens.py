@@ -129,6 +129,25 @@ def test_a_hugging_face_tokenizer_is_a_counter(tmp_path: Path) -> None:
     assert open_counter(tokenizer).name == counter.name
 
 
+def test_a_tokenizer_that_adds_no_special_tokens_is_a_counter() -> None:
+    class Words:
+        def encode(self, text: str) -> list[str]:
+            return text.split()
+
+    class LikeTiktoken:
+        name = "words"
+
+        def encode(self, text: str, *, disallowed_special: str = "all") -> list[str]:
+            raise ValueError("text holds a special token")
+
+        def encode_ordinary(self, text: str) -> list[str]:
+            return text.split()
+
+    assert open_counter(Words()).count("one two three") == 3
+    assert open_counter(LikeTiktoken()).count("one <|endoftext|>") == 2
+    assert open_counter(LikeTiktoken()).name == "hf:words"
+
+
 def test_an_unknown_name_says_which_there_are() -> None:
     with pytest.raises(UsageError, match="o200k_base, cl100k_base and estimate"):
         open_counter("p50k_base")
