@@ -14,7 +14,7 @@ from .engine.core import Core, Shared
 from .engine.entities import cache_state
 from .engine.outbox import InProcess
 from .errors import Unsupported, UsageError
-from .part_checks import check_embedder, check_model, check_reranker
+from .part_checks import check_counter, check_embedder, check_model, check_reranker
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
 from .runtime import BlockingRuntime, Runtime
 from .scope import Ns, Scope, grants
@@ -77,14 +77,16 @@ class Opening(msgspec.Struct, frozen=True):
         if server is not None:
             return self._remote(server, runtime)
         self._check(runtime)
-        scope = Scope(
-            self.org, self.user, self.actor, self.all_orgs, grants(self.read), grants(self.write), self.shared
-        )
+        scope = self._scope()
         store = open_store(self.url, self.hot, runtime, self.durability, self.read_url)
         return Core(self._shared(store, runtime), scope)
 
+    def _scope(self) -> Scope:
+        read, write = grants(self.read), grants(self.write)
+        return Scope(self.org, self.user, self.actor, self.all_orgs, read, write, self.shared)
+
     def _remote(self, url: str, runtime: Runtime) -> Core:
-        """A handle on a server; options that the server decides are refused."""
+        """A handle on a server, narrowed to `user` if one is named; options that the server decides are refused."""
         # Imported by name to avoid an upward import: the client is made from the table of all operations.
         remote = import_module("recollect.remote.core")
         usual = {
@@ -94,20 +96,27 @@ class Opening(msgspec.Struct, frozen=True):
             "model": None,
             "durability": "full",
             "clock": None,
-            "user": None,
+            "counter": None,
+            "extract": "auto",
             "shared": None,
             "read_url": None,
+            "record_bytes": None,
         }
         chosen = [name for name, value in usual.items() if getattr(self, name) != value]
         if chosen or self.all_orgs:
             name = chosen[0] if chosen else "all_orgs"
             raise UsageError(f"{name}= is the server's to decide; leave it out where the URL is a server's")
-        core: Core = remote.open_remote(url, runtime, self.api_key, Scope(self.org, None, self.actor))
+        core: Core = remote.open_remote(url, runtime, self.api_key, self._scope())
         return core
 
     def _check(self, runtime: Runtime) -> None:
         if self.api_key is not None:
             raise Unsupported("api_key= is for the URL of a server; this memory is opened here")
+        if self.extract not in (None, "auto", "rules"):
+            raise UsageError("extract= is 'auto', 'rules', or None to take no facts from messages")
+        if self.clock is not None and not callable(self.clock):
+            raise UsageError("clock= is a function without arguments that returns an aware datetime")
+        check_counter(self.counter)
         check_embedder(self.embedder, blocking=runtime.blocking)
         check_model(self.model, blocking=runtime.blocking)
         check_reranker(self.reranker, self.model, blocking=runtime.blocking)

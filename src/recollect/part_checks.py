@@ -1,4 +1,4 @@
-"""Checks the model, embedder and reranker that a memory is opened with, before anything is opened.
+"""Checks the model, embedder, reranker and token counter that a memory is opened with, before anything is opened.
 
 For a part given by name only the presence of its library is checked; the library is imported on first use.
 """
@@ -9,7 +9,7 @@ import os
 from importlib.util import find_spec
 
 from .errors import UsageError
-from .ports import EmbedderSpec, ModelSpec, RerankerSpec
+from .ports import CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec
 
 MODELS = "anthropic[:MODEL], openai:MODEL, openai:MODEL@URL, a function from text to text, an object with complete()"
 EMBEDDERS = (
@@ -75,6 +75,14 @@ def check_reranker(spec: RerankerSpec, model: ModelSpec, *, blocking: bool) -> N
     from .embed.reranking import open_reranker
 
     open_reranker(spec, blocking=blocking)
+
+
+def check_counter(spec: CounterSpec) -> None:
+    """Refuse a counter that is neither a known name, a tokenizer nor a function; an encoding is loaded on first use."""
+    if spec is not None:
+        from .context.tokens import open_counter
+
+        open_counter(spec)
 
 
 def _shown(spec: str) -> str:

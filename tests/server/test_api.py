@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from recollect import AsyncMemory, Memory
-from recollect.errors import Conflict, InvalidNamespace, InvalidValue, NotFound, UsageError
+from recollect.errors import Conflict, Forbidden, InvalidNamespace, InvalidValue, NotFound, UsageError
 from recollect.server.app import Options
 from recollect.server.limits import Rate
 from recollect.server.openapi import document
@@ -226,6 +226,20 @@ def test_the_document_describes_every_operation() -> None:
 
 
 def test_what_the_server_decides_cannot_be_chosen_by_a_client(server: Running) -> None:
-    for option in ({"embedder": None}, {"model": "x"}, {"hot": "redis://h"}, {"all_orgs": True}, {"user": "ada"}):
+    for option in (
+        {"embedder": None}, {"model": "x"}, {"hot": "redis://h"}, {"all_orgs": True}, {"extract": None},
+        {"counter": "estimate"},
+    ):  # fmt: skip
         with pytest.raises(UsageError):
             Memory(server.url, api_key="rk_a_b", **option)  # type: ignore[arg-type]
+
+
+def test_a_client_opened_for_a_user_is_the_handle_of_that_user(server: Running, org: str) -> None:
+    with Memory(server.url, api_key=server.key(org=org), user="ada", read=["agent:a"]) as ada:
+        ada.facts.set("user:ada", "city", "Rome")
+        assert (ada.user, ada.facts.get("agent:a", "k")) == ("ada", None)
+        for other in ("user:eve", "agent:b"):
+            with pytest.raises(Forbidden):
+                ada.facts.get(other, "city")
+    with Memory(server.url, api_key=server.key(org=org, user="ada"), user="eve") as wrong, pytest.raises(Forbidden):
+        wrong.facts.get("user:eve", "city")

@@ -33,6 +33,10 @@ def open_store(url: Any, hot: Any, runtime: Runtime, durability: str, read_url: 
         url = os.environ.get("RECOLLECT_URL") or None
         hot = hot or os.environ.get("RECOLLECT_HOT_URL") or None
         read_url = read_url or os.environ.get("RECOLLECT_READ_URL") or None
+    if url is None or url in IN_RAM:
+        # The frames between here and the user's line: this, the opening, the facade's constructor.
+        said = "this memory is in RAM and ends with the process; name a file to keep it: Memory('agent.db')"
+        warnings.warn(said, NothingLasts, stacklevel=4)
     store = _one(url, runtime, durability, read_url)
     if hot is None:
         return store
@@ -69,9 +73,6 @@ def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = Non
     if url is None or url in IN_RAM:
         from .memory import MemoryStore
 
-        # The frames between here and the user's line: this, open_store, the opening, the facade's constructor.
-        said = "this memory is in RAM and ends with the process; name a file to keep it: Memory('agent.db')"
-        warnings.warn(said, NothingLasts, stacklevel=6)
         return MemoryStore()
     if not isinstance(url, str | os.PathLike):
         if hasattr(url, "apply") and hasattr(url, "scan"):
