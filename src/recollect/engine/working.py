@@ -90,11 +90,7 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.template(Shop).set(Shop(cart=["tea"]), user="ada").cart
             ['tea']
         """
-        if not (isinstance(template, type) and issubclass(template, Working)):
-            raise UsageError("a template is a subclass of recollect.Working")
-        if any(field.required for field in msgspec.structs.fields(template)):
-            raise UsageError(f"{template.__name__} has a field without a default; an empty document must be possible")
-        return WorkingMemory(self._core, template)
+        return WorkingMemory(self._core, checked_template(template))
 
     async def get(self, user: str | None = None, session: str | None = None) -> W | None:
         """Read the document; None if there is none or it has expired.
@@ -128,12 +124,10 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.set(Working(scratchpad="the invoice"), user="ada").scratchpad
             'the invoice'
         """
-        fields = self._checked(_fields(doc))
-        made = self._typed(fields)
-        if user is None and self._core.scope.user is None and made.user is not None:
-            user = made.user.id
-        await self._write(user, session, lambda old: fields)
-        return made
+        fields = self._checked(fields_of(doc))
+        if user is None and self._core.scope.user is None:
+            user = (fields.get("user") or {}).get("id")
+        return self._typed(await self._write(user, session, lambda old: fields))
 
     async def update(self, **fields: Json) -> W:
         """Set some fields and keep the others; `session=` (and `user=`, as text) choose the document.
@@ -146,7 +140,7 @@ class WorkingMemory(Generic[W]):
         """
         session = fields.pop("session", None)
         user = fields.pop("user") if isinstance(fields.get("user"), str) else None
-        given = self._checked({name: msgspec.to_builtins(value) for name, value in fields.items()})
+        given = self._checked(fields_of(fields))
         return self._typed(await self._write(user, session, lambda old: {**old, **given}))
 
     async def record_action(
@@ -256,26 +250,47 @@ class WorkingMemory(Generic[W]):
         )
 
     def _checked(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields as JSON, validated by the template; the error names a wrong one."""
-        names = self._template.__struct_fields__
-        unknown = [name for name in fields if name not in names]
-        if unknown:
-            raise InvalidValue(
-                f"working memory has no field {unknown[0]!r}; it has {', '.join(names)}", field=unknown[0]
-            )
-        try:
-            made = msgspec.convert(fields, self._template)
-        except msgspec.ValidationError as cause:
-            field = str(cause).rpartition("`$.")[2].rstrip("`") or None
-            raise InvalidValue(f"working memory: {cause}", field=field) from cause
-        whole = msgspec.to_builtins(made)
-        return {name: whole[name] for name in fields}
+        return checked_fields(fields, self._template)
 
     def _typed(self, doc: dict[str, Any]) -> W:
         try:
             return msgspec.convert(doc, self._template)
         except msgspec.ValidationError as cause:
             raise InvalidValue(f"the stored working memory does not fit this template: {cause}") from cause
+
+
+def checked_template(template: type[V]) -> type[V]:
+    """The template, if it is a subclass of Working of which an empty document can be made."""
+    if not (isinstance(template, type) and issubclass(template, Working)):
+        raise UsageError("a template is a subclass of recollect.Working")
+    if any(field.required for field in msgspec.structs.fields(template)):
+        raise UsageError(f"{template.__name__} has a field without a default; an empty document must be possible")
+    return template
+
+
+def checked_fields(fields: dict[str, Any], template: type[Working]) -> dict[str, Any]:
+    """The fields as JSON, validated by the template; the error names a wrong one."""
+    names = template.__struct_fields__
+    unknown = [name for name in fields if name not in names]
+    if unknown:
+        raise InvalidValue(f"working memory has no field {unknown[0]!r}; it has {', '.join(names)}", field=unknown[0])
+    try:
+        made = msgspec.convert(fields, template)
+    except msgspec.ValidationError as cause:
+        field = str(cause).rpartition("`$.")[2].rstrip("`") or None
+        raise InvalidValue(f"working memory: {cause}", field=field) from cause
+    whole = msgspec.to_builtins(made)
+    return {name: whole[name] for name in fields}
+
+
+def fields_of(doc: Any) -> dict[str, Any]:
+    """The fields of a document as JSON: of a `Working`, or of a dict."""
+    if isinstance(doc, Working):
+        fields: dict[str, Any] = msgspec.to_builtins(doc)
+        return fields
+    if isinstance(doc, Mapping):
+        return {str(name): msgspec.to_builtins(value) for name, value in doc.items()}
+    raise InvalidValue(f"working memory is a Working or a dict, not {type(doc).__name__}")
 
 
 def _newest(history: list[Any]) -> list[Any]:
@@ -290,12 +305,3 @@ def _newest(history: list[Any]) -> list[Any]:
 
 def _said(turn: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": str(turn.get("role")), "content": turn.get("content")}
-
-
-def _fields(doc: Any) -> dict[str, Any]:
-    if isinstance(doc, Working):
-        fields: dict[str, Any] = msgspec.to_builtins(doc)
-        return fields
-    if isinstance(doc, Mapping):
-        return {str(name): msgspec.to_builtins(value) for name, value in doc.items()}
-    raise InvalidValue(f"working memory is a Working or a dict, not {type(doc).__name__}")

@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
 
-import msgspec
-
 from ..engine.receipts import MessageReceipt
 from ..engine.tasks.tasks import kept_steps
-from ..engine.working import Working
-from ..errors import UsageError
+from ..engine.working import Working, checked_fields, checked_template, fields_of
 from ..values import check_name
 from .tasks import RemoteTaskRun, run_task
 
@@ -41,11 +38,20 @@ def _run(
 
 def _template(self: Any, template: type) -> Any:
     """The same memory, typed and checked by a subclass of Working."""
-    if not (isinstance(template, type) and issubclass(template, Working)):
-        raise UsageError("a template is a subclass of recollect.Working")
-    if any(field.required for field in msgspec.structs.fields(template)):
-        raise UsageError(f"{template.__name__} has a field without a default; an empty document must be possible")
-    return type(self)(self._core, template)
+    return type(self)(self._core, checked_template(template))
+
+
+async def _working_set(self: Any, doc: Any, *, user: str | None = None, session: str | None = None) -> Any:
+    """Write the whole document, checked here: the server does not know a template of the client's."""
+    fields = checked_fields(fields_of(doc), self._template or Working)
+    return await self._core.call("working.set", self._template, doc=fields, user=user, session=session)
+
+
+async def _working_update(self: Any, **fields: Any) -> Any:
+    """Set some fields and keep the others, checked here like `_working_set`."""
+    choose = {name: fields.pop(name) for name in ("user", "session") if isinstance(fields.get(name), str)}
+    given = checked_fields(fields_of(fields), self._template or Working)
+    return await self._core.call("working.update", self._template, fields={**given, **choose})
 
 
 async def _wait(
@@ -70,5 +76,7 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {
     "tasks.resume": _resume,
     "tasks.run": _run,
     "working.template": _template,
+    "working.set": _working_set,
+    "working.update": _working_update,
     "jobs.wait": _wait,
 }

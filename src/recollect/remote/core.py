@@ -121,9 +121,9 @@ class RemoteCore:
         )  # fmt: skip
         return {**narrowed.header(), **self.shared.events.headers()}
 
-    async def call(self, name: str, **given: Any) -> Any:
-        """Call one operation by its name, such as `facts.set`."""
-        return await request(self, BY_NAME[name], given)
+    async def call(self, name: str, template: type | None = None, /, **given: Any) -> Any:
+        """Call one operation by its name, such as `facts.set`; a working document is returned as its `template`."""
+        return await request(self, BY_NAME[name], given, template)
 
     def part(self, kind: Callable[[Core], T]) -> T:
         """The remote implementation of a part of the engine."""

@@ -45,6 +45,8 @@ from .provisional import provisional
 _encode = msgspec.json.Encoder().encode
 _KEPT_AS_JSON = ("value", "data", "metadata", "meta")
 """Parameters stored as JSON: checked on the client too, so that values which JSON cannot restore are refused."""
+_PLACES = ("after", "before", "at", "message")
+"""Parameters that name a message, by its id where a `Message` is given."""
 _OWN_FIELDS = ("metadata", "importance", "pinned", "trust", "raw")
 
 
@@ -237,6 +239,8 @@ def _message(message: Message) -> dict[str, Any]:
 
 def _wired(parameter: Parameter, value: Any) -> Any:
     """Encode arguments that JSON has no type for: sets, policies, bytes, records to put, processors."""
+    if isinstance(value, Message) and parameter.name in _PLACES:
+        return value.id
     if isinstance(value, set | frozenset) and parameter.type is not Any:
         return sorted(value, key=repr)
     if parameter.name == "policy" and value is not None and not isinstance(value, dict):

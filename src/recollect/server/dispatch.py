@@ -18,6 +18,7 @@ from .auth import ApiKey
 from .calls import Call, read_call, written
 from .headers import headers_of
 from .narrowing import NARROWED
+from .nouns import noun_of
 from .operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
 
 if TYPE_CHECKING:
@@ -176,8 +177,5 @@ async def _again(asked: Asked, operation: Operation, call: Call, rows: Idempoten
 
 
 async def _called(asked: Asked, operation: Operation, call: Call) -> Any:
-    if operation.of_server:
-        noun: Any = owner_of(operation.noun)(asked)
-    else:
-        noun = getattr(asked.memory, operation.noun) if operation.noun else asked.memory
+    noun: Any = owner_of(operation.noun)(asked) if operation.of_server else noun_of(asked.memory, operation.noun)
     return await getattr(noun, operation.call)(*call.args, **call.options)

@@ -14,6 +14,7 @@ from ..engine.profile import PREFERENCE
 from ..engine.receipts import MessageReceipt, receipt_states
 from ..errors import InvalidValue, UnknownOutcome
 from .calls import Call
+from .nouns import noun_of
 from .operations import Operation, answer_of
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
         return await _searched(operation, call, handle)
     name, arguments = again
     noun, _, method = name.partition(".")
-    return await getattr(getattr(handle, noun), method)(**arguments(handle, call.options))
+    return await getattr(noun_of(handle, noun), method)(**arguments(handle, call.options))
 
 
 async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Any:

@@ -23,8 +23,8 @@ class Awaited:
         if inspect.iscoroutinefunction(other):
             return _awaitable(value)
         if callable(value):
-            return lambda *args, **options: awaited(value(*args, **options))
-        return Awaited(value, other) if type(value).__module__.startswith("recollect.blocking") else value
+            return lambda *args, **options: awaited(value(*args, **options), lambda: other(*args, **options))
+        return Awaited(value, other) if _is_noun(value) else value
 
 
 class _Entered:
@@ -41,11 +41,18 @@ class _Entered:
         return self._block.__exit__(*raised)
 
 
-def awaited(value: Any) -> Any:
-    """A result of the blocking facade, wrapped to look like one of the async facade."""
+def awaited(value: Any, twin: Callable[[], Any] | None = None) -> Any:
+    """A result of the blocking facade, wrapped to look like one of the async facade, which `twin` would give."""
     if isinstance(value, Memory):
         return Awaited(value, value._engine)
+    if twin is not None and _is_noun(value):
+        return Awaited(value, twin())
     return _Entered(value) if hasattr(value, "__enter__") else value
+
+
+def _is_noun(value: Any) -> bool:
+    made = type(value).__module__.startswith("recollect.blocking")
+    return made and not hasattr(value, "__enter__") and not hasattr(value, "__next__")
 
 
 def _awaitable(method: Callable[..., Any]) -> Callable[..., Any]:

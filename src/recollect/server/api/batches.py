@@ -10,6 +10,7 @@ import msgspec
 from ...errors import Forbidden, InvalidValue
 from ..auth import ApiKey
 from ..calls import answer_data, call_from
+from ..nouns import noun_of
 from ..operations import BY_NAME, COLLECTED, Operation
 from .asked import ServerNoun
 
@@ -83,5 +84,5 @@ def checked(step: Step, key: ApiKey) -> Operation:
 
 async def _called(batch: Any, operation: Operation, step: Step) -> Any:
     call = call_from(operation, step.arguments)
-    noun = batch.entities if operation.noun == "entity_cache" else getattr(batch, operation.noun)
+    noun = batch.entities if operation.noun == "entity_cache" else noun_of(batch, operation.noun)
     return await getattr(noun, operation.call)(*call.args, **call.options)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from ...engine.working import Working
+from ...errors import InvalidValue
 from ..clock import FakeClock
+
+
+class Shop(Working):
+    """A template with fields of a user's own."""
+
+    cart: list[str] = []
+    total: int = 0
 
 
 class NounTests:
@@ -35,6 +46,21 @@ class NounTests:
         assert (await ada.working.get()).current_page.route == "/a"
         clock.advance(3600)
         assert await ada.working.get() is None
+
+    async def test_working_memory_has_the_fields_of_a_template(self, memory: Any) -> None:
+        shop = memory.scope(user="ada").working.template(Shop)
+        assert (await shop.update(cart=["tea"], scratchpad="ask for milk")).cart == ["tea"]
+        assert (await shop.record_action("pay")).cart == ["tea"]
+        found = await memory.working.template(Shop).get("ada")
+        assert (found.cart, found.total, found.scratchpad) == (["tea"], 0, "ask for milk")
+        assert (await memory.working.get("ada")).scratchpad == "ask for milk"
+        assert (await shop.set(Shop(cart=["milk"], total=2))).total == 2
+        for wrong in ({"total": "two"}, {"till": 1}):
+            with pytest.raises(InvalidValue):
+                await shop.update(**wrong)
+        with pytest.raises(InvalidValue):
+            await memory.scope(user="ada").working.update(cart=["tea"])
+        assert (await shop.get()).cart == ["milk"]
 
     async def test_an_entity_is_loaded_once(self, memory: Any, clock: FakeClock) -> None:
         loads = []

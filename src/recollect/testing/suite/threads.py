@@ -115,6 +115,8 @@ class ThreadTests:
         assert await texts(memory, before="t#4") == ["1", "2", "3"]
         assert await texts(memory, before=10, limit=2) == ["8", "9"]
         assert await texts(memory, after="t#9", before=12) == ["10", "11"]
+        tenth = await memory.threads.message("t#10")
+        assert await texts(memory, after=tenth) == ["11", "12"]
         found = await memory.threads.message("t#7")
         assert (found.text, found.id) == ("7", "t#7")
         with pytest.raises(UsageError):
