@@ -169,6 +169,8 @@ def test_forgetting_asks_first_and_reports(recollect: Recollect) -> None:
     recollect("threads", "create", "user:ada", "--id", "t")
     recollect("threads", "append", "t", "I live in Lisbon.")
     assert recollect("forget", "--user", "ada", input="n\n").code == 130
+    unasked = recollect("forget", "--user", "ada", input="")
+    assert unasked.code == 2 and "--yes" in unasked.err
     assert recollect("--json", "facts", "get", "user:ada", "location").code == 0
     erased = recollect("--json", "forget", "--message", "t#1", "--physical").json()
     assert erased["verified"] is True and erased["counts"]["facts"] == 1

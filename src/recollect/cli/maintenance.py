@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import StoreError, UsageError
 from .display import cell, echo, progress, url_without_password
-from .session import Session, plain, session_of
+from .session import Session, confirm, plain, session_of
 
 if TYPE_CHECKING:
     from .. import Erasure, Memory, Report
@@ -135,7 +135,7 @@ def forget(
     if len(named) != 1:
         raise UsageError("say what to forget: one of --user, --thread, --message, --fact, --source")
     if not yes and not preview and not session.as_json:
-        click.confirm("This cannot be undone. Forget it?", abort=True)
+        confirm("This cannot be undone. Forget it?")
     with session.memory() as memory:
         erasure = memory.forget(
             user=of, thread=thread, message=message, fact=fact, source=source, physical=physical, preview=preview
@@ -171,7 +171,7 @@ def scrub(session: Session, yes: bool) -> int:
     superuser's. On Redis each server writes all its data once. Exit status 1 if something may still hold deleted bytes.
     """
     if not yes and not session.as_json:
-        click.confirm("This rewrites the files of every org and may take locks. Go on?", abort=True)
+        confirm("This rewrites the files of every org and may take locks. Go on?")
     with session.memory(all_orgs=True) as memory:
         done = memory.scrub()
     if session.as_json:

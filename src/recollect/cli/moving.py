@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 import msgspec
 
-from ..errors import UsageError
 from .display import progress, url_without_password
-from .session import Session, session_of
+from .session import Session, confirm, session_of
 
 
 @click.command("move-org")
@@ -29,8 +28,8 @@ def move_org(session: Session, target: str, delete: bool, yes: bool) -> None:
 
     with session.memory() as memory, progress("rows copied") as tick:
         core = memory._core
-        if not yes and not click.confirm(f"Move org {core.org}? Its programs must be opened on the new URL then."):
-            raise UsageError("the org was not moved; confirm, or pass --yes")
+        if not yes:
+            confirm(f"Move org {core.org}? Its programs must be opened on the new URL then.")
         store = open_store(target, None, runtime_for(True), "full")
         try:
             run_blocking(core.shared.open())

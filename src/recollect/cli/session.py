@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..errors import NotFound
+from ..errors import NotFound, UsageError
 from .display import SHORT, cell, echo, pairs, table
 
 if TYPE_CHECKING:
@@ -21,6 +22,18 @@ DEFAULT_FILE = "recollect.db"
 SETTLE_SECONDS = 10.0
 """The most seconds that a reading command spends on waiting jobs before it reads."""
 _FILES = ("", "-wal", "-shm", "-journal", "-ballast")
+
+
+def confirm(question: str) -> None:
+    """Ask a person; no answer, where nobody can give one, is an error that names the option."""
+    try:
+        agreed = click.confirm(question)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise UsageError("this asks first, and there was no answer; pass --yes to do it without being asked") from None
+    if not agreed:
+        raise click.Abort
 
 
 class Session:

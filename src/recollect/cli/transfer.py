@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import UsageError
 from .display import ago, bar, cell, echo, progress, table
-from .session import Session, session_of
+from .session import Session, confirm, session_of
 
 if TYPE_CHECKING:
     from .. import ImportReport, Memory
@@ -82,7 +82,7 @@ def import_(
             if dry_run or not any(found.found.values()):
                 session.wrote_nothing()
                 return status
-            click.confirm("Import it?", abort=True)
+            confirm("Import it?")
         return _tell(session, _run(memory, path, "importing", options), brief=asks)
 
 
