@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -28,8 +28,6 @@ TIME_LIMIT = 2.0
 KEY = "RERANK_API_KEY"
 MAX_CHARS = 4_000
 _OTHER_SHAPE = frozenset({400, 422})
-
-Scores = Sequence[float] | Awaitable[Sequence[float]]
 
 
 class OpenReranker(msgspec.Struct, frozen=True):

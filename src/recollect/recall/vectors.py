@@ -144,7 +144,7 @@ class VectorIndex(Generic[Key]):
         return gone
 
     def search(self, vector: Any, limit: int, *, mask: NDArray[np.bool_] | None = None) -> Nearest:
-        """The nearest by cosine, best first; `mask` (from `positions` or `between`) is applied before the limit."""
+        """The nearest by cosine, best first; `mask` (from `between`) is applied before the limit."""
         query = _unit(np.asarray(vector, np.float32))
         count = len(self._keys)
         if count == 0 or limit < 1 or (mask is not None and not mask.any()):
@@ -177,12 +177,6 @@ class VectorIndex(Generic[Key]):
             at, places = np.array(have).T
             out[at] = self._full(places, _unit(np.asarray(vector, np.float32)))
         return out
-
-    def positions(self, keys: Iterable[Key]) -> NDArray[np.bool_]:
-        """A mask for `search` that allows only these keys."""
-        mask = np.zeros(len(self._keys), np.bool_)
-        mask[[self._place[key] for key in keys if key in self._place]] = True
-        return mask
 
     def between(
         self, start: int | None, end: int | None, groups: Sequence[int] | None = None

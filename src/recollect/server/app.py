@@ -75,7 +75,6 @@ class Server:
         self.health = Health(memory, self.metrics)
         self.feed = Feed(memory)
         self.room = Room()
-        self.streams = 0
         self.draining = False
         self._telemetry = Telemetry() if self.options.trace else None
         self._orgs: dict[str, AsyncMemory] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -70,8 +70,9 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
         if with_request:
             call.options["request"] = request
         if operation.streamed:
+            # A stream mostly waits, so that it is no part of the limit of concurrent requests.
             parts = await _called(asked, operation, call)
-            return StreamingResponse(counted(server, parts), media_type=operation.streamed)
+            return StreamingResponse(parts, media_type=operation.streamed)
         if operation.waits:
             return _answered(operation, call, await _called(asked, operation, call))
         idempotency = headers.get("idempotency-key") if once else None
@@ -102,16 +103,6 @@ class JsonAnswer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self._headers})
         await send({"type": "http.response.body", "body": self._content})
-
-
-async def counted(server: Server, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Counts a stream while it runs; it is no part of the limit of concurrent requests, since it mostly waits."""
-    server.streams += 1
-    try:
-        async for part in parts:
-            yield part
-    finally:
-        server.streams -= 1
 
 
 async def _allowed(server: Server, request: Request, operation: Operation) -> ApiKey:

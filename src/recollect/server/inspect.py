@@ -18,7 +18,6 @@ from starlette.routing import Route
 from ..errors import InvalidValue
 from .answers import JSON
 from .auth import Unauthorized
-from .dispatch import counted
 from .operations import Role
 from .views import acts, contexts, facts, finding, lists, live, overview, people, searching, tasks, threads
 
@@ -91,7 +90,7 @@ def _live(server: Server) -> Callable[[Request], Awaitable[Response]]:
                 return False
             return True
 
-        news = counted(server, live.live(server, server.handle(key), allowed))
+        news = live.live(server, server.handle(key), allowed)
         return StreamingResponse(news, media_type="text/event-stream")
 
     return answer
