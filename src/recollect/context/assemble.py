@@ -127,7 +127,8 @@ class Assembly(Reading):
         return Said((*self._head, *window, *self._input), lines, summary)
 
     def _left(self, spent: int, plan: Plan, summary: Message | None) -> int:
-        """What is left for memory beside the profile and a plan, at most its own ceiling."""
+        """Tokens left for recalled items once the profile, the planned history and the summary took theirs; at most the
+        ceiling of the memory section."""
         left = self._room(spent) - total_tokens((*self._head, *plan.keep)) - _tokens(summary)
         return left if self.budget.memory is None else min(left, self.budget.memory)
 
@@ -215,7 +216,7 @@ class Assembly(Reading):
         return max(room // 2, room - min(wanted, room))
 
     def _memory_least(self, room: int) -> int:
-        """What the cached layout keeps free for memory, whatever is recalled."""
+        """Tokens that the cached layout reserves for recalled items, even if none are recalled."""
         return min(room, max(CACHED_LEAST, room // CACHED_LATER) if self.budget.memory is None else self.budget.memory)
 
     def _window(self, room: int, pinned: int) -> Sequence[Unit]:
@@ -226,7 +227,7 @@ class Assembly(Reading):
         return newest_that_fit(self.units, room - total_tokens(self._head), "")[0]
 
     def _plan(self, room: int, pinned: int) -> tuple[Plan, Message | None]:
-        """What the policy keeps in a room, of which the pinned messages from before the window take their part."""
+        """The policy's plan for this many tokens, of which older pinned messages take theirs; and the summary."""
         room, summary = room - total_tokens(self._head), self._summary
         notes: tuple[str, ...] = ()
         if summary is not None and (summary.tokens or 0) + pinned > room:
@@ -274,7 +275,7 @@ class Assembly(Reading):
     def _refitted(
         self, about: _Remembered, keep: Sequence[Unit], summary: Message | None, history_tokens: int
     ) -> _Remembered:
-        """What is recalled beside a history that lost units since."""
+        """The recalled items, chosen again if units that left the history make some of them no longer duplicates."""
         said = self._said(keep, summary, about.lines)
         if not about.fates or said.agrees(about.fates):
             return about

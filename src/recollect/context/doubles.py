@@ -1,4 +1,4 @@
-"""Nothing is sent twice: what the history, the profile or a summary says already is not recalled beside it."""
+"""Removes duplicates from a request: recalled items that the history, the profile or a summary contains."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from .tokens import Counter
 from .units import Unit
 
 LEAST_PIECE = 12
-"""Characters from which on a text that stands inside a summary counts as said by it."""
+"""A shorter text may stand in a summary by chance, so that it does not count as a duplicate."""
 
 MOST_SPACED = 4
-"""How many times longer than what it says a text may be by its white space, to be compared at all."""
+"""A text more than this many times longer than the longest other text is not compared: white space alone does not
+make up the difference."""
 
 
 class Said:
-    """What a request says beside what is recalled: by the ids of its parts, and by their text."""
+    """An index of the history, profile and summary of a request, by message id and by text, to find duplicates with."""
 
     def __init__(self, units: Iterable[Unit], lines: Sequence[ProfileLine], summary: Message | None) -> None:
         self._ids: set[str] = set()
@@ -40,7 +41,7 @@ class Said:
         self._longest = max(map(len, (*self._texts, *self._wishes, self._summary)), default=0)
 
     def where(self, item: MemoryItem) -> str:
-        """The section that says an item already, or nothing."""
+        """The section that contains an item already; empty if none does."""
         if identity(item) in self._ids:
             return "history"
         if item.source in self._lines:
@@ -55,11 +56,11 @@ class Said:
         return "summary" if len(text) >= LEAST_PIECE and text in self._summary else ""
 
     def agrees(self, fates: Iterable[Fate]) -> bool:
-        """Whether what was left out as said elsewhere, and nothing else, is said here."""
+        """Whether this index finds the same duplicates among the items as the one that decided these fates."""
         return all(bool(self.where(fate.item)) == fate.double for fate in fates)
 
     def split(self, items: Iterable[MemoryItem]) -> tuple[list[MemoryItem], list[Fate]]:
-        """The items that are said nowhere else, and the fates of the others."""
+        """The items that are no duplicates, and the fates of those that are."""
         fresh: list[MemoryItem] = []
         double: list[Fate] = []
         for item in items:
@@ -72,12 +73,12 @@ class Said:
 
 
 def identity(item: MemoryItem) -> str:
-    """What tells an item from others: passages of one document share its source and have ids of their own."""
+    """The id to compare an item by: its source, or its own id for a passage, since passages share a source."""
     return item.id if item.kind == "document" and item.id else item.source
 
 
 def carried(unit: Unit) -> list[str]:
-    """The identities of what was recalled for a turn and is sent with it."""
+    """The ids (see `identity`) of the items that were recalled for a turn and are stored with its message."""
     if len(unit.messages) < 2:
         return []
     attached = unit.messages[1].metadata.get(ATTACHED)
@@ -86,10 +87,10 @@ def carried(unit: Unit) -> list[str]:
 
 
 def without_repeated(units: Sequence[Unit], counter: Counter) -> tuple[Unit, ...]:
-    """The units, where what was recalled for a turn is left out if the history now says a part of it itself.
+    """The units, each without the memory stored with it if another unit contains one of its items.
 
-    What a turn recalled was out of the window then. The window may come back to it when the budget grows or the
-    input is shorter, and two turns may have recalled the same when the first was out of the other's window.
+    A turn recalls only messages outside the window of its request. A later window may contain these messages again,
+    because the budget grew or the input is shorter. Two turns may also have recalled the same item.
     """
     if not any(map(carried, units)):
         return tuple(units)

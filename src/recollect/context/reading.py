@@ -172,7 +172,7 @@ class Reading:
         return enough
 
     def _sight(self) -> tuple[Reach | None, int]:
-        """How far back to read, and the number of tokens up to which `_seen` need not be asked."""
+        """How far back to read, and a number of tokens: `_seen` is called only once more than that were read."""
         reach = self._reach or self._look()
         if reach is None or reach.units is not None:
             return reach, -1

@@ -167,7 +167,7 @@ class Saved(Shown, frozen=True, kw_only=True):
 
 
 class Forgotten(Shown, frozen=True, kw_only=True):
-    """What went, or would go."""
+    """How many rows were erased, by table, or would be after a confirmation."""
 
     kind: str
     id: str

@@ -24,7 +24,7 @@ MAX_KEY = 200
 
 
 class AnswerGone(UnknownOutcome):
-    """What a write answered the first time was removed by it, as with `threads.pop`: nobody can say it again."""
+    """A repeated write cannot be answered again, because the answer was the row it removed (`threads.pop`)."""
 
 
 NATIVE = frozenset({"threads.append"})

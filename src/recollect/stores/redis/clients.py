@@ -95,7 +95,7 @@ def settings_of(url: str, *, blocking: bool, connect_timeout: float, timeout: fl
 
 
 def only_primaries(*, blocking: bool) -> Callable[[Any], Any]:
-    """What makes a connection refuse a server that is a replica.
+    """A hook for new connections that refuses a server which is a replica.
 
     A primary that died comes back at its old address as an empty replica of the new one. It refuses writes, but it
     answers reads, and scripts that find nothing to write to, as if there had never been anything.
