@@ -239,8 +239,8 @@ def _message(message: Message) -> dict[str, Any]:
 
 def _wired(parameter: Parameter, value: Any) -> Any:
     """Encode arguments that JSON has no type for: sets, policies, bytes, records to put, processors."""
-    if isinstance(value, Message) and parameter.name in _PLACES:
-        return value.id
+    if parameter.name in _PLACES:
+        return getattr(value, "id", value)
     if isinstance(value, set | frozenset) and parameter.type is not Any:
         return sorted(value, key=repr)
     if parameter.name == "policy" and value is not None and not isinstance(value, dict):
