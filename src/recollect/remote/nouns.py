@@ -21,7 +21,7 @@ from ..engine.processors import PROCESSORS
 from ..errors import InvalidNamespace, InvalidValue, NotFound, Unsupported
 from ..ids import new_id
 from ..messages import Message
-from ..ports import to_micros
+from ..ports import as_datetime, to_micros
 from ..records import Record
 from ..scope import Namespace
 from ..server.data import RecordItem, data_out, items_out, policy_out, record_in
@@ -233,7 +233,7 @@ def _message(message: Message) -> dict[str, Any]:
     if message.name is not None:
         out["name"] = message.name
     if message.created_at is not None:
-        out["created_at"] = message.created_at.isoformat()
+        out["created_at"] = as_datetime(message.created_at, "created_at").isoformat()
     return out | {name: found for name in _OWN_FIELDS if (found := getattr(message, name))}
 
 

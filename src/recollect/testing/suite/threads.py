@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -326,11 +327,15 @@ class ThreadTests:
 
     async def test_a_message_object_keeps_its_own_fields(self, memory: Any) -> None:
         await memory.threads.create(NS, id="t")
-        given = Message(role="user", content="x", importance=0.5, pinned=True, trust="web", metadata={"a": 1})
+        said_at: Any = "2020-01-02T03:04:05+00:00"
+        given = Message(
+            role="user", content="x", importance=0.5, pinned=True, trust="web", metadata={"a": 1}, created_at=said_at
+        )
         [receipt] = await memory.threads.append("t", given)
         [kept] = await memory.threads.messages("t")
         assert kept == receipt.message
         assert (kept.importance, kept.pinned, kept.trust, kept.metadata) == (0.5, True, "web", {"a": 1})
+        assert kept.created_at == datetime.fromisoformat(said_at)
 
     @pytest.mark.parametrize(
         "bad",
