@@ -104,6 +104,22 @@ def test_narrow_pages_are_accessible_too(opened: Open, demo_site: Site) -> None:
     window.silent()
 
 
+def test_narrow_pages_leave_room_for_texts_and_name_the_cells_of_tables(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site, viewport={"width": 390, "height": 844})
+    squeezed = (
+        "() => [...document.querySelectorAll('main .it > p, main .alert p')].filter(e => e.offsetWidth < 100).length"
+    )
+    unnamed = """() => [...document.querySelectorAll('main [role=cell]:not(:first-child)')]
+      .filter(e => e.innerText && getComputedStyle(e, '::before').content === 'none').length"""
+    wrong = {}
+    for address in ("#/overview", "#/user?user=ada", "#/users", "#/state", "#/tasks"):
+        window.go(address)
+        if any(found := [window.page.evaluate(ask) for ask in (squeezed, unnamed)]):
+            wrong[address] = found
+    assert wrong == {}
+    window.silent()
+
+
 def test_nothing_moves_where_people_asked_for_that(opened: Open, demo_site: Site) -> None:
     window = opened(demo_site, reduced_motion="reduce")
     window.go(addresses(window, SOME)[4])

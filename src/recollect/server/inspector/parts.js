@@ -87,7 +87,7 @@ export function Chunks({ rows, draw, as = 'ul', kind = 'list', role = null }) {
 }
 export function Table({ cols, heads, rows, cells, keyOf, href, tint, label, more }) {
   const draw = (row, n) => html`<div role="row" key=${keyOf(row)} aria-rowindex=${n + 2} data-row=${keyOf(row)} tabindex="-1" data-href=${href ? href(row) : null} class=${tint && tint(row) ? 'tint' : ''}>
-      ${cells(row).map((cell, place) => html`<div role="cell" class=${heads[place] && heads[place].right ? 'nums' : ''}>${cell}</div>`)}</div>`;
+      ${cells(row).map((cell, place) => html`<div role="cell" data-head=${place && (cell || cell === 0) ? heads[place].text || heads[place] : null} class=${heads[place].right ? 'nums' : ''}>${cell}</div>`)}</div>`;
   return html`<div class="table" role="table" aria-label=${label} aria-rowcount=${more ? -1 : rows.length + 1} style=${{ '--cols': cols }}>
     <div role="rowgroup"><div role="row" aria-rowindex="1" class="h">${heads.map((head) => html`<div role="columnheader" class=${head.right ? 'nums' : ''}>${head.text || head}</div>`)}</div></div>
     <${Chunks} rows=${rows} draw=${draw} as="div" kind="" role="rowgroup" /></div>`;

@@ -23,7 +23,7 @@ export const sourceLink = (source) => { const i = source.indexOf('/'); if (i < 0
 function Profile({ d }) {
   const lines = d.profile.lines;
   if (!lines.length) return html`<p class="ink2">Nothing is said of ${d.name || d.user} unasked: no fact or wish is sure enough yet.</p>`;
-  return html`<div class="req"><section class="b-profile"><ul>${lines.map((line, n) => { const from = sourceLink(line.source); const bad = line.replaced; return html`<li class=${bad ? 'it tint' : 'it'} style=${{ gridTemplateColumns: '96px minmax(0,1fr) auto' }}><span class="p">${n === 0 || lines[n - 1].lane !== line.lane ? laneName(line.lane) : ''}</span><p>${line.text}${bad && html` <span class="ink2">since ${f.date(line.at)}, before: ${f.text(bad.value)}</span>`}</p><span class="small ink2">${from ? html`<a href=${from.href}>${from.text}</a>` : line.source}</span></li>`; })}</ul></section></div>`;
+  return html`<div class="req"><section class="b-profile"><ul>${lines.map((line, n) => { const from = sourceLink(line.source); const bad = line.replaced; return html`<li class=${bad ? 'it tint' : 'it'} style=${{ gridTemplateColumns: '96px minmax(0,1fr) fit-content(33%)' }}><span class="p">${n === 0 || lines[n - 1].lane !== line.lane ? laneName(line.lane) : ''}</span><p>${line.text}${bad && html` <span class="ink2">since ${f.date(line.at)}, before: ${f.text(bad.value)}</span>`}</p><span class="small ink2 from">${from ? html`<a href=${from.href}>${from.text}</a>` : line.source}</span></li>`; })}</ul></section></div>`;
 }
 
 function AddFact({ ns, done }) {
