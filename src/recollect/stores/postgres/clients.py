@@ -74,6 +74,7 @@ class Pool:
         self._prepare = options.prepare
         self._client: Client = BlockingClient() if runtime.blocking else AsyncClient()
         self._pid = os.getpid()
+        self._closed = False
         self._reset()
 
     def _reset(self) -> None:
@@ -84,8 +85,17 @@ class Pool:
         self._waiting: deque[Any] = deque()
         self.round_trips = 0
 
+    def open(self) -> None:
+        """Keep channels again, after `close`."""
+        self._closed = False
+
     def close(self) -> None:
-        """Close idle channels now, and busy ones when they are given back."""
+        """Close idle channels now, and busy ones when they are given back; so are those that are taken later, by calls
+        that had begun before."""
+        self._closed = True
+        self._drop_channels()
+
+    def _drop_channels(self) -> None:
         self._after_fork()
         with self._guard:
             idle, self._idle = self._idle, []
@@ -98,7 +108,7 @@ class Pool:
         """Stop using prepared statements; False if they were off already."""
         was, self._prepare = self._prepare, False
         if was:
-            self.close()
+            self._drop_channels()
         return was
 
     async def take(self) -> Channel:
@@ -127,11 +137,12 @@ class Pool:
     def give(self, channel: Channel) -> None:
         """Take a channel back, and wake the next caller in the queue; a broken channel is closed."""
         self._busy.discard(channel)
-        if channel.broken:
-            channel.close()
-        else:
-            with self._guard:
+        with self._guard:
+            kept = not (channel.broken or self._closed)
+            if kept:
                 self._idle.append(channel)
+        if not kept:
+            channel.close()
         self._free_place()
 
     async def exchange(self, channel: Channel, steps: Sequence[Step]) -> list[Reply]:

@@ -57,6 +57,7 @@ class Replica:
 
     def assume(self, app: str | None, worker: str | None) -> None:
         """Use these database roles, see `Session.assume`."""
+        self._session.pool.open()
         self._session.assume(app, worker)
 
     def close(self) -> None:

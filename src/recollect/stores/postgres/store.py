@@ -88,6 +88,7 @@ class PostgresStore:
         """Connect, check, migrate."""
         if self._opened:
             return
+        self._session.pool.open()
         try:
             server = await prepare(self._session)
         except BaseException:

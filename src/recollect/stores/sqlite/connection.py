@@ -14,7 +14,7 @@ from weakref import WeakSet, finalize
 
 import apsw
 
-from ...errors import SchemaError, StoreTimeout, StoreUnavailable, UnknownOutcome
+from ...errors import SchemaError, StoreTimeout, StoreUnavailable, UnknownOutcome, UsageError
 from .errors import BUSY_SECONDS, driver_errors, translated
 from .fast_write import SCHEMA
 from .folder_lock import folder_lock
@@ -50,6 +50,7 @@ _held: list[tuple[Connections, list[apsw.Cursor], bool]] = []
 _hurry = threading.local()
 """`now` is true in a thread that must not wait for a lock."""
 _FORK_SECONDS = 10.0
+"""How long a fork and `close()` wait for other threads that are inside SQLite."""
 _SHARED_LOCK = (0x40000002, 510)
 _SHM_LOCK = (128, 1)
 """Offset and length of the locks by which SQLite knows that a file is in use: in the database and in its `-shm`
@@ -112,6 +113,7 @@ class Connections:
         """Inode and device of the open file, to notice when another file takes its path."""
         self._stale = ""
         self._shm = 0
+        self._closed = False
         self._reset()
         _living.add(self)
         finalize(self, _uncount, self._real, self._all)
@@ -177,6 +179,7 @@ class Connections:
     def open(self) -> None:
         """Check, create and migrate the file under a lock on its folder."""
         self._forks = _forks
+        self._closed = False
         with driver_errors("opening it"), _directory_lock(self._real):
             _refuse_strangers(self._real)
             created = _create(self._real)
@@ -198,6 +201,8 @@ class Connections:
         return self._writer
 
     def _connect(self) -> apsw.Connection:
+        if self._closed:
+            raise UsageError("this memory was closed meanwhile; open another one")
         with _connecting:
             connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE)
             self._all.append(connection)
@@ -315,9 +320,12 @@ class Connections:
             cursor.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close the connections that this process opened."""
+        """Close the connections that this process opened, once the threads that use them are done."""
         if self._forks == _forks:
-            self._close_all()
+            with self._lock:
+                self._closed = True
+                self._hold_readers()
+                self._close_all()
 
     def _close_all(self) -> None:
         failed = None
