@@ -16,6 +16,7 @@ from recollect.server.app import Options, make_app
 from recollect.server.auth import Keys
 from recollect.server.limits import Rate
 from recollect.server.parts import MakePart
+from recollect.server.process import configured
 
 FAST = Rate(1e9, 1e9)
 
@@ -30,7 +31,7 @@ class Running:
         settings = {"embedder": None, "counter": "estimate", "extract": None, "worker": False, **settings}
         self.memory = AsyncMemory(url, all_orgs=True, clock=lambda: self.clock() if self.clock else _now(), **settings)
         self.app = make_app(self.memory, options or Options(usual=FAST, heavy=FAST, bad_keys=FAST), parts)
-        self._server = uvicorn.Server(uvicorn.Config(self.app, port=0, log_level="warning", lifespan="on"))
+        self._server = uvicorn.Server(configured(self.app, port=0, lifespan="on"))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ready = threading.Event()
         self.loop: asyncio.AbstractEventLoop | None = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from ..errors import Unsupported
+from .connections import BoundedProtocol
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -39,12 +40,16 @@ def serve(make: Callable[[], Starlette], *, host: str, port: int, workers: int =
             _run_many(make, shared, workers, settings)
 
 
-def _run(make: Callable[[], Starlette], shared: socket.socket, settings: dict[str, Any]) -> None:
-    config = uvicorn.Config(
-        make(), log_level="warning", access_log=False, timeout_graceful_shutdown=DRAIN_SECONDS, server_header=False,
-        **settings,
+def configured(app: Starlette, **settings: Any) -> uvicorn.Config:
+    """How uvicorn runs the application."""
+    return uvicorn.Config(
+        app, http=BoundedProtocol, ws="none", log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS, **settings,
     )  # fmt: skip
-    Serving(config).run(sockets=[shared])
+
+
+def _run(make: Callable[[], Starlette], shared: socket.socket, settings: dict[str, Any]) -> None:
+    Serving(configured(make(), **settings)).run(sockets=[shared])
 
 
 def _run_many(make: Callable[[], Starlette], shared: socket.socket, workers: int, settings: dict[str, Any]) -> None:

@@ -1,0 +1,88 @@
+"""Connections of clients: bounds the size of a request's head, and how long a request may stay unfinished.
+
+Uvicorn bounds neither, so whoever reaches the port could fill the memory with one endless header, or hold any number
+of connections by sending nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+HEAD_BYTES = 64 * 1024
+"""A head that is still unfinished after so many bytes is answered with 431."""
+SILENT_SECONDS = 30.0
+"""How long a head may take, and how long a client may be silent within a body; then it is answered with 408."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """A connection that is closed when a head is too long or a request does not go on."""
+
+    head_bytes = HEAD_BYTES
+    silent_seconds = SILENT_SECONDS
+    _in_head = True
+    _head = 0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            self._head += len(data)
+        super().data_received(data)
+        if self._in_head and self._head > self.head_bytes:
+            self._refuse(431, f"A request line with its headers may have {self.head_bytes} bytes.")
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        self._wait()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head, self._head = False, 0
+        self._wait()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._wait()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_head, self._head = True, 0
+        self._stop()
+        super().on_message_complete()
+
+    def _wait(self) -> None:
+        self._stop()
+        self._timer = self.loop.call_later(self.silent_seconds, self._silent)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _silent(self) -> None:
+        if self.flow.read_paused:
+            # The application is slower than the client; the client waits for us.
+            self._wait()
+        else:
+            self._refuse(408, f"The request was not finished; nothing came for {self.silent_seconds:g} seconds.")
+
+    def _refuse(self, status: int, said: str) -> None:
+        """Close the connection, with an answer if none has begun."""
+        self._stop()
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            lines = (
+                b"content-type: text/plain; charset=utf-8", b"content-length: %d" % len(said), b"connection: close",
+            )  # fmt: skip
+            self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines) + b"\r\n\r\n" + said.encode())
+        self.transport.close()
