@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -26,6 +28,8 @@ except ModuleNotFoundError as cause:
 
 TRIES = 3
 TIMEOUT_SECONDS = 30.0
+CLOSE_SECONDS = 10.0
+"""How long `close` waits for requests of other threads or tasks."""
 STREAM_SECONDS = 60.0
 """The read timeout of a stream; a server sends a heartbeat every 15 seconds."""
 MOST_WAIT = 5.0
@@ -55,6 +59,9 @@ class Client:
         self.place = f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
         self._runtime = runtime
         self._streams: list[httpx.Response] = []
+        self._guard = threading.Lock()
+        self._requests = 0
+        self._closed = False
         settings: dict[str, Any] = {"base_url": url.rstrip("/"), "headers": headers, "timeout": TIMEOUT_SECONDS}
         self._blocking = httpx.Client(**settings) if runtime.blocking else None
         self._awaited = None if runtime.blocking else httpx.AsyncClient(**settings)
@@ -77,6 +84,10 @@ class Client:
             except httpx.HTTPError as cause:
                 if last:
                     raise self._lost(writes, StoreUnavailable, "broke the connection") from cause
+            except UsageError as closed:
+                if not (writes and tries):
+                    raise
+                raise self._lost(writes, StoreUnavailable, "was not asked again after close()") from closed
             else:
                 wait = _seconds(answer.headers.get("retry-after"))
                 if status < 400:
@@ -90,12 +101,26 @@ class Client:
         self, method: str, path: str, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, Answer]:
         more = {"params": dict(query), "content": body, "headers": dict(headers)}
-        if self._blocking is not None:
-            reply = self._blocking.request(method, path, **more)  # type: ignore[arg-type]  # one dict for all options
-        else:
-            assert self._awaited is not None
-            reply = await self._awaited.request(method, path, **more)  # type: ignore[arg-type]  # one dict for all options
-        return reply.status_code, Answer(reply.content, reply.headers)
+        with self._request():
+            if self._blocking is not None:
+                reply = self._blocking.request(method, path, **more)  # type: ignore[arg-type]  # a dict of options
+            else:
+                assert self._awaited is not None
+                reply = await self._awaited.request(method, path, **more)  # type: ignore[arg-type]  # a dict of options
+            return reply.status_code, Answer(reply.content, reply.headers)
+
+    @contextmanager
+    def _request(self) -> Iterator[None]:
+        """Count a request, which `close` waits for; raises UsageError once closed."""
+        with self._guard:
+            if self._closed:
+                raise UsageError("this memory was closed meanwhile; open another one")
+            self._requests += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._requests -= 1
 
     async def lines(self, method: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Stream a response line by line."""
@@ -183,7 +208,12 @@ class Client:
         return UnknownOutcome(f"the server at {self.place} {what}; the write may or may not have been done")
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections once no request uses them: httpx would leave those in use open, and raise in them."""
+        with self._guard:
+            self._closed = True
+        until = time.monotonic() + CLOSE_SECONDS
+        while self._requests and time.monotonic() < until:
+            await self._runtime.sleep(0.005)
         if self._blocking is not None:
             self._blocking.close()
         elif self._awaited is not None:

@@ -27,6 +27,7 @@ from ..scope import Namespace
 from ..server.data import RecordItem, data_out, items_out, policy_out, record_in
 from ..server.operations import (
     COLLECTED,
+    MAX_LIMIT,
     OPERATIONS,
     Operation,
     Parameter,
@@ -100,6 +101,32 @@ async def request(core: Any, operation: Operation, given: Mapping[str, Any], tem
     core.shared.check_open()
     if core.batch is not None and operation.noun in COLLECTED:
         return await _collect(core, operation, given)
+    limit = given.get("limit")
+    if operation.cursor is not None and (limit is None or (type(limit) is int and limit > MAX_LIMIT)):
+        return await _all_pages(core, operation, given, limit, template)
+    return await _request_once(core, operation, given, template)
+
+
+async def _all_pages(
+    core: Any, operation: Operation, given: Mapping[str, Any], limit: int | None, template: type | None
+) -> Any:
+    """A list of any length, although a server gives at most `MAX_LIMIT` items at once."""
+    assert operation.cursor is not None
+    # Of messages with `before` alone those nearest to it are wanted, so the pages go backwards.
+    backwards = operation.name == "threads.messages" and given.get("before") and given.get("after") is None
+    # The bounds of records are in key order even if the scan is not.
+    bound = "before" if backwards or (operation.name == "records.scan" and given.get("reverse")) else "after"
+    found: list[Any] = []
+    while True:
+        size = MAX_LIMIT if limit is None else min(limit - len(found), MAX_LIMIT)
+        page = await _request_once(core, operation, {**given, "limit": size}, template)
+        found = [*page, *found] if backwards else [*found, *page]
+        if len(page) < size or len(found) == limit:
+            return found
+        given = {**given, bound: getattr(page[0 if backwards else -1], operation.cursor)}
+
+
+async def _request_once(core: Any, operation: Operation, given: Mapping[str, Any], template: type | None) -> Any:
     query: dict[str, str] = {}
     body: dict[str, Any] = {}
     headers: dict[str, str] = core.headers()

@@ -92,3 +92,20 @@ class NounTests:
         assert (found.step, found.state) == (2, {"at": 9})
         assert await memory.tasks.delete("import") is True
         assert await memory.tasks.resume("import") is None
+
+    async def test_a_list_without_a_limit_gives_everything(self, memory: Any) -> None:
+        numbers = list(range(1, 1101))
+        keys = [f"k{number:04}" for number in numbers]
+        await memory.facts.set_many("global", dict.fromkeys(keys, 1))
+        assert [fact.key for fact in await memory.facts.list("global")] == keys
+        assert [fact.key for fact in await memory.facts.list("global", limit=700, reverse=True)] == keys[::-1][:700]
+        await memory.records.put_many("global", {("r", number): number for number in numbers})
+        assert [record.data for record in await memory.records.scan("global", reverse=True)] == numbers[::-1]
+        thread = await memory.threads.create("global")
+        await memory.threads.append(thread.id, *[{"role": "user", "content": "hello"}] * len(numbers))
+        assert [message.seq for message in await memory.threads.messages(thread.id)] == numbers
+        assert [message.seq for message in await memory.threads.messages(thread.id, before=1050)] == numbers[:1049]
+        near = await memory.threads.messages(thread.id, 600, before=1050)
+        assert [message.seq for message in near] == numbers[449:1049]
+        between = await memory.threads.messages(thread.id, before=1050, after=100)
+        assert [message.seq for message in between] == numbers[100:1049]
