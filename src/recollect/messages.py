@@ -137,6 +137,8 @@ class Message(Record, frozen=True, kw_only=True):
 
 def message_id(text: str) -> tuple[str, int]:
     """Thread and sequence number of a message id."""
+    if not isinstance(text, str):
+        raise UsageError(f"a message id is text such as 'thread#12', not {type(text).__name__}")
     thread, mark, seq = text.rpartition("#")
     if not mark or not thread or not seq.isdecimal() or not seq.isascii() or len(seq) > 18:
         raise UsageError(f"not a message id ({len(text)} characters); one looks like 'thread#12'")

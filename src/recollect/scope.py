@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from .errors import Forbidden, InvalidNamespace, UsageError
-from .values import check_name
+from .values import as_list, check_name
 
 Kind = Literal["workflow", "agent", "user", "global"]
 KINDS = ("workflow", "agent", "user", "global")
@@ -189,7 +189,7 @@ def grants(given: Sequence[Ns] | None) -> tuple[str, ...]:
     """Grants as text; a single text instead of a list is refused as a likely mistake."""
     if isinstance(given, str | Namespace):
         raise UsageError("read= and write= take a list of namespaces, such as ['workflow:review', 'agent:*']")
-    return tuple(dict.fromkeys(str(one) for one in given or ()))
+    return tuple(dict.fromkeys(str(one) for one in as_list(() if given is None else given, "read= or write=")))
 
 
 def _check_grant(grant: str) -> None:

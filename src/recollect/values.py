@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -160,3 +160,23 @@ def _children(item: dict[Any, Any], what: str) -> Iterator[Any]:
         if type(key) is not str:
             raise InvalidValue(f"{what} has a key that is not text ({type(key).__name__})")
     return iter(item.values())
+
+
+def as_list(given: Any, what: str) -> list[Any]:
+    """The items of a list; a text is refused, because its letters would be taken for items."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidValue(f"{what} must be a list, not {type(given).__name__}")
+    return list(given)
+
+
+def check_prefix(given: Any) -> str | None:
+    """The beginning of keys to list; None for all of them."""
+    return None if given is None or given == "" else check_name(given, "prefix")
+
+
+def as_name(given: Any, what: str) -> str:
+    """A text or a number as a name."""
+    try:
+        return check_name(str(given), what)
+    except ValueError as cause:  # Python does not write numbers of many thousand digits
+        raise cause if isinstance(cause, UsageError) else TooLarge(f"{what} is over {MAX_NAME_BYTES} bytes") from cause

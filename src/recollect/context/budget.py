@@ -8,6 +8,8 @@ import msgspec
 
 from ..errors import UsageError
 
+MOST_TOKENS = 1 << 40
+"""The largest budget; far beyond any model's window."""
 SECTIONS = ("system", "profile", "memory", "tools", "history", "input", "scratchpad")
 # Published context windows by model name; the longest matching prefix of a name is used.
 MODEL_WINDOWS = {
@@ -117,5 +119,5 @@ def as_budget(given: TokenBudget | int | str) -> TokenBudget:
 def _check(name: str, value: Any) -> None:
     if value is None and name not in ("total", "output_reserve"):
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise UsageError(f"{name} must be a whole number of tokens, zero or more")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
+        raise UsageError(f"{name} must be a whole number of tokens, from 0 to {MOST_TOKENS}")

@@ -7,14 +7,16 @@ from typing import Any
 
 import msgspec
 
-from ..errors import UsageError
 from ..messages import Message, as_message
+from ..values import as_list
 from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
 from .items import MemoryItem, as_items
 from .plan import Policy, Searcher, Summarizer
+from .policies import check_count
 from .profile import ProfileLine
+from .reading import as_tools, instruction_messages
 
 _UNLIMITED = 1 << 40
 
@@ -47,7 +49,7 @@ class PromptBuilder:
 
     def add_system(self, prompt: Any) -> PromptBuilder:
         """Text, a system message, or several."""
-        self._system.extend([prompt] if isinstance(prompt, str | Mapping | Message) else prompt)
+        self._system.extend(instruction_messages(prompt))
         return self
 
     def add_context(self, items: Any, *, source: str | None = None, trust: str | None = None) -> PromptBuilder:
@@ -63,7 +65,7 @@ class PromptBuilder:
 
     def add_tools(self, tools: Iterable[Any]) -> PromptBuilder:
         """Tool definitions in either shape."""
-        self._tools.extend(tools)
+        self._tools.extend(as_tools(tools))
         return self
 
     def add_history(
@@ -75,9 +77,8 @@ class PromptBuilder:
         summary: str | None = None,
     ) -> PromptBuilder:
         """Earlier messages, oldest first, and the summary of what came before them."""
-        if max_tokens is not None and (isinstance(max_tokens, bool) or max_tokens < 0):
-            raise UsageError("max_tokens must be a whole number, zero or more")
-        self._history.extend(as_message(message) for message in messages)
+        check_count("max_tokens", max_tokens)
+        self._history.extend(as_message(message) for message in as_list(messages, "messages"))
         if max_tokens is not None:
             self._history_tokens = max_tokens
         if policy is not None:
@@ -87,7 +88,7 @@ class PromptBuilder:
 
     def add_user(self, message: Any) -> PromptBuilder:
         """The current input: text, a message, or several (the results of tool calls, say)."""
-        listed = [message] if isinstance(message, str | Mapping | Message) else message
+        listed = [message] if isinstance(message, str | Mapping | Message) else as_list(message, "the input")
         self._input.extend(as_message(item) for item in listed)
         return self
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import BudgetError
 from ..messages import INSTRUCTIONS, Message, as_message
 from ..responses import PLACES
+from ..values import as_list
 from .assemble import Assembly
 from .budget import TokenBudget, as_budget
 from .context import Context
@@ -18,6 +19,7 @@ from .fence import render_summary
 from .measure import REQUEST_TOKENS, count_message
 from .plan import Aid, Policy, Searcher, Summarizer, fit
 from .policies import Summarize
+from .reading import instruction_messages
 from .summaries import summary_tokens
 from .tokens import open_counter
 from .units import Unit, group
@@ -45,15 +47,14 @@ def compress(
     `context.inputs` says for each message whether it was kept, shortened, summarised or dropped; `context.kept` lists
     the positions of those kept. Messages are read from the newest backwards, and no further than the policy needs.
     """
-    listed: Sequence[Any] = messages if isinstance(messages, list | tuple) else list(messages)
+    listed: Sequence[Any] = messages if isinstance(messages, list | tuple) else as_list(messages, "messages")
     start = _instructions(listed)
     leading = [as_message(item) for item in listed[:start]]
-    given = [] if system is None else ([system] if isinstance(system, str | dict | Message) else list(system))
     assembly = Assembly(
         budget=budget,
         policy=policy,
         counter=counter,
-        system=[*given, *leading],
+        system=[*instruction_messages(system), *leading],
         memory=memory,
         tools=tools,
         scratchpad=scratchpad,
@@ -112,7 +113,10 @@ def _any_pinned(listed: Sequence[Any]) -> bool:
         # A dict of two keys (role, content) is not pinned; reading lengths touches a third of the memory of lookups.
         return max(map(len, listed), default=0) > 2 and any(map(dict.__contains__, listed, repeat("pinned")))
     except (TypeError, AttributeError):
-        return any(item.pinned if isinstance(item, Message) else "pinned" in item for item in listed)
+        return any(
+            item.pinned if isinstance(item, Message) else isinstance(item, Mapping) and "pinned" in item
+            for item in listed
+        )
 
 
 def maybe_compress(

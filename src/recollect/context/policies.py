@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -23,9 +23,17 @@ from .units import Unit
 _EVERYTHING = Reach()
 
 
-def _check_positive(name: str, value: int | None) -> None:
+def check_count(name: str, value: Any) -> None:
+    """Raise UsageError unless a count is a whole number from 0 up, or None."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise UsageError(f"{name} must be a whole number, zero or more")
+
+
+def checked_policy(given: Any) -> Policy:
+    """A policy; raises UsageError for anything else."""
+    if isinstance(given, type) or not (hasattr(given, "reach") and hasattr(given, "plan")):
+        raise UsageError("a policy is an object such as SlidingWindow() or Summarize()")
+    return cast(Policy, given)
 
 
 class Fifo(msgspec.Struct, frozen=True):
@@ -34,7 +42,7 @@ class Fifo(msgspec.Struct, frozen=True):
     max_messages: int = 20
 
     def __post_init__(self) -> None:
-        _check_positive("max_messages", self.max_messages)
+        check_count("max_messages", self.max_messages)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """The newest `max_messages` units."""
@@ -54,7 +62,7 @@ class SlidingWindow(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        _check_positive("max_tokens", self.max_tokens)
+        check_count("max_tokens", self.max_tokens)
 
     def _limit(self, room_tokens: int, aid: Aid) -> int:
         return room_tokens if self.max_tokens is None else min(room_tokens, self.max_tokens - aid.taken_tokens)
@@ -88,10 +96,10 @@ class Summarize(msgspec.Struct, frozen=True):
     """Most tokens of the summary; a quarter of the room where not given."""
 
     def __post_init__(self) -> None:
-        _check_positive("keep", self.keep)
-        if not 0 < self.threshold <= 1:
+        check_count("keep", self.keep)
+        if not isinstance(self.threshold, int | float) or not 0 < self.threshold <= 1:
             raise UsageError("threshold must be above 0 and at most 1")
-        if self.fraction is not None and not 0 < self.fraction < 1:
+        if self.fraction is not None and (not isinstance(self.fraction, int | float) or not 0 < self.fraction < 1):
             raise UsageError("fraction must be between 0 and 1")
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
@@ -145,8 +153,8 @@ class VectorSwap(msgspec.Struct, frozen=True):
     k: int = 5
 
     def __post_init__(self) -> None:
-        _check_positive("keep", self.keep)
-        _check_positive("k", self.k)
+        check_count("keep", self.keep)
+        check_count("k", self.k)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """All history, or the newest `keep` units where the caller has searched the older ones already."""
@@ -186,6 +194,10 @@ class Importance(msgspec.Struct, frozen=True):
 
     score: Callable[[Unit], float] | None = None
 
+    def __post_init__(self) -> None:
+        if self.score is not None and not callable(self.score):
+            raise UsageError("score is a function from a unit to a number")
+
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """All history that is not summarised yet, since any unit may score highest."""
         return _EVERYTHING
@@ -214,7 +226,7 @@ class ElideToolResults(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        _check_positive("max_tokens", self.max_tokens)
+        check_count("max_tokens", self.max_tokens)
 
     def _limit(self, room_tokens: int) -> int:
         return max(64, room_tokens // 20) if self.max_tokens is None else self.max_tokens
@@ -250,7 +262,7 @@ class Chain:
     def __init__(self, *policies: Policy) -> None:
         if not policies:
             raise UsageError("a chain needs at least one policy")
-        object.__setattr__(self, "policies", policies)
+        object.__setattr__(self, "policies", tuple(map(checked_policy, policies)))
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """All history where one member needs it, else as much as the first policy needs."""

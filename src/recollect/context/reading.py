@@ -14,7 +14,7 @@ from .fence import render_scratchpad
 from .items import Shorten, as_items
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
 from .plan import Aid, Policy, Reach, Searcher, Summarizer, total_tokens
-from .policies import SlidingWindow
+from .policies import SlidingWindow, checked_policy
 from .profile import ProfileLine
 from .summaries import summary_message
 from .tokens import Counter, open_counter
@@ -63,11 +63,11 @@ class Reading:
         if layout not in LAYOUTS:
             raise UsageError(f"layout must be one of {', '.join(LAYOUTS)}")
         self.budget = as_budget(budget)
-        self.policy: Policy = policy if policy is not None else SlidingWindow()
+        self.policy: Policy = SlidingWindow() if policy is None else checked_policy(policy)
         self.counter: Counter = open_counter(counter)
         self.layout = layout
-        self._system = instruction_messages(system, self.counter)
-        self._tools = tuple(tools or ())
+        self._system = instruction_messages(system)
+        self._tools = as_tools(tools)
         self._items = as_items(memory)
         self._shorten = shorten
         self._profile = tuple(profile)
@@ -257,16 +257,34 @@ class Reading:
         return room if self.budget.history is None else min(room, self.budget.history)
 
 
-def instruction_messages(given: Any, counter: Counter) -> tuple[Message, ...]:
+def instruction_messages(given: Any) -> tuple[Message, ...]:
     """System messages from text, messages, or a list of either."""
     if given is None or given == "":
         return ()
-    listed = [given] if isinstance(given, str | Mapping | Message) else list(given)
+    if isinstance(given, str | Mapping | Message):
+        given = [given]
+    elif not isinstance(given, Iterable):
+        raise UsageError(f"a system prompt is text, a message or a list of them, not {type(given).__name__}")
     made: list[Message] = []
-    for item in listed:
+    for item in given:
         message = as_message({"role": "system", "content": item} if isinstance(item, str) else item)
         if message.role not in INSTRUCTIONS:
             raise UsageError(f"a system prompt has the role system or developer, not {message.role}")
         if message.text.strip():
             made.append(message)
     return tuple(made)
+
+
+def as_tools(given: Any) -> tuple[Mapping[str, Any], ...]:
+    """Tool definitions from a list of dicts."""
+    if given is None:
+        return ()
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise UsageError(f"tools is a list of tool definitions, not {type(given).__name__}")
+    listed = tuple(given)
+    for tool in listed:
+        if not isinstance(tool, Mapping):
+            raise UsageError(
+                f"a tool is a dict in the shape of OpenAI or Anthropic, with name and schema, not {type(tool).__name__}"
+            )
+    return listed

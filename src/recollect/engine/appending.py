@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..messages import Given, Message, as_message
 from ..records import Mark, Receipt, Thread
 from ..stores.base import Append, Appended, Change, Expect, Put
-from ..values import check_name
+from ..values import as_list, check_name
 from .carried import bare, carried
 from .core import Core
 from .facts import index_job
@@ -53,6 +53,7 @@ def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
         return Keyed(given)
     if isinstance(key, str):
         return Keyed(given, check_name(key, "idempotency key"))
+    key = as_list(key, "key")
     if len(key) != len(given):
         raise UsageError(f"{len(key)} keys for {len(given)} messages; give one key each, None for those without")
     keys = tuple(None if one is None else check_name(one, "idempotency key") for one in key)

@@ -12,7 +12,7 @@ from ..filters import Where
 from ..kinds import source_of
 from ..messages import Message
 from ..records import Mark, Summary
-from ..values import Json
+from ..values import Json, as_list
 from .catching_up import catch_up
 from .core import Core
 from .learnings import Learnings
@@ -75,13 +75,14 @@ class Assembling:
         from ..context.assemble import Assembly
         from ..context.budget import TokenBudget
         from ..context.policies import VectorSwap
+        from ..context.reading import as_tools
 
         core = self._core
         budget = checked_budget(TokenBudget(8000) if budget is None else budget)
         parts: dict[str, Any] = {
             "profile": await self._about(profile), "shorten": _shortener(_query(input), core.shared.counter.count),
             "budget": budget, "policy": policy, "counter": core.shared.counter, "system": system,
-            "tools": list(tools) if tools is not None else None, "input": input, "scratchpad": scratchpad,
+            "tools": as_tools(tools), "input": input, "scratchpad": scratchpad,
             "layout": layout,
         }  # fmt: skip
         if thread is None:
@@ -174,7 +175,7 @@ class Assembling:
             mine = await Profile(self._core)._lines()
         if asked is True:
             return mine
-        listed = [asked] if isinstance(asked, str) else list(asked)
+        listed = [asked] if isinstance(asked, str) else as_list(asked, "profile")
         return mine + [line if isinstance(line, Line) else Line(str(line), "facts") for line in listed]
 
     async def _catch_up(self, ns: str) -> None:

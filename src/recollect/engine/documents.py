@@ -18,7 +18,7 @@ from ..ports import Ttl
 from ..records import Chunk, Document, Entry, Job
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
-from ..values import Json, check_metadata, check_name, check_text, fingerprint_json
+from ..values import Json, as_list, check_metadata, check_name, check_text, fingerprint_json
 from .audit import audit
 from .core import Core
 from .facts import index_job, page
@@ -100,7 +100,8 @@ class Documents:
             ['Refunds', None]
         """
         space = self._core.scope.readable(ns)
-        return await self._core.get_many(Document, [(space, check_name(id, "document id")) for id in ids])
+        wanted = [(space, check_name(id, "document id")) for id in as_list(ids, "ids")]
+        return await self._core.get_many(Document, wanted)
 
     async def chunks(self, ns: Ns, id: str) -> list[Chunk]:
         """List the chunks of a document, in the order of its text.

@@ -19,7 +19,7 @@ from ..errors import Conflict, UsageError
 from ..ports import Ttl, to_datetime, to_micros, ttl_micros
 from ..records import CachedEntity, Key
 from ..stores.base import Delete, DeleteRange, Expect, Put
-from ..values import Json, check_name, encode_json
+from ..values import Json, as_list, as_name, check_name, encode_json
 from .core import Core
 
 Loader = Callable[..., Json | Awaitable[Json]]
@@ -108,7 +108,7 @@ class Entities:
             {'id': '7'}
         """
         self._core.scope.whole_org("the entity cache")
-        key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
+        key = (self._core.org, check_name(type, "entity type"), as_name(id, "entity id"))
         source = self._source(type, load, ttl, stale)
         row = await self._direct.get(CachedEntity, *key[1:])
         stats = self._state.stats
@@ -139,7 +139,7 @@ class Entities:
             [{'id': '7'}, {'id': '8'}]
         """
         self._core.scope.whole_org("the entity cache")
-        loads = [self.get(type, id, load, ttl=ttl, stale=stale) for id in ids]
+        loads = [self.get(type, id, load, ttl=ttl, stale=stale) for id in as_list(ids, "ids")]
         return await self._core.runtime.gather(loads)
 
     async def invalidate(self, type: str, id: str | None = None) -> int:

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Conflict, NotFound, UsageError
+from ..errors import Conflict, InvalidValue, NotFound, UsageError
 from ..filters import Where, parse_filter
 from ..ports import Ttl, When, as_datetime, to_datetime, to_micros
 from ..records import Entry, Fact, FactVersion, Job, Key, Link, Tombstone
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
-from ..values import Json, check_confidence, check_name, check_text, encode_json
+from ..values import Json, as_list, check_confidence, check_name, check_prefix, check_text, encode_json
 from .audit import audit
 from .core import RETRIES, Core
 from .forgetting.fingerprints import value_fingerprint
@@ -102,8 +102,9 @@ class Facts:
         """
         core = self._core
         space = core.scope.writable(ns)
-        given: Any = items.items() if isinstance(items, Mapping) else items
-        pairs: list[tuple[str, Any]] = [*given]
+        pairs = [*items.items()] if isinstance(items, Mapping) else as_list(items, "items")
+        if any(not isinstance(pair, tuple | builtins.list) or len(pair) != 2 for pair in pairs):
+            raise InvalidValue("items are a dict, or pairs of a key and a value")
         facts = [self._new(space, key, value, ttl, 1.0, None, index) for key, value in pairs]
         if core.scope.actor != "user":
             facts = [fact for fact in facts if await self._refused(fact) is None]
@@ -137,7 +138,7 @@ class Facts:
             ['Lisbon', None]
         """
         space = self._core.scope.readable(ns)
-        return await self._core.get_many(Fact, [(space, check_name(key, "fact key")) for key in keys])
+        return await self._core.get_many(Fact, [(space, check_name(key, "fact key")) for key in as_list(keys, "keys")])
 
     async def list(
         self,
@@ -163,7 +164,7 @@ class Facts:
         return await self._core.listed(
             Fact,
             self._core.scope.readable(ns),
-            starts=prefix or None,
+            starts=check_prefix(prefix),
             where=parse_filter(where),
             **page(limit, after, reverse),
         )
@@ -517,7 +518,7 @@ def check_reason(reason: str | None) -> None:
 
 def version_of(expect: Any) -> int:
     """A version to expect: a whole number from 0 up."""
-    if isinstance(expect, bool) or not isinstance(expect, int) or expect < 0:
+    if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
         raise UsageError("expect is a version number; 0 means that there must be none yet")
     return expect
 

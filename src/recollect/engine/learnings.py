@@ -21,7 +21,7 @@ from ..errors import InvalidValue, NotFound
 from ..ids import digest
 from ..records import Entry, Job, Learning, Link, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
-from ..values import check_confidence, check_name, check_text
+from ..values import as_list, check_confidence, check_name, check_text
 from .audit import audit
 from .core import Core
 from .facts import checked_limit, index_job
@@ -102,7 +102,7 @@ class Learnings:
             ['Prefers tea', None]
         """
         ns = self._ns(user)
-        return await self._core.get_many(Learning, [(ns, check_name(id, "learning id")) for id in ids])
+        return await self._core.get_many(Learning, [(ns, check_name(id, "learning id")) for id in as_list(ids, "ids")])
 
     async def reinforce(self, id: str, *, user: str | None = None) -> Learning:
         """Raise the confidence of a learning that proved right.

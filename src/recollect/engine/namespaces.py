@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import UsageError
 from ..records import Document, Fact, Learning, Record, StateEntry, StoredRecord, Task, Thread
 from ..scope import KINDS
+from ..values import check_prefix
 from .core import Core
 from .facts import checked_limit
 
@@ -59,10 +60,10 @@ async def _namespaces(
 
 def _beginning(kind: str | None, prefix: str | None) -> str:
     if kind is None:
-        return prefix or ""
+        return check_prefix(prefix) or ""
     if kind not in KINDS:
         raise UsageError(f"kind is one of {', '.join(KINDS)}")
-    return "global" if kind == "global" else f"{kind}:{prefix or ''}"
+    return "global" if kind == "global" else f"{kind}:{check_prefix(prefix) or ''}"
 
 
 async def _taken(found: AsyncIterator[str], most: int | None) -> list[str]:

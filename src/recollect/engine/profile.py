@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..errors import UsageError
 from ..kinds import fact_text
 from ..records import Fact, Learning
-from ..values import Json, check_name
+from ..values import Json, as_list, check_name
 from .catching_up import catch_up
 from .core import Core
 from .facts import Facts
@@ -75,7 +76,7 @@ class Profile:
             >>> len(memory.profile.get_many(["ada", "bob"]))
             2
         """
-        return [await self.get(user, min_confidence=min_confidence) for user in users]
+        return [await self.get(user, min_confidence=min_confidence) for user in as_list(users, "users")]
 
     async def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
         """Set a preference of a user.
@@ -100,6 +101,8 @@ class Profile:
         """
         from ..context.profile import fit_profile
 
+        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 0:
+            raise UsageError("max_tokens must be a whole number, zero or more")
         await catch_up(self._core, [f"user:{self._core.scope.subject(user)}"])
         lines = await self._lines(user)
         return list(fit_profile(lines, max_tokens, self._core.shared.counter)[1])

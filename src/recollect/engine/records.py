@@ -23,7 +23,7 @@ from ..ports import Ttl, to_datetime
 from ..records import Job, RecordPiece, StoredRecord
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
-from ..values import Json, decode_json, encode_json, json_bytes
+from ..values import Json, as_list, decode_json, encode_json, json_bytes
 from .core import Core
 from .facts import checked_limit, version_of
 
@@ -119,7 +119,7 @@ class Records:
             >>> [record.key for record in records]
             [('run-1', 1), ('run-1', 2)]
         """
-        given: Iterable[Any] = items.items() if isinstance(items, Mapping) else items
+        given: Iterable[Any] = items.items() if isinstance(items, Mapping) else as_list(items, "items")
         puts = [_as_put(item, ttl, absent) for item in given]
         space = self._core.scope.writable(ns)
         row = (self._core.org, space)
@@ -146,7 +146,8 @@ class Records:
             [b'packed', None]
         """
         space = self._core.scope.readable(ns)
-        rows = await self._core.get_many(StoredRecord, [(space, encode_record_key(key)) for key in keys])
+        wanted = [(space, encode_record_key(key)) for key in as_list(keys, "keys")]
+        rows = await self._core.get_many(StoredRecord, wanted)
         return [None if row is None else await self._opened(row) for row in rows]
 
     async def scan(
@@ -240,6 +241,8 @@ class Records:
         at = to_datetime(now)
         form, data = _encoded(put.data)
         long = len(data) > PIECE_BYTES
+        if put.meta is not None and not isinstance(put.meta, Mapping):
+            raise InvalidValue("meta must be a dict")
         metadata = dict(put.meta or {})
         if metadata and (long or core.batch is not None):
             encode_json(metadata, "meta")  # check it before uploading; otherwise the store's codec does

@@ -12,7 +12,7 @@ from ..errors import InvalidValue
 from ..ports import Ttl
 from ..records import StateEntry
 from ..stores.base import Change, Delete, Expect, Increment, Put
-from ..values import Json, check_name
+from ..values import Json, as_list, check_name, check_prefix
 from .core import Core
 from .facts import page, version_of
 
@@ -42,7 +42,8 @@ class State:
             ['dark', None]
         """
         own = self._core.scope.own()
-        found = await self._core.get_many(StateEntry, [(own, check_name(key, "state key")) for key in keys])
+        wanted = [(own, check_name(key, "state key")) for key in as_list(keys, "keys")]
+        found = await self._core.get_many(StateEntry, wanted)
         return [default if entry is None else entry.value for entry in found]
 
     async def list(
@@ -56,7 +57,7 @@ class State:
             ['theme.ada', 'theme.bob']
         """
         own = self._core.scope.own()
-        return await self._core.listed(StateEntry, own, starts=prefix or None, **page(limit, after, reverse))
+        return await self._core.listed(StateEntry, own, starts=check_prefix(prefix), **page(limit, after, reverse))
 
     async def entry(self, key: str) -> StateEntry | None:
         """Read a value with its version and times; `set(expect=)` takes the version.

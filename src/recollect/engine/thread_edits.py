@@ -17,9 +17,10 @@ from ..errors import Conflict, NotFound, UsageError
 from ..messages import ROLES, Message
 from ..records import Entry, Mark, Receipt, Summary, Thread
 from ..stores.base import Append, Appended, Change, Delete, DeleteRange, Expect, Load, Put
+from ..values import as_list
 from .audit import audit
 from .core import Core
-from .facts import index_job
+from .facts import index_job, version_of
 from .forgetting.guard import raised
 
 COPIED = 500
@@ -139,12 +140,11 @@ def sorted_threads(
 
 def checked_roles(roles: Sequence[str]) -> builtins.list[str]:
     """Checked roles to filter messages by."""
-    if isinstance(roles, str):
-        roles = [roles]
+    roles = [roles] if isinstance(roles, str) else as_list(roles, "roles")
     unknown = [role for role in roles if role not in ROLES]
     if unknown:
         raise UsageError(f"roles are {', '.join(ROLES)}")
-    return list(roles)
+    return roles
 
 
 def _removal(thread: Thread, message: Message) -> builtins.list[Change]:
@@ -201,11 +201,11 @@ def taken(id: str) -> Conflict:
 
 def another_length(id: str, expected: int, actual: int) -> Conflict:
     """The error for a thread whose length is not the expected one."""
-    text = f"thread {id!r} has length {actual}, expected {expected}; read it again"
+    text = f"thread {id!r} has length {actual}, expected {version_of(expected)}; read it again"
     return Conflict(text, expected=expected, actual=actual, final=True)
 
 
 def another_version(id: str, expected: int, actual: int) -> Conflict:
     """The error for a thread that was changed."""
-    text = f"thread {id!r} has version {actual}, expected {expected}; read it again"
+    text = f"thread {id!r} has version {actual}, expected {version_of(expected)}; read it again"
     return Conflict(text, expected=expected, actual=actual, final=True)

@@ -16,7 +16,7 @@ from ..ports import Ttl, to_datetime
 from ..records import Entry, Job, Mark, Receipt, Summary, Thread
 from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put
-from ..values import Json, check_metadata, check_name, check_text
+from ..values import Json, as_list, check_metadata, check_name, check_text
 from .appending import KNOWN_THREADS, Appending, keyed
 from .audit import audit
 from .core import Core
@@ -106,7 +106,7 @@ class Threads:
             >>> [thread and thread.id for thread in memory.threads.get_many(["talk", "nowhere"])]
             ['talk', None]
         """
-        found = await self._core.get_many(Thread, [(check_name(id, "thread id"),) for id in ids])
+        found = await self._core.get_many(Thread, [(check_name(id, "thread id"),) for id in as_list(ids, "ids")])
         may_read = self._core.scope.may_read
         return [thread if thread is not None and may_read(thread.ns) else None for thread in found]
 
@@ -158,6 +158,8 @@ class Threads:
             >>> again[0].message.id, memory.threads.get("talk").length
             ('talk#3', 3)
         """
+        if type(id) is not str:
+            check_name(id, "thread id")
         given = keyed(messages, key)
         core, place = self._core, (self._core.org, id)
         if create is not None and (not messages or core.batch is not None):
@@ -304,7 +306,7 @@ class Threads:
             >>> [message.text for message in memory.threads.recent("talk")]
             ['A summary of it all.']
         """
-        given, at, adding = keyed(messages), self._core.at(), self._appending
+        given, at, adding = keyed(as_list(messages, "messages")), self._core.at(), self._appending
         stamped = [adding.stamped(id, one, at) for one in given.messages]
 
         async def attempt() -> builtins.list[MessageReceipt]:
@@ -377,7 +379,7 @@ class Threads:
         thread = await self._to_change(id)
         if before is not None:
             return await self._delete_before(thread, self._place(id, before))
-        seqs = list(dict.fromkeys(self._place(id, one) for one in ids or ()))
+        seqs = list(dict.fromkeys(self._place(id, one) for one in as_list(ids, "ids")))
         changes: builtins.list[Change] = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
         if self._core.batch is not None:  # the commit comes later, so count the messages that exist now

@@ -17,7 +17,7 @@ from ..messages import Message
 from ..records import WorkingDocument
 from ..stores.base import Delete, Expect, Put
 from ..typed import ready
-from ..values import Json, check_name, encode_json
+from ..values import Json, as_list, check_name, encode_json
 from .core import Core
 
 WORKING_TTL = timedelta(hours=24)
@@ -112,7 +112,7 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.get_many(["morning", "evening"], user="ada")
             [None, None]
         """
-        return [await self.get(user, session) for session in sessions]
+        return [await self.get(user, session) for session in as_list(sessions, "sessions")]
 
     async def set(self, doc: W | Mapping[str, Json], *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
@@ -152,7 +152,7 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
             'opened'
         """
-        made = msgspec.to_builtins(Action(action=action, entity_id=entity_id, at=self._core.at()))
+        made = _plain(Action(action=action, entity_id=entity_id, at=self._core.at()))
         self._checked({"recent_actions": [made]})
 
         def change(old: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class WorkingMemory(Generic[W]):
             >>> len(memory.working.add_turn({"role": "user", "content": "Hi"}, user="ada").history)
             1
         """
-        turns = self._checked({"history": [dict(message) for message in messages]})["history"]
+        turns = self._checked(fields_of({"history": messages}))["history"]
 
         def change(old: dict[str, Any]) -> dict[str, Any]:
             return {**old, "history": _newest([*old.get("history", ()), *turns])}
@@ -276,20 +276,19 @@ def checked_fields(fields: dict[str, Any], template: type[Working]) -> dict[str,
         raise InvalidValue(f"working memory has no field {unknown[0]!r}; it has {', '.join(names)}", field=unknown[0])
     try:
         made = msgspec.convert(fields, template)
-    except msgspec.ValidationError as cause:
+    except (msgspec.ValidationError, UnicodeEncodeError) as cause:
         field = str(cause).rpartition("`$.")[2].rstrip("`") or None
         raise InvalidValue(f"working memory: {cause}", field=field) from cause
-    whole = msgspec.to_builtins(made)
+    whole = _plain(made)
     return {name: whole[name] for name in fields}
 
 
 def fields_of(doc: Any) -> dict[str, Any]:
     """The fields of a document as JSON: of a `Working`, or of a dict."""
     if isinstance(doc, Working):
-        fields: dict[str, Any] = msgspec.to_builtins(doc)
-        return fields
+        return _plain(doc)
     if isinstance(doc, Mapping):
-        return {str(name): msgspec.to_builtins(value) for name, value in doc.items()}
+        return _plain({str(name): value for name, value in doc.items()})
     raise InvalidValue(f"working memory is a Working or a dict, not {type(doc).__name__}")
 
 
@@ -305,3 +304,12 @@ def _newest(history: list[Any]) -> list[Any]:
 
 def _said(turn: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": str(turn.get("role")), "content": turn.get("content")}
+
+
+def _plain(fields: Any) -> dict[str, Any]:
+    """Fields as dicts, lists, texts and numbers."""
+    try:
+        made: dict[str, Any] = msgspec.to_builtins(fields)
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise InvalidValue(f"working memory cannot be kept as JSON: {type(cause).__name__}") from cause
+    return made

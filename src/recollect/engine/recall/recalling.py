@@ -13,6 +13,7 @@ from ...recall.reach import CANDIDATES
 from ...records import Job, Mark
 from ...scope import Namespace, Ns
 from ...stores.base import replica_reads
+from ...values import as_list
 from ..catching_up import catch_up
 from ..core import Core
 from .candidates import DERIVED, KINDS, Asked, Candidates
@@ -168,7 +169,7 @@ class Recalling:
     async def _namespaces(self, given: Any) -> list[str]:
         scope = self._core.scope
         if given is not None:
-            many = [given] if isinstance(given, str | Namespace) else list(given)
+            many = [given] if isinstance(given, str | Namespace) else as_list(given, "namespaces")
             exact = [scope.readable(ns) for ns in many if not _is_prefix(ns)]
             starts = tuple(ns[:-1] for ns in many if isinstance(ns, str) and _is_prefix(ns))
             matched = [ns for ns in await self._namespaces(None) if ns.startswith(starts)] if starts else []
@@ -206,8 +207,11 @@ class Recalling:
         import numpy as np
 
         embedder = self._core.shared.embedder
-        with np.errstate(over="ignore"):  # an overflow becomes infinite, and is refused below
-            given = np.asarray(vector, np.float32)
+        try:
+            with np.errstate(over="ignore"):  # an overflow becomes infinite, and is refused below
+                given = np.asarray(vector, np.float32)
+        except (TypeError, ValueError, OverflowError) as cause:
+            raise UsageError("a vector to recall by is a list of numbers") from cause
         if embedder is None or given.shape != (embedder.dimensions,):
             length = "no vectors here" if embedder is None else f"{embedder.dimensions} numbers"
             raise UsageError(f"a vector to recall by must be of the embedder's own length: {length}")
@@ -243,7 +247,7 @@ def _is_prefix(ns: str | Namespace) -> bool:
 
 
 def _asked(kinds: Any, after: When | None, before: When | None, where: Where | None) -> Asked:
-    chosen = None if kinds is None else tuple([kinds] if isinstance(kinds, str) else kinds)
+    chosen = None if kinds is None else tuple([kinds] if isinstance(kinds, str) else as_list(kinds, "kinds"))
     unknown = [kind for kind in chosen or () if kind not in KINDS]
     if unknown:
         raise UsageError(f"kinds are {', '.join(KINDS)}")
@@ -256,8 +260,9 @@ def _asked(kinds: Any, after: When | None, before: When | None, where: Where | N
 
 
 def _check_counts(top_k: Any, offset: Any, max_tokens: Any, min_score: Any) -> None:
-    for name, value in (("top_k", top_k), ("offset", offset), ("max_tokens", max_tokens)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+    most = 0 if max_tokens is None else max_tokens
+    for name, value in (("top_k", top_k), ("offset", offset), ("max_tokens", most)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise UsageError(f"{name} must be a whole number from 0 up")
     if min_score is not None and not isinstance(min_score, int | float):
         raise UsageError("min_score must be a number")

@@ -14,7 +14,7 @@ from ...errors import Conflict, LeaseLost, UsageError
 from ...ports import Ttl, to_micros, ttl_micros
 from ...records import Task
 from ...stores.base import Change
-from ...values import Json, check_name
+from ...values import Json, as_name
 from ..audit import audit
 from ..core import Core
 from .steps import NOTHING, Saved, load, moved, refuse_taken, save_changes, written
@@ -136,7 +136,7 @@ class AsyncTaskRun:
             >>> memory.facts.get("user:ada", "imported").value
             True
         """
-        name = check_name(str(item), "subtask")
+        name = as_name(item, "subtask")
         await self._save([name], state, update, extend, self.step + 1 if step is None else step)
 
     async def checkpoint(

@@ -19,7 +19,7 @@ from ...ports import Ttl, to_micros
 from ...records import CheckpointStep, Task
 from ...scope import Ns
 from ...stores.base import Delete, DeleteRange
-from ...values import Json, check_name, decode_json
+from ...values import Json, as_list, check_name, decode_json
 from ..audit import audit
 from ..core import Core
 from ..facts import checked_limit, page
@@ -161,7 +161,7 @@ class Tasks:
             >>> memory.tasks.get_many(["report", "import"])
             [None, None]
         """
-        return [await self.resume(task_id) for task_id in task_ids]
+        return [await self.resume(task_id) for task_id in as_list(task_ids, "task_ids")]
 
     async def history(self, task_id: str, n: int = 10) -> builtins.list[Checkpoint]:
         """List the last `n` saved steps that are kept, newest last.
