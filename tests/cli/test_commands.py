@@ -303,3 +303,25 @@ def test_a_watch_says_what_another_process_changes(recollect: Recollect, tmp_pat
         heard.set()
         writer.join()
     assert recollect("watch", "user:ada", "--for", "0.1").out in ("", "fact  user:ada\n")
+
+
+def test_export_to_standard_output_is_what_import_loads(recollect: Recollect, tmp_path: Path) -> None:
+    recollect("facts", "set", "user:ada", "city", "Lisbon")
+    written = recollect("export", "-")
+    assert written.code == 0 and not Path("-").exists()
+    (tmp_path / "all.jsonl").write_text(written.out)
+    assert recollect("--url", str(tmp_path / "other.db"), "import", str(tmp_path / "all.jsonl"), "--yes").code == 0
+    assert "Lisbon" in recollect("--url", str(tmp_path / "other.db"), "facts", "get", "user:ada", "city").out
+    assert recollect("export", "-", "--to", "openai").code == 2
+
+
+def test_an_option_of_recollect_after_the_command_is_explained(recollect: Recollect) -> None:
+    refused = recollect("facts", "list", "user:ada", "--url", "other.db")
+    assert refused.code == 2 and "--url goes before the command" in refused.err
+    assert "--nonsense" in recollect("facts", "list", "user:ada", "--nonsense").err
+
+
+def test_doctor_says_how_the_queues_are(recollect: Recollect) -> None:
+    recollect("threads", "create", "user:ada", "--id", "talk")
+    recollect("threads", "append", "talk", "I live in Lisbon.")
+    assert "index: 1 waiting" in recollect("doctor").out

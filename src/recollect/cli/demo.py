@@ -13,7 +13,7 @@ import click
 
 from ..blocking.memory import Memory
 from ..errors import UsageError
-from .display import human, table
+from .display import columns, human, table, wrap
 from .session import Session, session_of
 
 FIRST = (
@@ -63,7 +63,8 @@ def demo(session: Session, keep: str | None) -> None:
         _folded(path)
         _killed(path)
         _forgotten(path)
-    click.echo("\nThat was all: one SQLite file, no server, no key. Next: the README, and `recollect --help`.")
+    click.echo()
+    _said("That was all: one SQLite file, no server, no key. Next: the README, and `recollect --help`.", under=0)
 
 
 def _kept(path: str) -> None:
@@ -72,7 +73,12 @@ def _kept(path: str) -> None:
     if os.path.exists(path):
         raise UsageError(f"{path} exists already; name a new file")
     tell(path)
-    click.echo(f"{path}: a hospital's memory of ten weeks. Look around: recollect open {path}")
+    _said(f"{path}: a hospital's memory of ten weeks. Look around: recollect open {path}", under=0)
+
+
+def _said(text: str, *, under: int) -> None:
+    """Print a text wrapped at words, below its first `under` characters."""
+    click.echo(text[:under] + f"\n{' ' * under}".join(wrap(text[under:], columns() - under)))
 
 
 def _title(text: str) -> None:
@@ -83,7 +89,8 @@ def _talk(memory: Memory, turns: Any) -> None:
     with memory.session() as talk:
         for asked, answered in turns:
             talk.add(asked, answered)
-            click.echo(f"  Ada:   {asked}\n  agent: {answered}")
+            _said(f"  Ada:   {asked}", under=9)
+            _said(f"  agent: {answered}", under=9)
 
 
 def _first(path: str) -> None:
@@ -104,7 +111,7 @@ def _second(path: str) -> None:
     _title("Second run, another process: it knows, and it is corrected")
     with Memory(path, user="ada") as memory:
         for hit in memory.recall("when is the launch?", top_k=1):
-            click.echo(f"  recalled: {hit.text!r} ({hit.kind}, score {hit.score:.2f})")
+            _said(f"  recalled: {hit.text!r} ({hit.kind}, score {hit.score:.2f})", under=12)
         _talk(memory, SECOND)
     with Memory(path, user="ada", worker=False) as memory:
         rows = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import msgspec
 
@@ -75,11 +77,21 @@ def doctor(session: Session, deep: bool, retry_dead: bool) -> int:
     if session.as_json:
         session.print_json({**found, "problems": problems})
     else:
-        session.fields(found)
+        session.fields({**found, "queues": "\n".join(map(_queue, found["queues"]))})
         echo(f"\n{click.style('all well', fg='green')}" if not problems else click.style("\nproblems:", fg="red"))
         for problem in problems:
             echo(f"- {cell(problem)}")
     return 1 if problems else 0
+
+
+def _queue(queue: dict[str, Any]) -> str:
+    """The state of a queue in words, without what is zero."""
+    said = [f"{queue['waiting']} waiting"]
+    said += [f"{queue[name]} {name}" for name in ("failing", "dead") if queue[name]]
+    if queue["lag_seconds"] >= 1:
+        said.append(f"{queue['lag_seconds']:.0f} s behind")
+    reasons = [*queue["reasons"], *queue["errors"]]
+    return f"{queue['queue']}: {', '.join(said)}{' (' + '; '.join(reasons) + ')' if reasons else ''}"
 
 
 @click.command()

@@ -10,6 +10,8 @@ import click
 from ..errors import NotFound, RecollectError, UsageError
 from .display import cell, echo
 
+_FIRST = ("--url", "--hot", "--org", "--user")
+"""Options of `recollect` itself."""
 _FELL_SHORT, _WRONG_USAGE, _STOPPED = 1, 2, 130
 
 
@@ -22,6 +24,9 @@ def end(problem: BaseException, *, as_json: bool) -> NoReturn:
         # The reader closed the pipe (as `| head` does); keep the interpreter from complaining about it at exit.
         sys.stderr.close()
         sys.exit(0)
+    if isinstance(problem, click.NoSuchOption) and problem.option_name in _FIRST:
+        name = problem.option_name
+        problem = click.UsageError(f"{name} goes before the command: recollect {name} … COMMAND", problem.ctx)
     if isinstance(problem, click.ClickException):
         if as_json:
             _tell("UsageError", problem.format_message(), True)

@@ -31,8 +31,15 @@ def export(session: Session, path: str, to: str, namespace: str | None) -> None:
     """Write everything of the org to PATH, as JSON lines that import loads; or with --to for another tool.
 
     openai and anthropic: JSON lines, one thread per line. markdown: a folder. langgraph: a SQLite file for its saver
-    and its store.
+    and its store. PATH - writes JSON lines to standard output.
     """
+    if path == "-":
+        if to != "recollect" or namespace is not None:
+            raise click.UsageError("only the whole org as JSON lines goes to standard output; name a file")
+        with session.memory(settle=True) as memory:
+            for lines in memory.export_lines():
+                click.echo(lines, nl=False)
+        return
     options: dict[str, Any] = {"to": to, "namespace": namespace}
     with session.memory(settle=True) as memory, progress("rows written") as tick:
         done = memory.export(path, progress=tick, **options)
