@@ -102,7 +102,7 @@ class Facts:
         """
         core = self._core
         space = core.scope.writable(ns)
-        pairs = [*items.items()] if isinstance(items, Mapping) else as_list(items, "items")
+        pairs: builtins.list[Any] = [*items.items()] if isinstance(items, Mapping) else as_list(items, "items")
         if any(not isinstance(pair, tuple | builtins.list) or len(pair) != 2 for pair in pairs):
             raise InvalidValue("items are a dict, or pairs of a key and a value")
         facts = [self._new(space, key, value, ttl, 1.0, None, index) for key, value in pairs]
