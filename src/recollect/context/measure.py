@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -58,6 +58,19 @@ def count_message(message: Message, counter: Counter | None = None) -> int:
     _, blocks = sent_anthropic(message)
     as_items = _count_items(message, counter) if message.shape == RESPONSES else 0
     return max(as_openai, _count_parts(blocks, counter) if blocks else 0, as_items)
+
+
+def counting(counter: Counter) -> Callable[[Message], int]:
+    """A function like `count_message` for messages whose count is stored with them, so that the counter need not
+    remember their text."""
+    once = counter.count_once
+
+    def count(message: Message) -> int:
+        if type(message.content) is str and not message.extra and message.name is None:
+            return MESSAGE_TOKENS + once(message.content)
+        return count_message(message, counter)
+
+    return count
 
 
 def _count_items(message: Message, counter: Counter) -> int:

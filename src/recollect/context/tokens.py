@@ -21,6 +21,10 @@ _MEMO_ENTRIES = 1 << 16
 _LOOK_AFTER = 1_000_000
 """Characters to count between two checks of the tokenizer's cache, which bounds the words it can gain meanwhile."""
 _CACHED_WORDS = 1 << 14
+SPECIAL = "<|"
+"""How every special token begins (`<|endoftext|>`). In a user's text it is text, and counted as such."""
+_ID_BYTES = 4
+"""Bytes of a token in a flat buffer, which takes half of the time of a list of ids but knows special tokens."""
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
 
 
@@ -31,7 +35,8 @@ class Counter:
 
     def __init__(self, name: str, encode: Callable[[str], int]) -> None:
         self._name = name
-        self._encode = encode
+        self.count_once = encode
+        """The same as `count`, for a text that will not be counted again: nothing is remembered."""
         self._memo: dict[tuple[int, int], int] = {}
         self._last = 0
         self.drift = 1.0
@@ -47,7 +52,7 @@ class Counter:
         key = (hash(text), len(text))
         found = self._memo.get(key)
         if found is None:
-            found = self._encode(text)
+            found = self.count_once(text)
             if len(self._memo) >= _MEMO_ENTRIES:
                 self._memo.clear()
             self._memo[key] = found
@@ -171,10 +176,12 @@ class Encoding(Counter):
         if self._uncounted > _LOOK_AFTER:
             self._look_at_cache()
         try:
-            return len(self._tokenizer.encode_ordinary(text))
+            if SPECIAL in text:
+                return len(self._tokenizer.encode_ordinary(text))
+            return len(self._tokenizer.encode_flat(text)) // _ID_BYTES
         except UnicodeEncodeError:
             # Lone surrogates cannot be encoded as UTF-8; count the question mark that is sent in their place.
-            return len(self._tokenizer.encode_ordinary(text.encode("utf-8", "replace").decode()))
+            return self._exact(text.encode("utf-8", "replace").decode())
 
 
 def _tokenizer(tokenizer: Any) -> Counter:

@@ -16,7 +16,7 @@ from recollect.context.measure import (
     measure_openai,
     stored_tokens,
 )
-from recollect.context.tokens import Encoding, open_counter
+from recollect.context.tokens import ENCODINGS, SPECIAL, Encoding, open_counter
 from recollect.errors import UsageError
 from recollect.messages import Message, as_message
 
@@ -37,6 +37,23 @@ def words(text: str) -> int:
 
 def test_special_tokens_in_text_are_counted_as_text() -> None:
     assert open_counter("o200k_base").count("<|endoftext|>") == 7
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_text_that_looks_special_is_counted_as_another_call_of_the_tokenizer_counts_it(encoding: str) -> None:
+    counter = Encoding(encoding)
+    counter.count("load it")
+    tokenizer = counter._tokenizer
+    assert all(token.startswith(SPECIAL) for token in tokenizer.special_tokens())
+    texts = [
+        *TEXTS,
+        *(f"a {token} b" for token in tokenizer.special_tokens()),
+        "<| not one",
+        "<",
+        "|>",
+        "<\u200b|im_end|>",
+    ]
+    assert [counter.count(text) for text in texts] == [len(tokenizer.encode_ordinary(text)) for text in texts]
 
 
 def test_known_counts_of_both_encodings() -> None:
