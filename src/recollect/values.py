@@ -22,6 +22,8 @@ RESERVED = "recollect."
 """The prefix of metadata keys that only Recollect sets."""
 MAX_VALUE_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
+SHORT_TEXT = MAX_VALUE_BYTES // 6
+"""Text of so many ASCII characters is always accepted: JSON writes a control character in six bytes."""
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
 _encode = msgspec.json.Encoder().encode

@@ -19,6 +19,7 @@ import pytest
 from recollect import AsyncMemory, Memory, StoreUnavailable
 from recollect.runtime import run_blocking
 from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.connection import Connections
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate"}
@@ -197,6 +198,17 @@ def test_a_file_that_is_gone_is_noticed_before_a_write_is_acknowledged(tmp_path:
                 memory.threads.append("talk", "after")
             else:
                 memory.facts.set("global", "k", 1)
+
+
+def test_a_connection_to_another_file_under_the_same_path_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    connections = Connections(str(path), "full")
+    connections.open()
+    shutil.copy(path, tmp_path / "other.db")
+    os.replace(tmp_path / "other.db", path)
+    with pytest.raises(StoreUnavailable, match="deleted or replaced"):
+        connections.read_rows("SELECT 1", ())
+    connections.close()
 
 
 def test_a_forked_reader_is_not_stopped_by_readers_of_its_parent(tmp_path: Path) -> None:

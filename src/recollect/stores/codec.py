@@ -28,11 +28,11 @@ import msgspec
 from ..errors import CorruptRecord, InvalidValue
 from ..ports import FLOAT_EXACT, to_datetime, to_micros
 from ..records import Key, Record
-from ..values import encode_json
+from ..values import SHORT_TEXT, encode_json
 
 Row = tuple[Any, ...]
 pack = msgspec.msgpack.Encoder().encode
-_load = msgspec.json.Decoder().decode
+_dump, _load = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
 
 
 class Column(NamedTuple):
@@ -71,11 +71,9 @@ def codec(kind: type[Record]) -> Codec:
     """The codec of a record, compiled on first use."""
     columns = tuple(_columns(kind))
     scope = {
-        "kind": kind, "json": _json_or_none, "value": encode_json, "load": _load, "exact": to_datetime,
-        "micros": to_micros, "when": datetime.fromtimestamp, "UTC": UTC, "freeze": tuple, "real": _real,
+        "kind": kind, "load": _load, "exact": to_datetime, "when": datetime.fromtimestamp, "UTC": UTC, "freeze": tuple,
     }  # fmt: skip
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    encode = ", ".join(_encoder(column, fields[column.name]) for column in columns)
     # The source is made of field names alone, none of it from users.
     names = tuple(column.name for column in columns)
     place = {name: i for i, name in enumerate(names)}
@@ -84,7 +82,7 @@ def codec(kind: type[Record]) -> Codec:
     return Codec(
         columns,
         names,
-        eval(f"lambda r: ({encode},)", scope),
+        encoder(kind),
         eval(f"lambda row: {_decode_source(columns, fields)}", scope),
         place,
         itemgetter(*(place[name] for name in kind.table.key)),
@@ -93,6 +91,17 @@ def codec(kind: type[Record]) -> Codec:
         CRC32 << 56 | shape << 32,
         "version" in place and "version" not in kind.table.key,
     )
+
+
+def encoder(kind: type[Record], *given: str) -> Callable[..., Row]:
+    """Compile a function from a record to its row; it takes the cells of the `given` columns as further arguments."""
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    cells = [
+        column.name if column.name in given else _encoder(column, fields[column.name]) for column in _columns(kind)
+    ]
+    scope = {"value": encode_json, "dump": _dump, "micros": to_micros, "real": _real}
+    encode: Callable[..., Row] = eval(f"lambda {', '.join(('r', *given))}: ({', '.join(cells)},)", scope)
+    return encode
 
 
 CRC32 = 1
@@ -234,7 +243,9 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
         empty = f"(value({name}, {column.name!r}) if {name} else None)"
         if _is_empty_default(field):
             return empty
-        made = f"value({name}, {column.name!r})"
+        # Short text, as most messages are, needs no check, and no call of ours.
+        short = f"type({name}) is str and len({name}) <= {SHORT_TEXT} and {name}.isascii()"
+        made = f"(dump({name}).decode() if {short} else value({name}, {column.name!r}))"
         return f"(None if {name} is None else {made})" if field.default is None else made
     if column.kind == "time":
         return f"(None if {name} is None else micros({name}))" if column.nullable else f"micros({name})"
@@ -282,7 +293,3 @@ def _real(value: Any, what: str) -> float:
         raise InvalidValue(f"{what} is {number!r}, which no store can keep")
     # SQLite keeps whole reals as integers, which have no minus zero.
     return number + 0.0
-
-
-def _json_or_none(value: Any, what: str) -> str | None:
-    return encode_json(value, what) if value else None

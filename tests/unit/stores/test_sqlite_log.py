@@ -33,7 +33,8 @@ def test_a_statement_left_open_would_be_seen(tmp_path: Path, monkeypatch: pytest
     def leaks(self: Connections, sql: str, values: object) -> object:
         cursor = self._connect().cursor()
         kept.append(cursor)
-        return cursor.execute(sql, values).fetchone()
+        row = cursor.execute(sql, values).fetchone()
+        return [] if row is None else [row]
 
-    monkeypatch.setattr(Connections, "read_row", leaks)
+    monkeypatch.setattr(Connections, "read_rows", leaks)
     assert log_after_reads_and_writes(tmp_path / "a.db") > LIMIT

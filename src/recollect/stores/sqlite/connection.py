@@ -6,6 +6,7 @@ import os
 import random
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -107,10 +108,11 @@ class Connections:
         self.path = path
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
-        self._bytes = os.fsencode(self._real)
-        """The path as bytes, encoded once because every write calls stat() with it."""
         self._file: tuple[int, ...] | None = None
         """Inode and device of the open file, to notice when another file takes its path."""
+        self._moved = array("i", (0,))
+        """The integer into which SQLite writes whether the file was moved, see `_check_file`."""
+        self._moved_at = self._moved.buffer_info()[0]
         self._stale = ""
         self._shm = 0
         self._closed = False
@@ -167,15 +169,6 @@ class Connections:
         self._all.clear()
         self._reset()
 
-    def _check_file(self) -> None:
-        """Raise StoreUnavailable after a write if the open file is no longer the one under its path."""
-        try:
-            if os.stat(self._bytes)[1:3] == self._file:
-                return
-        except OSError as cause:
-            raise StoreUnavailable(_MOVED, path=self._real) from cause
-        raise StoreUnavailable(_MOVED, path=self._real)
-
     def open(self) -> None:
         """Check, create and migrate the file under a lock on its folder."""
         self._forks = _forks
@@ -204,10 +197,14 @@ class Connections:
         if self._closed:
             raise UsageError("this memory was closed meanwhile; open another one")
         with _connecting:
-            connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE)
+            # Without SQLite's own mutex, which would be taken for every cell that is read: no two threads use one
+            # connection at once, since readers are taken from a pool and the writer has a lock.
+            connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
             self._all.append(connection)
-        if self._file is None:
-            self._file = os.stat(self._bytes)[1:3]
+        file = os.stat(self._real)[1:3]
+        if self._file not in (None, file):
+            raise StoreUnavailable(_MOVED, path=self._real)
+        self._file = file
         _open_here[self._real] = _open_here.get(self._real, 0) + 1
         connection.set_busy_handler(_patience())
         connection.execute(
@@ -217,46 +214,49 @@ class Connections:
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
         return connection
 
-    def read(self, work: Callable[[apsw.Cursor], T], *, to_its_end: bool = False) -> T:
-        """Run a read transaction on a cursor of its own.
-
-        `to_its_end` promises that `work`, if it returns something, has fetched all rows of its last statement; then the
-        cursor is kept instead of replaced.
-        """
+    def read(self, work: Callable[[apsw.Cursor], T]) -> T:
+        """Run a read transaction on a connection that no other thread uses meanwhile."""
         if self._forks != _forks:
             self._after_fork()
         try:
             cursor = self._idle.pop()
         except IndexError:
-            with driver_errors("opening it"):
-                cursor = self._connect().cursor()
-        ended = False
+            cursor = self._new_reader()
         try:
-            result = work(cursor)
-            ended = to_its_end and result is not None
-            return result
+            return work(cursor)
         except (apsw.Error, UnicodeDecodeError) as cause:
             raise translated(cause, "reading") from cause
         finally:
-            if ended:
-                self._idle.append(cursor)
-            else:
-                # A statement that was not read to its end keeps its snapshot, and the log could never be reset.
-                self._idle.append(cursor.connection.cursor())
-                cursor.close(True)
+            self._renew(cursor)
 
-    def read_row(self, sql: str, values: Sequence[Any]) -> Any:
-        """One row, or None; a faster `read` for the look-up of a key."""
-        if self._forks != _forks or not self._idle:
-            return self.read(lambda cursor: cursor.execute(sql, values).fetchone())
-        cursor = self._idle.pop()
+    def read_rows(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """All rows of one statement; a faster `read`, which keeps the cursor because its statement has ended."""
+        if self._forks != _forks:
+            self._after_fork()
         try:
-            # `get` fetches to the end, so that the statement releases its snapshot; a key has one row at most.
-            return cursor.execute(sql, values).get
+            cursor = self._idle.pop()
+        except IndexError:
+            cursor = self._new_reader()
+        try:
+            rows = cursor.execute(sql, values).fetchall()
         except (apsw.Error, UnicodeDecodeError) as cause:
+            self._renew(cursor)
             raise translated(cause, "reading") from cause
-        finally:
-            self._idle.append(cursor)
+        self._idle.append(cursor)
+        return rows
+
+    def _new_reader(self) -> apsw.Cursor:
+        with driver_errors("opening it"):
+            return self._connect().cursor()
+
+    def _renew(self, cursor: apsw.Cursor) -> None:
+        """Give a connection back to the pool with a new cursor.
+
+        A statement that was not read to its end would keep its snapshot, and the log could never be reset.
+        """
+        connection = cursor.connection
+        cursor.close(True)
+        self._idle.append(connection.cursor())
 
     def read_at_once(self, function: Callable[..., T], *args: Any) -> T | Locked:
         """Run a function that reads on the caller's thread; returns LOCKED instead of waiting for a locked file,
@@ -275,8 +275,9 @@ class Connections:
             self._after_fork()
         with self._lock:
             try:
-                (self._writer or self._new_writer()).execute(sql, values)
-                self._check_file()
+                cursor = self._writer or self._new_writer()
+                cursor.execute(sql, values)
+                self._check_file(cursor)
                 return True
             except apsw.ConstraintError:
                 return False
@@ -299,10 +300,19 @@ class Connections:
                     self._roll_back(cursor)
                     raise
                 self._commit(cursor)
-                self._check_file()
+                self._check_file(cursor)
                 return result
             except (apsw.Error, UnicodeDecodeError) as cause:
                 raise translated(cause, "writing") from cause
+
+    def _check_file(self, cursor: apsw.Cursor) -> None:
+        """Raise StoreUnavailable after a commit if the open file is no longer the one under its path.
+
+        SQLite compares the inode under the path with that of the open file, in less time than os.stat() takes.
+        """
+        cursor.connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, self._moved_at)
+        if self._moved[0]:
+            raise StoreUnavailable(_MOVED, path=self._real)
 
     def _commit(self, cursor: apsw.Cursor) -> None:
         try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import apsw
 
@@ -19,7 +20,7 @@ from ...messages import Message
 from ...ports import to_micros
 from ...records import AuditEvent, CheckpointStep, Fact, Job, Key, Record, RecordPiece, StoredRecord, Task
 from ..base import Append, Appended, Change, DeleteRange, Expect, Load, Put, Stored
-from ..codec import Row, codec
+from ..codec import Row, codec, encoder, pack
 from .changes import stored, summed
 from .statements import column_names, statements
 
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
 KNOWN = 10_000
 """How many threads, and how many facts, are remembered; then the memory of them starts anew."""
-_MESSAGE, _TASK, _STEP = codec(Message), codec(Task), codec(CheckpointStep)
-_ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.place[name] for name in ("org", "thread", "seq", "expires_at"))
+_TASK, _STEP, _SUM_BASE = codec(Task), codec(CheckpointStep), codec(Message).sum_base
+_CREATED = codec(Message).place["created_at"]
+_message_row = encoder(Message, "org", "thread", "seq", "expires_at")
+"""The row of an appended message: the store gives its number, and its thread the rest."""
 _RECORD, _VERSION = codec(StoredRecord), codec(StoredRecord).place["version"]
 _PUT_NEW = statements(StoredRecord).insert
 _TASK_FIXED = ("org", "task_id", "ns", "expires_at")
@@ -178,14 +181,12 @@ class FastWrite:
             return None
         ensured = changes[1]
         job = ensured.record if type(ensured) is Put and ensured.absent else None
-        if type(job) is not Job or job.org != change.org or change.ns not in (None, job.ns):
+        if type(job) is not Job or job.org != change.org or (change.ns != job.ns and change.ns is not None):
             return None
-        seq = length + 1
-        cells: list[Any] = [*_MESSAGE.encode(change.messages[0])]
-        cells[_ORG], cells[_THREAD] = key
-        cells[_SEQ], cells[_EXPIRES] = seq, None
-        cells += (_MESSAGE.sum(cells), to_micros(change.at), job.queue, job.ns, job.item)
-        if not write(_APPEND, cells):
+        seq, message = length + 1, change.messages[0]
+        row = _message_row(message, *key, seq, None)
+        grown_at = row[_CREATED] if message.created_at is change.at else to_micros(change.at)
+        if not write(_APPEND, (*row, _SUM_BASE | crc32(pack(row)), grown_at, job.queue, job.ns, job.item)):
             self._known.pop(key, None)
             return None
         self._known[key] = (seq, True)

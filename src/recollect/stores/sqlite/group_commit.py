@@ -21,10 +21,10 @@ Unit = tuple[Sequence[Change], int]
 class GroupCommit:
     """Applies the units of several callers in order, each atomically (a savepoint inside the shared transaction)."""
 
-    def __init__(self, connections: Connections, fast: FastWrite, alone: Callable[..., list[Any]]) -> None:
+    def __init__(self, connections: Connections, fast: FastWrite, general: Callable[..., list[Any]]) -> None:
         self._connections = connections
         self._fast = fast
-        self._alone = alone
+        self._general = general
 
     def apply(self, units: Sequence[Unit]) -> list[Outcome[list[Any]]]:
         """The outcome of each unit, returned once all of them are durable.
@@ -57,6 +57,7 @@ class GroupCommit:
 
     def _done_alone(self, changes: Sequence[Change], now: int) -> Outcome[list[Any]]:
         try:
-            return self._alone(changes, now)
+            done = self._fast.apply(changes)
+            return self._general(changes, now) if done is None else done
         except Exception as error:
             return Failed(error)

@@ -87,9 +87,10 @@ class Reader:
         wanted = (*names, *(name for name in codec(kind).names if name not in names), "crc")
         match = " AND ".join(f"{name} = ?" for name in kind.table.key)
         sql = f"SELECT {', '.join(wanted)} FROM {kind.table.name} WHERE {match}"
-        row = self._connections.read_row(sql, key)
-        if row is None:
+        rows = self._connections.read_rows(sql, key)
+        if not rows:
             return None
+        row = rows[0]
         return row[: len(names)], row[-1], row_of(kind, dict(zip(wanted, row, strict=True)))
 
 

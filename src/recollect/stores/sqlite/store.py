@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import apsw
 import msgspec
@@ -33,7 +32,7 @@ from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as lease_job
 from .connection import Connections, Locked
-from .fast_read import plain_messages
+from .fast_read import plain_columns, plain_messages
 from .fast_write import FastWrite
 from .group_commit import GroupCommit
 from .rows import Reader
@@ -53,6 +52,16 @@ BRIEF = 100
 T = TypeVar("T")
 
 
+class Getter(NamedTuple):
+    """How rows of one kind are looked up by key."""
+
+    sql: str
+    expires: int | None
+    """The position of the row's expiry."""
+    key: Callable[[Row], Key]
+    decode: Callable[[Row], Any]
+
+
 class SqliteStore:
     """Records in one SQLite file."""
 
@@ -68,7 +77,8 @@ class SqliteStore:
         self._connections = Connections(path, durability)
         self._fast = FastWrite(self._connections)
         self._reader = Reader(self._connections)
-        self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply).apply)
+        self._getters: dict[type[Record], Getter] = {}
+        self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply_general).apply)
 
     async def open(self) -> None:
         """Create or check the file, and bring its schema up to date."""
@@ -101,7 +111,8 @@ class SqliteStore:
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         """Do all of the changes or none, in one transaction."""
         if self._runtime.blocking:
-            return self._apply(changes, now)
+            done = self._fast.apply(changes)
+            return self._apply_general(changes, now) if done is None else done
         return await self._grouped((changes, now))
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -160,14 +171,21 @@ class SqliteStore:
         return await self._runtime.call(read, *args) if isinstance(found, Locked) else found
 
     def _get(self, kind: type[R], key: Key, now: int) -> R | None:
-        sql, expires, key_of = _getting(kind)
-        row = self._connections.read_row(sql, key)
-        if row is None or (expires is not None and row[expires] is not None and row[expires] <= now):
-            return None
-        if key_of(row) != key:
-            _misplaced(kind, key)
-        record: R = self._reader.decoder(kind)(row)
-        return record
+        sql, expires, key_of, decode = self._getters.get(kind) or self._getter(kind)
+        for row in self._connections.read_rows(sql, key):
+            if expires is not None and row[expires] is not None and row[expires] <= now:
+                return None
+            if key_of(row) != key:
+                _misplaced(kind, key)
+            record: R = decode(row)
+            return record
+        return None
+
+    def _getter(self, kind: type[Record]) -> Getter:
+        parts = codec(kind)
+        made = Getter(statements(kind).get, parts.place.get("expires_at"), parts.key, self._reader.decoder(kind))
+        self._getters[kind] = made
+        return made
 
     def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
         if len(keys) <= FEW:
@@ -177,9 +195,8 @@ class SqliteStore:
         shared = _shared(keys)
         sql, listed = many_sql(kind, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
         bound = (listed, *keys[0][:shared])
-        rows: list[Row] = self._connections.read(lambda cursor: cursor.execute(sql, bound).fetchall())
-        _, expires, key_of = _getting(kind)
-        decode = self._reader.decoder(kind)
+        rows: list[Row] = self._connections.read_rows(sql, bound)
+        _, expires, key_of, decode = self._getters.get(kind) or self._getter(kind)
         out: list[R | None] = [None] * len(keys)
         for row in rows:
             if expires is None or live(row[expires], now):
@@ -202,11 +219,11 @@ class SqliteStore:
                 lambda cursor: list(self._passing(kind, cursor.execute(sql, values), where, limit))
             )
         if kind is Message and len(scan.prefix) == 2:
-            plain = self._connections.read(lambda cursor: plain_messages(cursor, sql, values), to_its_end=True)
+            rows = self._connections.read_rows(plain_columns(sql), values)
+            plain = plain_messages(*scan.prefix, rows)
             if plain is not None:
                 return plain  # type: ignore[return-value]  # kind is Message
-        rows = self._connections.read(lambda cursor: cursor.execute(sql, values).fetchall())
-        return self._reader.decode_all(kind, rows)
+        return self._reader.decode_all(kind, self._connections.read_rows(sql, values))
 
     def _passing(self, kind: type[R], rows: Any, where: Filter, limit: int | None) -> Iterator[R]:
         count, decode = 0, self._reader.decoder(kind)
@@ -220,10 +237,7 @@ class SqliteStore:
 
     # -- writes
 
-    def _apply(self, changes: Sequence[Change], now: int) -> list[Any]:
-        done = self._fast.apply(changes)
-        if done is not None:
-            return done
+    def _apply_general(self, changes: Sequence[Change], now: int) -> list[Any]:
         rows = encode_changes(changes)
 
         def work(cursor: apsw.Cursor) -> list[Any]:
@@ -291,12 +305,6 @@ class SqliteStore:
             return sorted(found)
 
         return self._connections.read(work)
-
-
-@cache
-def _getting(kind: type[Record]) -> tuple[str, int | None, Callable[[Row], Key]]:
-    """The statement that selects a row, the position of its expiry, and the function that extracts its key."""
-    return statements(kind).get, codec(kind).place.get("expires_at"), codec(kind).key
 
 
 def _misplaced(kind: type[Record], key: Key) -> NoReturn:
