@@ -29,6 +29,11 @@ Ttl = float | timedelta
 """A duration: seconds or a timedelta."""
 
 
+_last = EPOCH, 0
+"""The moment that was last converted: the rows of one commit mostly share one, and converting costs as much as a row
+of other cells."""
+
+
 def as_datetime(when: When, what: str = "a time") -> datetime:
     """An aware datetime from one, or from ISO text; text without an offset is UTC."""
     if isinstance(when, datetime):
@@ -50,9 +55,14 @@ def as_micros(when: When | None, what: str = "a time") -> int | None:
 
 def to_micros(when: datetime) -> int:
     """Microseconds since the epoch; a naive datetime is refused, because it is ambiguous between machines."""
-    if when.tzinfo is None:
-        raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
-    return (when - EPOCH) // MICROSECOND
+    global _last
+    moment, micros = _last
+    if when is not moment:
+        if when.tzinfo is None:
+            raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
+        micros = (when - EPOCH) // MICROSECOND
+        _last = when, micros
+    return micros
 
 
 def to_datetime(micros: int) -> datetime:

@@ -42,8 +42,12 @@ class Keyed(msgspec.Struct, frozen=True):
 
 def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
     """Pair the messages of a call with idempotency keys: those of the call, or the `key` fields of dict messages."""
-    if key is None and not any(map(_has_key, given)):
-        return Keyed(given)
+    if key is None:
+        for one in given:
+            if (type(one) is dict or isinstance(one, Mapping)) and "key" in one:
+                break
+        else:
+            return Keyed(given)
     own = [one.get("key") if isinstance(one, Mapping) else None for one in given]
     if own.count(None) < len(own):
         if key is not None:
@@ -63,10 +67,6 @@ def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
     return Keyed(given, keys=keys)
 
 
-def _has_key(given: Given) -> bool:
-    return "key" in given if type(given) is dict else isinstance(given, Mapping) and "key" in given
-
-
 def _without_key(given: Given) -> Given:
     return {name: value for name, value in given.items() if name != "key"} if isinstance(given, Mapping) else given
 
@@ -80,17 +80,20 @@ class Appending:
     async def append(self, id: str, ns: str, given: Keyed, expect: int | None = None) -> list[MessageReceipt]:
         """Commit messages; raises NotFound if there is no such thread in this namespace."""
         core, at = self._core, self._core.at()
-        stamped = [self.stamped(id, one, at) for one in given.messages]
-        appends: Sequence[Append] = self.changes(id, ns, stamped, given, at)
-        done: Sequence[Appended]
-        if expect is None and not [message for message in stamped if message.pinned or message.metadata]:
-            done = await core.apply(*appends, *self.jobs(id, ns, at))
-            if len(appends) == 1 and not done[0].replayed:
-                core.shared.wrote()
-                return self._new_receipts(appends[0], done[0])
-        else:
-            appends, done = await self._append_special(id, ns, appends, at, expect)
-        return await self.receipts(id, appends, done)
+        stamped, plain = [], expect is None and given.keys is None
+        for one in given.messages:
+            message = self.stamped(id, one, at)
+            stamped.append(message)
+            plain = plain and not message.pinned and not message.metadata
+        if plain:  # one change without guards or links, as most calls have it
+            change = Append(core.org, id, tuple(stamped), at, given.key, ns)
+            (done, _) = await core.apply(change, self.job(id, ns, at))
+            if done.replayed:
+                return await self._replay(id, change, done)
+            core.shared.wrote()
+            return self._new_receipts(change, done)
+        appends, results = await self._append_special(id, ns, self.changes(id, ns, stamped, given, at), at, expect)
+        return await self.receipts(id, appends, results)
 
     def stamped(self, thread: str, given: Given, at: datetime) -> Message:
         """A message as it will be stored, except its number: with org, thread, time and token count."""
@@ -112,7 +115,7 @@ class Appending:
                 out.append(Append(org, id, (message,), at, key, ns))
         return out
 
-    def jobs(self, id: str, ns: str, at: datetime) -> tuple[Change, ...]:
+    def job(self, id: str, ns: str, at: datetime) -> Put:
         """The outbox row that an append ensures; the same object for a second, because mostly the row exists already.
 
         `doctor` computes the lag of indexing from the row's creation time. There is only this one job: the indexer asks
@@ -124,7 +127,7 @@ class Appending:
             if len(known) >= KNOWN_THREADS:
                 known.clear()
             job = Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True)
-            found = known[key] = at, at + JOB_AGE, (job,)
+            found = known[key] = at, at + JOB_AGE, job
         return found[2]
 
     async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
@@ -148,10 +151,11 @@ class Appending:
         core = self._core
         derived: Literal["none", "pending"] = "pending" if core.shared.derives else "none"
         durable = core.batch is None
-        return [
-            MessageReceipt(_replace(message, seq=seq * durable, expires_at=done.expires_at), durable, False, derived)
-            for seq, message in enumerate(change.messages, done.first)
-        ]
+        out: list[MessageReceipt] = []
+        for seq, message in enumerate(change.messages, done.first):
+            message = _replace(message, seq=seq * durable, expires_at=done.expires_at)
+            out.append(MessageReceipt(message, durable, False, derived))
+        return out
 
     async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
         """Receipts for an append that was done before under its key; a message deleted since is returned as given
@@ -177,7 +181,7 @@ class Appending:
                 lambda: self._append_derived(id, ns, appends, at, expect)
             )
             return done
-        return appends, await self._commit(id, appends, self.jobs(id, ns, at), expect)
+        return appends, await self._commit(id, appends, [self.job(id, ns, at)], expect)
 
     async def _commit(
         self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None
@@ -196,7 +200,7 @@ class Appending:
         held = await guard(self._core, [link.source for link in links])
         if held.forgotten:
             appends, links = [_replace(one, messages=tuple(map(bare, one.messages))) for one in appends], []
-        others = [*self.jobs(id, ns, at), *(Put(link, absent=True) for link in links), *held.changes]
+        others = [self.job(id, ns, at), *(Put(link, absent=True) for link in links), *held.changes]
         return appends, await self._commit(id, appends, others, expect)
 
     async def _expecting(

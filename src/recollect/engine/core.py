@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -38,12 +38,17 @@ class Shared:
     def __init__(self, store: Store, runtime: Runtime, clock: Clock | None = None, **parts: Any) -> None:
         self.store = store
         self.runtime = runtime
+        self.clock = clock
+        self.now: Callable[[], int] = _micros if clock is None else lambda: to_micros(clock())
+        """The time in microseconds."""
+        self.at: Callable[[], datetime] = partial(datetime.now, UTC) if clock is None else lambda: _in_utc(clock())
+        """The time as a datetime, as in records."""
         self.parts = parts
         self.derives = parts.get("extract") is not None
         """Whether facts and learnings are derived from users' messages."""
         self.threads: dict[tuple[str, str], str] = {}
         """A cache of the namespaces of threads, which never change."""
-        self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, tuple[Change, ...]]] = {}
+        self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
         """A cache of the outbox rows that appends ensure: when each was made, until when it is used, and the row."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append: wakes the in-process worker where there is one."""
@@ -66,22 +71,12 @@ class Shared:
         self.worker: Any = None
         """The in-process worker, if there is one."""
         self._counter: Any = None
-        self._counting: tuple[Callable[[Any], int], str | None] | None = None
         self._model: Any = None
         self._embedder: Any = None
         self._reranker: Any = None
         self._earlier: Any = None
-        self._clock = clock
         self._opened = False
         self._open_lock = runtime.lock()
-
-    def now(self) -> int:
-        """The time in microseconds, from the plugged-in clock if there is one."""
-        return time.time_ns() // 1000 if self._clock is None else to_micros(self._clock())
-
-    def at(self) -> datetime:
-        """The time as a datetime, as in records."""
-        return datetime.now(UTC) if self._clock is None else to_datetime(to_micros(self._clock()))
 
     @property
     def counter(self) -> Any:
@@ -92,17 +87,14 @@ class Shared:
             self._counter = open_counter(self.parts.get("counter"))
         return self._counter
 
-    @property
+    @cached_property
     def counting(self) -> tuple[Callable[[Any], int], str | None]:
         """A function that counts a message's tokens, and the counter's name, None for the default one."""
-        if self._counting is None:
-            from ..context.measure import count_message
-            from ..context.tokens import DEFAULT_COUNTER
+        from ..context.measure import counting
+        from ..context.tokens import DEFAULT_COUNTER
 
-            counter = self.counter
-            name = None if counter.name == DEFAULT_COUNTER else counter.name
-            self._counting = partial(count_message, counter=counter), name
-        return self._counting
+        counter = self.counter
+        return counting(counter), None if counter.name == DEFAULT_COUNTER else counter.name
 
     @property
     def embedder(self) -> Any:
@@ -277,40 +269,43 @@ class Core:
         await self.shared.open()
         return await self.store.get_many(kind, [(self.org, *key) for key in keys], now=self.now())
 
-    async def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+    def scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> Coroutine[Any, Any, list[R]]:
         """Live rows of this org under a key prefix."""
-        if not self.shared._opened:
-            await self.shared.open()
-        return await self.store.scan(Scan(kind, (self.org, *prefix), **bounds), now=self.now())
+        scan = Scan(kind, (self.org, *prefix), **bounds)
+        return self.store.scan(scan, now=self.now()) if self.shared._opened else self._scan_opening(scan)
+
+    async def _scan_opening(self, scan: Scan[R]) -> list[R]:
+        await self.shared.open()
+        return await self.store.scan(scan, now=self.now())
 
     async def listed(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
         """The same for rows that are only shown to the caller, not used to decide a write: a replica may answer."""
         with replica_reads():
             return await self.scan(kind, *prefix, **bounds)
 
-    async def apply(self, *changes: Change) -> list[Any]:
+    def apply(self, *changes: Change) -> Coroutine[Any, Any, list[Any]]:
         """Commit the changes in one transaction, or collect them if this is a batch."""
+        shared = self.shared
+        if shared._opened and self.batch is None and not self.companions and not shared.events.listening:
+            looked, watched = shared.watched.get(self.org, _UNKNOWN)
+            if not watched and time.monotonic() < looked:  # nobody to notify: the store's own coroutine saves a step
+                return self.store.apply(changes, now=self.now())
+        return self._apply(changes)
+
+    async def _apply(self, changes: Sequence[Change]) -> list[Any]:
         if self.batch is not None:
             self.batch.extend(changes)
             return [_provisional(change) for change in changes]
         if not self.shared._opened:
             await self.shared.open()
-        looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
-        notices = await self._noticed(changes) if watched or time.monotonic() >= looked else ()
-        if self.companions or notices:
-            done = await self._apply_together(changes, notices)
-        else:
-            done = await self.store.apply(changes, now=self.now())
+        notices, companions = await self._noticed(changes), self.companions
+        together = [*changes, *companions, *notices] if companions or notices else changes
+        done = (await self.store.apply(together, now=self.now()))[: len(changes)]
+        if companions:  # if the commit fails, they stay for the next attempt
+            self.companions = []
         if self.shared.events.listening:
             self._tell(changes, done)
         return done
-
-    async def _apply_together(self, changes: Sequence[Change], notices: Sequence[Change]) -> list[Any]:
-        """Commit the changes with their companions; if it fails, the companions stay for the next attempt."""
-        companions = self.companions
-        done = await self.store.apply([*changes, *companions, *notices], now=self.now())
-        self.companions = []
-        return done[: len(changes)]
 
     async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
         """Rows that notify watchers of these changes; empty if nobody watches, which is looked up every
@@ -434,6 +429,14 @@ def _created(change: Change) -> str | None:
     """The id of the thread that a change creates if absent; None for other changes."""
     made = change.record if isinstance(change, Put) and change.absent else None
     return made.id if isinstance(made, Thread) else None
+
+
+def _micros() -> int:
+    return time.time_ns() // 1000
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return to_datetime(to_micros(moment))
 
 
 def _nothing() -> None:

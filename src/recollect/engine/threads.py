@@ -219,8 +219,10 @@ class Threads:
             >>> [message.role for message in memory.threads.recent("talk", 2)]
             ['user', 'assistant']
         """
-        await self._check_visible(id)
-        found = await self._core.scan(Message, id, reverse=True, limit=checked_limit(n))
+        core = self._core
+        if core.scope.user is not None:
+            await self._check_visible(id)
+        found = await core.scan(Message, check_name(id, "thread id"), reverse=True, limit=checked_limit(n))
         if not found:
             await self._existing_or_fail(id)
         found.reverse()
@@ -314,7 +316,7 @@ class Threads:
             if expect is not None and thread.version != expect:
                 raise another_version(id, expect, thread.version)
             appends = adding.changes(id, thread.ns, stamped, given, at)
-            done = await ThreadEdits(self._core).replace(thread, appends, adding.jobs(id, thread.ns, at))
+            done = await ThreadEdits(self._core).replace(thread, appends, [adding.job(id, thread.ns, at)])
             return await adding.receipts(id, appends, done)
 
         receipts: builtins.list[MessageReceipt] = await self._core.retry(attempt)

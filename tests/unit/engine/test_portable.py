@@ -44,7 +44,7 @@ async def test_export_import_export_gives_the_same_bytes(core: Core, fill: Fill,
     await Portable(other).export(tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
     assert written.counts == loaded.counts and written.rows > 30
-    back = Core(Shared(core.store, core.runtime, core.shared._clock), Scope(org=f"{core.org}-third"))
+    back = Core(Shared(core.store, core.runtime, core.shared.clock), Scope(org=f"{core.org}-third"))
     await Portable(back).import_(tmp_path / "b.jsonl")
     await Portable(back).export(tmp_path / "c.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
