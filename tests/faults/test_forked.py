@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from recollect import AsyncMemory, Memory, StoreUnavailable
+from recollect.engine import audit
 from recollect.runtime import run_blocking
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.sqlite.connection import Connections
@@ -198,6 +199,15 @@ def test_a_file_that_is_gone_is_noticed_before_a_write_is_acknowledged(tmp_path:
                 memory.threads.append("talk", "after")
             else:
                 memory.facts.set("global", "k", 1)
+
+
+def test_audit_events_of_a_forked_process_have_ids_of_their_own() -> None:
+    mine = audit._process
+
+    def look() -> None:
+        assert audit._process != mine
+
+    assert os.waitstatus_to_exitcode(os.waitpid(_in_child(look), 0)[1]) == 0
 
 
 def test_a_connection_to_another_file_under_the_same_path_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import datetime
 from itertools import count
 from typing import Any
 
@@ -16,16 +17,35 @@ from .core import Core
 _order = count()
 
 
+_process = os.urandom(4).hex()
+"""Random, so that two processes give different ids."""
+
+
+def _after_fork() -> None:
+    global _process
+    _process = os.urandom(4).hex()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def audit(
-    core: Core, action: str, kind: str, subject: str, source: str | None = None, detail: dict[str, Any] | None = None
+    core: Core,
+    action: str,
+    kind: str,
+    subject: str,
+    source: str | None = None,
+    detail: dict[str, Any] | None = None,
+    at: datetime | None = None,
 ) -> Put:
     """An audit event, to be applied together with the change it records; `detail` holds ids and numbers, no content."""
-    at = core.at()
+    at = at or core.at()
     return Put(
         AuditEvent(
             org=core.org,
-            # A counter orders events of the same microsecond; random bytes keep ids of two processes apart.
-            id=f"{event_id(to_micros(at))}{next(_order) & 0xFFFFFF:06x}{os.urandom(4).hex()}",
+            # A counter orders events of the same microsecond.
+            id=f"{event_id(to_micros(at))}{next(_order) & 0xFFFFFF:06x}{_process}",
             action=action,
             kind=kind,
             subject=subject,

@@ -350,9 +350,7 @@ class Facts:
         check_name(key, "fact key")
         checked = check_confidence(confidence)
         encode_json(value)
-        now = self._core.now()
-        at = to_datetime(now)
-        scope = self._core.scope
+        at, scope = self._core.at(), self._core.scope
         return Fact(
             org=scope.org,
             ns=ns,
@@ -362,10 +360,10 @@ class Facts:
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
             trust="user" if scope.actor in ("user", "import") else scope.actor,
-            indexed=_indexed(index),
+            indexed=None if index is True else _indexed(index),
             created_at=at,
             updated_at=at,
-            expires_at=self._core.expiry(ttl, now),
+            expires_at=None if ttl is None else self._core.expiry(ttl, to_micros(at)),
         )
 
     def _changes(self, fact: Fact, action: str = "set") -> builtins.list[Change]:
@@ -377,7 +375,7 @@ class Facts:
             Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", at))
             if fact.indexed != []
             else Delete(Entry, (fact.org, fact.ns, "fact", "", fact.id)),
-            audit(self._core, action, "fact", fact.id, fact.source),
+            audit(self._core, action, "fact", fact.id, fact.source, at=at),
             *(Put(link, absent=True) for link in links),
         ]
 

@@ -19,10 +19,10 @@ from ..errors import Conflict, CorruptRecord, InvalidValue, TooLarge, UsageError
 from ..filters import Where, parse_filter
 from ..ids import new_id
 from ..ordered_keys import AFTER_ELEMENTS, RecordKey, decode_record_key, encode_record_key
-from ..ports import Ttl, to_datetime
+from ..ports import Ttl, to_datetime, to_micros
 from ..records import Job, RecordPiece, StoredRecord
 from ..scope import Ns
-from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put, Stored
 from ..values import Json, as_list, decode_json, encode_json, json_bytes
 from .core import Core
 from .facts import checked_limit, version_of
@@ -230,15 +230,17 @@ class Records:
         self, ns: str, puts: Sequence[RecordPut], expected: Sequence[Change] = ()
     ) -> builtins.list[OpaqueRecord]:
         rows: builtins.list[tuple[StoredRecord, bytes | None]] = [self._row(ns, put) for put in puts]
-        await self._check_quota(sum(row.size for row, _ in rows))
-        if all(long is None for _, long in rows):
-            return await self._commit(puts, [row for row, _ in rows], expected)
-        return await self._put_long(puts, rows, expected)
+        limit = self._core.shared.parts.get("record_bytes")
+        if limit is not None:
+            await self._check_quota(sum(row.size for row, _ in rows), limit)
+        short = [row for row, long in rows if long is None]
+        if len(short) < len(rows):
+            return await self._put_long(puts, rows, expected)
+        return await self._commit(puts, short, expected)
 
     def _row(self, ns: str, put: RecordPut) -> tuple[StoredRecord, bytes | None]:
         """The row of a record, and its data if that is too long for the row."""
-        core, now = self._core, self._core.now()
-        at = to_datetime(now)
+        core, at = self._core, self._core.at()
         form, data = _encoded(put.data)
         long = len(data) > PIECE_BYTES
         if put.meta is not None and not isinstance(put.meta, Mapping):
@@ -248,7 +250,8 @@ class Records:
             encode_json(metadata, "meta")  # check it before uploading; otherwise the store's codec does
         row = StoredRecord(
             org=core.org, ns=ns, key=_whole_key(put.key), data=None if long else data, form=form, size=len(data),
-            metadata=metadata, created_at=at, updated_at=at, expires_at=core.expiry(put.ttl, now),
+            metadata=metadata, created_at=at, updated_at=at,
+            expires_at=None if put.ttl is None else core.expiry(put.ttl, to_micros(at)),
         )  # fmt: skip
         return row, data if long else None
 
@@ -299,17 +302,14 @@ class Records:
             if not put.absent:
                 changes += _without_older(row)
         done = await self._core.apply(*changes)
-        return [
-            await self._put_answer(row, done[place], _as_kept(put.key), put.data)
-            for put, row, place in zip(puts, rows, places, strict=True)
-        ]
+        out: builtins.list[OpaqueRecord] = []
+        for put, row, place in zip(puts, rows, places, strict=True):
+            stored = done[place]
+            out.append(await self._existing(row) if stored is None else _put_answer(put, row, stored))
+        return out
 
-    async def _put_answer(self, row: StoredRecord, stored: Any, key: RecordKey, data: Any) -> OpaqueRecord:
-        if stored is not None:
-            return OpaqueRecord(
-                ns=row.ns, key=key, data=data, meta=row.metadata, size=row.size, version=stored.version,
-                created_at=stored.created_at or row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,
-            )  # fmt: skip
+    async def _existing(self, row: StoredRecord) -> OpaqueRecord:
+        """The record that a put with `absent` found."""
         if row.upload is not None:
             await self._core.apply(DeleteRange(RecordPiece, (*row.row_key, row.upload)))
         found = await self._core.get(StoredRecord, row.ns, row.key)
@@ -352,16 +352,13 @@ class Records:
 
     # -- how much an org may keep
 
-    async def _check_quota(self, size: int) -> None:
+    async def _check_quota(self, size: int, limit: int) -> None:
         """Raise TooLarge for a put that would take the org's records over its limit.
 
         The stored bytes are counted once, and each put adds to the count, even if it replaces data; they are counted
         again only when the count reaches the limit. Writes of other processes are seen at the next count.
         """
         shared, org = self._core.shared, self._core.org
-        limit = shared.parts.get("record_bytes")
-        if limit is None:
-            return
         used, counted = shared.record_bytes.get(org, (None, 0))
         if used is None or (used + size > limit and self._core.now() - counted > RECOUNT_MICROS):
             used, counted = await self._used(), self._core.now()
@@ -420,6 +417,13 @@ def _record(row: StoredRecord, data: Any) -> OpaqueRecord:
     return OpaqueRecord(
         ns=row.ns, key=decode_record_key(row.key), data=data, meta=row.metadata, size=row.size, version=row.version,
         created_at=row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,
+    )  # fmt: skip
+
+
+def _put_answer(put: RecordPut, row: StoredRecord, stored: Stored) -> OpaqueRecord:
+    return OpaqueRecord(
+        ns=row.ns, key=_as_kept(put.key), data=put.data, meta=row.metadata, size=row.size, version=stored.version,
+        created_at=stored.created_at or row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,
     )  # fmt: skip
 
 

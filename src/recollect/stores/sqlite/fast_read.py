@@ -37,9 +37,10 @@ def plain_columns(sql: str) -> str:
     return f"SELECT {', '.join(_PLAIN)}, coalesce(nullif(pinned, 0), {', '.join(_REST)}) FROM {tail}"
 
 
-def plain_messages(org: str, thread: str, rows: Sequence[Row]) -> list[Message] | None:
+def plain_messages(prefix: Row, rows: Sequence[Row]) -> list[Message] | None:
     """The messages of a page; None if one has more than text and original or a wrong checksum: read the page in
     full."""
+    org, thread = prefix
     if [row[6] for row in rows] != _sums(org, thread, rows):
         return None
     out: list[Message] = []

@@ -20,8 +20,7 @@ from ...messages import Message
 from ...ports import to_micros
 from ...records import AuditEvent, CheckpointStep, Fact, Job, Key, Record, RecordPiece, StoredRecord, Task
 from ..base import Append, Appended, Change, DeleteRange, Expect, Load, Put, Stored
-from ..codec import Row, codec, encoder, pack
-from .changes import stored, summed
+from ..codec import codec, encoder, pack
 from .statements import column_names, statements
 
 if TYPE_CHECKING:
@@ -29,17 +28,19 @@ if TYPE_CHECKING:
 
 KNOWN = 10_000
 """How many threads, and how many facts, are remembered; then the memory of them starts anew."""
-_TASK, _STEP, _SUM_BASE = codec(Task), codec(CheckpointStep), codec(Message).sum_base
+_TASK, _STEP = codec(Task), codec(CheckpointStep)
+_MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(kind).sum_base for kind in (Message, Fact, StoredRecord))
 _CREATED = codec(Message).place["created_at"]
 _message_row = encoder(Message, "org", "thread", "seq", "expires_at")
 """The row of an appended message: the store gives its number, and its thread the rest."""
-_RECORD, _VERSION = codec(StoredRecord), codec(StoredRecord).place["version"]
+_record_row = encoder(StoredRecord, "version")
 _PUT_NEW = statements(StoredRecord).insert
 _TASK_FIXED = ("org", "task_id", "ns", "expires_at")
 """Columns of a key or an index. A save that changes one takes the general path, so the fast one writes no index."""
 
-_NEW_FACT = (Fact, Job, AuditEvent)
+_NEW_FACT: list[type[Record]] = [Fact, Job, AuditEvent]
 """What setting a fact writes, in this order."""
+_fact_row, _job_row, _event_row = encoder(Fact, "version"), encoder(Job, "version"), codec(AuditEvent).encode
 
 _messages = column_names(Message)
 _tasks, _steps = column_names(Task), column_names(CheckpointStep)
@@ -152,27 +153,29 @@ class FastWrite:
 
     def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[Any] | None:
         """Insert a record under a new key; such a key has no pieces, so there are none to delete."""
-        if type(pieces) is not DeleteRange or pieces != DeleteRange(RecordPiece, record.row_key):
+        if type(pieces) is not DeleteRange or pieces.kind is not RecordPiece or pieces.prefix != record.row_key:
             return None
-        cells = list(_RECORD.encode(record))
-        cells[_VERSION] = 1
-        return [Stored(1, record.created_at), 0] if write(_PUT_NEW, (*cells, _RECORD.sum(cells))) else None
+        if pieces.after is not None or pieces.before is not None:
+            return None
+        row = _record_row(record, 1)
+        return [Stored(1, record.created_at), 0] if write(_PUT_NEW, (*row, _RECORD_SUM | crc32(pack(row)))) else None
 
     def _set_new(self, changes: Sequence[Change], write: Write) -> list[Any] | None:
         """Insert a fact that never was, with its index job and its audit event; each fails if its key is taken."""
-        records = [change.record for change in changes if type(change) is Put and not change.absent]
-        if tuple(map(type, records)) != _NEW_FACT or records[0].row_key in self._facts:
+        records: list[Any] = [change.record for change in changes if type(change) is Put and not change.absent]
+        if [type(record) for record in records] != _NEW_FACT:
             return None
-        self._remember(records[0].row_key)
-        rows = [_new_row(record) for record in records]
-        if not write(_SET_NEW, [cell for row in rows for cell in row]):
+        fact, job, event = records
+        key = (fact.org, fact.ns, fact.key)
+        if key in self._facts:
             return None
-        return [stored(type(record), row) for record, row in zip(records, rows, strict=True)]
-
-    def _remember(self, key: Key) -> None:
         if len(self._facts) >= KNOWN:
             self._facts.clear()
         self._facts.add(key)
+        row = _fact_row(fact, 1)
+        if not write(_SET_NEW, (*row, _FACT_SUM | crc32(pack(row)), *_job_row(job, 1), *_event_row(event))):
+            return None
+        return [Stored(1, fact.created_at), Stored(1, job.created_at), Stored(0, event.created_at)]
 
     def _append(self, change: Append, changes: Sequence[Change], write: Write) -> list[Any] | None:
         key = (change.org, change.thread)
@@ -186,7 +189,7 @@ class FastWrite:
         seq, message = length + 1, change.messages[0]
         row = _message_row(message, *key, seq, None)
         grown_at = row[_CREATED] if message.created_at is change.at else to_micros(change.at)
-        if not write(_APPEND, (*row, _SUM_BASE | crc32(pack(row)), grown_at, job.queue, job.ns, job.item)):
+        if not write(_APPEND, (*row, _MESSAGE_SUM | crc32(pack(row)), grown_at, job.queue, job.ns, job.item)):
             self._known.pop(key, None)
             return None
         self._known[key] = (seq, True)
@@ -216,12 +219,3 @@ class FastWrite:
             return None
         row = _STEP.encode(step.record)
         return [None, None, None] if write(_SAVE, (*_TASK.encode(after), *row, _STEP.sum(row))) else None
-
-
-def _new_row(record: Record) -> Row:
-    """The cells of a row that is written for the first time."""
-    kind = type(record)
-    cells = list(codec(kind).encode(record))
-    if codec(kind).versioned:
-        cells[codec(kind).place["version"]] = 1
-    return summed(kind, tuple(cells))

@@ -220,7 +220,7 @@ class SqliteStore:
             )
         if kind is Message and len(scan.prefix) == 2:
             rows = self._connections.read_rows(plain_columns(sql), values)
-            plain = plain_messages(*scan.prefix, rows)
+            plain = plain_messages(scan.prefix, rows)
             if plain is not None:
                 return plain  # type: ignore[return-value]  # kind is Message
         return self._reader.decode_all(kind, self._connections.read_rows(sql, values))
