@@ -151,31 +151,35 @@ class _Batches(Generic[A, T]):
         queue.sent, queue.work = [future for _, future in batch], None
         if not batch:
             return
+        items = [item for item, _ in batch]
         try:
-            queue.work = self._runtime._executor().submit(self._function, [item for item, _ in batch])
+            queue.work = self._runtime._executor().submit(self._run, loop, queue, items)
         except RuntimeError as error:  # the worker thread was shut down
-            _fail(queue.sent, error)
-            return
-        done = asyncio.wrap_future(queue.work, loop=loop)
-        done.add_done_callback(lambda done: self._done(loop, queue, done))
+            self._settle(queue, [Failed(error)] * len(items))
 
-    def _done(
-        self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T], done: asyncio.Future[Sequence[Outcome[T]]]
-    ) -> None:
-        if done.cancelled():
-            for future in queue.sent:
-                future.cancel()
-        elif error := done.exception():
-            _fail(queue.sent, error)
-        else:
-            for future, outcome in zip(queue.sent, done.result(), strict=True):
-                if future.done():
-                    continue
-                if isinstance(outcome, Failed):
-                    future.set_exception(outcome.error)
-                else:
-                    future.set_result(outcome)
+    def _run(self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T], items: list[A]) -> None:
+        """Process a batch, on the worker thread, and tell the loop at once: a future in between would cost one more
+        round of the loop."""
+        outcomes: Sequence[Outcome[T]]
+        try:
+            outcomes = self._function(items)
+        except BaseException as error:
+            outcomes = [Failed(error)] * len(items)
+        if not loop.is_closed():  # nobody waits on a closed one
+            loop.call_soon_threadsafe(self._done, loop, queue, outcomes)
+
+    def _done(self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T], outcomes: Sequence[Outcome[T]]) -> None:
+        self._settle(queue, outcomes)
         self._send(loop, queue)
+
+    def _settle(self, queue: _Queue[A, T], outcomes: Sequence[Outcome[T]]) -> None:
+        for future, outcome in zip(queue.sent, outcomes, strict=True):
+            if future.done():
+                continue
+            if isinstance(outcome, Failed):
+                future.set_exception(outcome.error)
+            else:
+                future.set_result(outcome)
 
 
 class _Queue(Generic[A, T]):
@@ -186,14 +190,8 @@ class _Queue(Generic[A, T]):
         self.waiting: deque[tuple[A, asyncio.Future[T]]] = deque()
         self.sent: list[asyncio.Future[T]] = []
         """The callers of the batch that is on the worker thread."""
-        self.work: Work[Sequence[Outcome[T]]] | None = None
+        self.work: Work[None] | None = None
         """That batch; None while there is none."""
-
-
-def _fail(futures: list[asyncio.Future[T]], error: BaseException) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_exception(error)
 
 
 class _Cancellable:
