@@ -178,16 +178,16 @@ class FastWrite:
         return [Stored(1, fact.created_at), Stored(1, job.created_at), Stored(0, event.created_at)]
 
     def _append(self, change: Append, changes: Sequence[Change], write: Write) -> list[Any] | None:
-        key = (change.org, change.thread)
+        org, thread = key = change.org, change.thread
         length, alone = self._known.get(key, (0, False))
         if not alone or len(changes) != 2 or len(change.messages) != 1 or change.key is not None:
             return None
         ensured = changes[1]
         job = ensured.record if type(ensured) is Put and ensured.absent else None
-        if type(job) is not Job or job.org != change.org or (change.ns != job.ns and change.ns is not None):
+        if type(job) is not Job or job.org != org or (change.ns != job.ns and change.ns is not None):
             return None
         seq, message = length + 1, change.messages[0]
-        row = _message_row(message, *key, seq, None)
+        row = _message_row(message, org, thread, seq, None)
         grown_at = row[_CREATED] if message.created_at is change.at else to_micros(change.at)
         if not write(_APPEND, (*row, _MESSAGE_SUM | crc32(pack(row)), grown_at, job.queue, job.ns, job.item)):
             self._known.pop(key, None)
