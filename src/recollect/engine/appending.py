@@ -6,7 +6,7 @@ thread has seen before does nothing; the other changes of the same commit are do
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -76,6 +76,8 @@ class Appending:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._counting: tuple[Callable[[Message], int], str | None] | None = None
+        """`Shared.counting`, taken with the first message, because the counter is made on first use."""
 
     async def append(self, id: str, ns: str, given: Keyed, expect: int | None = None) -> list[MessageReceipt]:
         """Commit messages; raises NotFound if there is no such thread in this namespace."""
@@ -98,7 +100,9 @@ class Appending:
     def stamped(self, thread: str, given: Given, at: datetime) -> Message:
         """A message as it will be stored, except its number: with org, thread, time and token count."""
         message, core = as_message(given), self._core
-        count, name = core.shared.counting
+        if self._counting is None:
+            self._counting = core.shared.counting
+        count, name = self._counting
         at = message.created_at or at
         return _replace(message, org=core.org, thread=thread, seq=0, tokens=count(message), counter=name, created_at=at)
 

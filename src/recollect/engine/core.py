@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -87,7 +87,7 @@ class Shared:
             self._counter = open_counter(self.parts.get("counter"))
         return self._counter
 
-    @cached_property
+    @property
     def counting(self) -> tuple[Callable[[Any], int], str | None]:
         """A function that counts a message's tokens, and the counter's name, None for the default one."""
         from ..context.measure import counting

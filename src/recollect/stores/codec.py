@@ -156,8 +156,14 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
 
     Most rows are of the first sort, and the short call costs a third of the full one."""
     whole, brief, empty = [], [], []
+    created = next((i for i, column in enumerate(columns) if column.name == "created_at" and not column.nullable), None)
     for i, column in enumerate(columns):
-        part = f"{column.name}={_decoder(i, column, fields[column.name])}"
+        made = _decoder(i, column, fields[column.name])
+        if i == created:
+            made = f"(created := {made})"
+        elif created is not None and column.name == "updated_at":  # most rows were never changed
+            made = f"(created if row[{i}] == row[{created}] else {made})"
+        part = f"{column.name}={made}"
         whole.append(part)
         if _is_empty_default(fields[column.name]) or (column.nullable and fields[column.name].default is None):
             empty.append(f"row[{i}] is None")
