@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from recollect.languages import rules
+from recollect.recall.analyze import tokens
+from recollect.recall.passage import sentences
 
 _RULES = rules("en", "revision", "talk")
 _SIGNS = _RULES.signs
@@ -22,11 +24,12 @@ _ASKS = re.compile(r"[?？؟]\W*$")
 _PLAIN = _RULES.words("plain")
 COMMON = 0.2
 """A word that more than this share of the statements have is not distinctive."""
-ALONE = 0.16
-"""One shared word is enough if it is at least this share of the terms of the earlier statement."""
-MANY, RARE = 12, 4
-"""With a strong sign of change, one shared word of at least `RARE` letters is enough if only these two statements have
-it and there are many statements (together at least `MANY` squared terms)."""
+COVERED = 0.16
+"""Two sentences are about the same subject if the distinctive words they share are at least this share of the words of
+the earlier one; where they share only one, of the words of all the earlier statement."""
+MANY, RARE = 144, 4
+"""With a strong sign of change in the sentence, one shared word of at least `RARE` letters is enough if only these two
+statements have it, where the statements have at least `MANY` words together."""
 QUOTED = 120
 
 
@@ -46,20 +49,17 @@ class Statement(msgspec.Struct, frozen=True):
     """Whether it has a sign of change: 0 none, 1 some, 2 a strong one."""
 
 
-def revised(statements: Sequence[Statement]) -> dict[int, int]:
-    """For the index of each revised statement, the index of the newest one that revises it."""
+def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
+    """For the index of each statement that may be revised, the indices of those that may do so, newest first.
+
+    They share distinctive words, by their terms alone; `revised` reads the texts.
+    """
     later = [place for place, one in enumerate(statements) if one.own and one.sign]
     if not later:
         return {}
-    count: Counter[str] = Counter()
-    for one in statements:
-        count.update(one.terms)
-    many = sum(count.values()) >= MANY * MANY
-    most = max(2, int(COMMON * len(statements)))
-    telling = {term for term, n in count.items() if n <= most and len(term) > 2 and term not in _PLAIN}
-    words = [one.terms & telling for one in statements]
+    words = _distinctive(statements, _counted(statements))
     later.sort(key=lambda place: -statements[place].created_at)
-    out: dict[int, int] = {}
+    out: dict[int, list[int]] = {}
     for place, old in enumerate(statements):
         if not (old.own or old.careful) or _ASKS.search(old.text):
             continue
@@ -67,28 +67,83 @@ def revised(statements: Sequence[Statement]) -> dict[int, int]:
             one = statements[new]
             if one.created_at <= old.created_at:
                 break
-            if new == place or not (old.careful or old.speaker == one.speaker):
-                continue
-            shared = len(words[new] & words[place])
-            alone = shared == 1 and not old.careful and len(old.terms) * ALONE <= 1
-            if alone or shared >= 2 or _only_theirs(one, old, many, count):
+            if new != place and (old.careful or old.speaker == one.speaker) and words[new] & words[place]:
+                out.setdefault(place, []).append(new)
+    return out
+
+
+def revised(statements: Sequence[Statement], pairs: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """For the index of each revised statement, the index of the newest one that revises it, of possible `pairs`."""
+    count = _counted(statements)
+    words = _distinctive(statements, count)
+    many = count.total() >= MANY
+    changed = {place: _changes(statements[place].text) for place in {new for later in pairs.values() for new in later}}
+    out: dict[int, int] = {}
+    for place, later in pairs.items():
+        old = statements[place]
+        told = [frozenset(tokens(one)) for one in sentences(old.text)]
+        for new in later:
+            shared = words[new] & words[place]
+            rare = frozenset(term for term in shared if many and count[term] <= 2 and len(term) >= RARE)
+            if any(change.revises(one, old, shared, rare) for change in changed[new] for one in told):
                 out[place] = new
                 break
     return out
 
 
-def _only_theirs(new: Statement, old: Statement, many: bool, count: Mapping[str, int]) -> bool:
-    """Whether two statements share a word that no other has, and the newer has a strong sign of change (see `MANY`)."""
-    if not many or new.sign < 2:
-        return False
-    return any(count[term] <= 2 and len(term) >= RARE for term in new.terms & old.terms if term not in _PLAIN)
+def _counted(statements: Sequence[Statement]) -> Counter[str]:
+    """How many statements have each term."""
+    return Counter(term for one in statements for term in one.terms)
+
+
+def _distinctive(statements: Sequence[Statement], count: Mapping[str, int]) -> list[frozenset[str]]:
+    """Of each statement, the words that few others have."""
+    most = max(2, int(COMMON * len(statements)))
+    telling = {term for term, n in count.items() if n <= most and len(term) > 2 and term not in _PLAIN}
+    return [one.terms & telling for one in statements]
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A sentence with a sign of change."""
+
+    terms: frozenset[str]
+    around: frozenset[str]
+    """Its terms and those of the sentences beside it, as the subject may stand in another than the sign: "I told you
+    nonsense. Tomasz plays the oboe."."""
+    strong: bool
+
+    def revises(self, told: frozenset[str], old: Statement, shared: frozenset[str], rare: frozenset[str]) -> bool:
+        """Whether it is about the subject of a sentence `told` of the old statement.
+
+        `shared` are the distinctive words of both statements, `rare` those of them that no other statement has.
+        """
+        if self.strong and self.terms & told & rare:
+            return True
+        same = len(self.around & told & shared)
+        if same < 2:
+            return same == 1 and not old.careful and same >= COVERED * len(old.terms)
+        return same >= COVERED * len(told)
+
+
+def _changes(text: str) -> list[_Change]:
+    """The sentences of a text with a sign of change; what it asks beside them says nothing."""
+    read = [(one, frozenset(tokens(one))) for one in sentences(text) if not _ASKS.search(one)]
+    return [
+        _Change(terms, terms.union(*(beside for _, beside in read[max(0, place - 1) : place + 2])), _strong(one))
+        for place, (one, terms) in enumerate(read)
+        if _SIGNS.search(one)
+    ]
+
+
+def _strong(text: str) -> bool:
+    return bool(_STRONG.search(text))
 
 
 def sign_of_change(text: str) -> int:
     """How strong the wording of a change is in a text: 0 none (or it is a question), 1 some, 2 strong."""
     if len(text) > 600 or not _SIGNS.search(text) or _ASKS.search(text):
         return 0
-    return 2 if _STRONG.search(text) else 1
+    return 2 if _strong(text) else 1
 
 
 def quoted(text: str) -> str:
