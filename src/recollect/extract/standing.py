@@ -26,7 +26,17 @@ def standing_instruction(clause: str, sentence: str, lang: str) -> str | None:
     if not found.own.match(whole) and not whole.startswith(clause):
         return None
     stop = found.stop.match(clause) and not found.impatient.search(clause)
-    return clause if stop or any(rule.match(clause) for rule in found.expressions("of_a_clause")) else None
+    asked = stop or any(rule.match(clause) for rule in found.expressions("of_a_clause"))
+    return _with_condition(clause, whole, lang) if asked else None
+
+
+def _with_condition(clause: str, sentence: str, lang: str) -> str:
+    """An instruction together with when it holds: "always cite sources when I ask about health"."""
+    begin = sentence.find(clause)
+    if begin < 0:
+        return clause
+    condition = rules(lang, "standing").condition.match(sentence, begin + len(clause))
+    return sentence[begin : condition.end()].rstrip(" ,;") if condition else clause
 
 
 def habit(clause: str, lang: str) -> bool:

@@ -128,3 +128,15 @@ def test_a_date_does_not_correct_a_name() -> None:
 def test_the_later_of_two_statements_in_a_message_stands() -> None:
     (fact,) = read("I live in Oslo. Update: I live in Bergen.")
     assert fact.value == "Bergen"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always include version numbers when I ask about libraries",
+        "Never book anything unless I say so",
+        "I prefer window seats when I fly long-haul",
+    ],
+)
+def test_a_wish_is_kept_together_with_when_it_holds(text: str) -> None:
+    assert [item.value for item in read(f"{text}.")] == [text]
