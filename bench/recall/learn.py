@@ -4,9 +4,11 @@
 
 Every question is asked of a stored conversation, up to the features that `memory.recall` would rank by (`Pool`). It is
 a choice among its candidates: the evidence should score above the rest (a softmax over turns, or over sessions by
-their best turn). Weights are shared by all kinds of talk, plus what each kind adds to them, with a penalty on both, so
-that a kind that no set teaches falls back to what the others say. `--cv` reports what weights find in conversations,
-and in whole sets, that they were fitted without: the figures to believe.
+their best turn). Weights are what is expected of a conversation anyway (`PRIOR`), plus what all kinds of talk share,
+plus what each kind adds, with a penalty on both, so that a kind that no set teaches falls back to what the others say,
+and a feature that no set teaches to what is expected. Weights set by hand (`FIXED`) are part of every score, as in use.
+`--cv` reports what weights find in conversations, and in whole sets, that they were fitted without: the figures to
+believe.
 """
 
 from __future__ import annotations
@@ -45,10 +47,24 @@ KINDS = 3
 COLUMNS = {"default": 0, "none": 1, "minilm": 2}
 SIGNS = {"asks": -1, "reacts": -1, "second": -1, "user_reacts": -1, "assistant_long": -1}
 """Features that may only count against a turn."""
-FREE = {"long", "user", "short", "length", "user_short", "short_gather", "user_asks", "user_gather"}
+FREE = {"long", "short", "length", "user_short", "short_gather", "user_asks", "user_gather"}
 """Features that may count either way; all others only for it."""
+PRIOR = {
+    # Who is asked about says it; reports answer, questions, reactions and words to the other rarely do.
+    "speaker": (1.0, 1.0, 1.0), "speaker_first": (0.3, 0.3, 0.3), "first": (0.3, 0.3, 0.3),
+    "second": (-0.5, -0.5, -0.5), "asks": (-0.3, -0.3, -0.3), "reacts": (-0.3, -0.3, -0.3), "length": (0.3, 0.3, 0.3),
+    # What is asked for is there: a time, a number, a name.
+    "times": (0.3, 0.3, 0.3), "when_times": (1.0, 1.0, 1.0), "numbers": (0.5, 0.5, 0.5),
+    "names": (0.3, 0.3, 0.3), "name_names": (0.5, 0.5, 0.5),
+    # The user's own turns answer a bare question, while an assistant's long answers share words with anything; what a
+    # user said in a few words is part of no summary.
+    "user": (0.0, 0.0, 0.3), "long": (0.0, 0.0, -0.4), "assistant_long": (0.0, -0.2, -0.4),
+    "short_gather": (0.0, 1.0, 1.5),
+}  # fmt: skip
+"""What a weight is expected to be, by kind of talk, before any conversation is seen; 0 where nothing is said."""
 PENALTY, OWN_PENALTY = 1e-3, 4e-3
-NAMES = [name for name in TABLE if name not in FIXED]
+NAMES = list(TABLE)
+LEARNED = np.array([name not in FIXED for name in NAMES])
 
 
 @dataclass
@@ -158,24 +174,24 @@ class Problem:
         return out
 
 
-def fit(rows: Sequence[Row], *, steps: int = 160) -> Any:
-    """Weights by kind of talk: Adam from zero; those whose sign is known are kept on their side of it."""
+def fit(rows: Sequence[Row], column: int = 0, *, steps: int = 160) -> Any:
+    """Weights by kind of talk: Adam from `PRIOR`; those whose sign is known are kept on their side of it."""
     problem = Problem(rows)
     size = len(NAMES)
-    shared, own = np.zeros(size), np.zeros((KINDS, size))
-    low = np.array([-np.inf if n in FREE or SIGNS.get(n) == -1 else 0.0 for n in NAMES])
+    prior = np.where(LEARNED, np.array([PRIOR.get(name, (0.0,) * KINDS) for name in NAMES]).T, in_use(column))
+    low = np.array([-np.inf if n in FREE or n in FIXED or SIGNS.get(n) == -1 else 0.0 for n in NAMES])
     high = np.array([0.0 if SIGNS.get(n) == -1 else np.inf for n in NAMES])
+    shared, own = np.zeros(size), np.zeros((KINDS, size))
     m, v = np.zeros((KINDS + 1, size)), np.zeros((KINDS + 1, size))
     for step in range(1, steps + 1):
-        w = np.clip(shared + own, low, high)
-        by_kind = problem.gradient(w)
+        by_kind = problem.gradient(np.clip(prior + shared + own, low, high)) * LEARNED
         g = np.vstack([by_kind.sum(0) + PENALTY * shared, by_kind + OWN_PENALTY * own])
         m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
         rate = 0.1 * min(1.0, 2 * (1 - step / (steps + 1)))
         move = rate * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.99**step)) + 1e-9)
-        shared = np.clip(shared - move[0], low, high)
-        own = np.clip(shared + own - move[1:], low, high) - shared
-    return shared + own
+        shared = shared - move[0]
+        own = np.clip(prior + shared + own - move[1:], low, high) - shared - prior
+    return prior + shared + own
 
 
 def recall_at(rows: Sequence[Row], w: Any, ks: Sequence[int] = (5, 10)) -> list[float]:
@@ -202,7 +218,7 @@ def by_category(rows: Sequence[Row], w: Any) -> str:
     )
 
 
-def left_out(rows: Sequence[Row], folds: int) -> str:
+def left_out(rows: Sequence[Row], folds: int, column: int) -> str:
     """What weights find in conversations they were fitted without; 0 folds leave out the whole set at once."""
     out = []
     for data in dict.fromkeys(row.data for row in rows):
@@ -213,7 +229,7 @@ def left_out(rows: Sequence[Row], folds: int) -> str:
         total = np.zeros(2)
         for fold in [set(talks[i::parts]) for i in range(parts)]:
             held = [row for row in mine if row.conversation in fold]
-            w = fit([row for row in rows if row.data != data or row.conversation not in fold])
+            w = fit([row for row in rows if row.data != data or row.conversation not in fold], column)
             total += np.array(recall_at(held, w)) * len(held)
         out.append(f"{data} {'/'.join(str(round(float(v), 1)) for v in total / len(mine))}")
     return "  ".join(out)
@@ -240,7 +256,7 @@ def write(w: Any, column: int) -> None:
     lines = []
     for name, triples in TABLE.items():
         made = [list(triple) for triple in triples]
-        if name in NAMES:
+        if name not in FIXED:
             for kind in range(KINDS):
                 made[kind][column] = float(round(w[kind][NAMES.index(name)], 2)) + 0.0
         lines.append(f'    "{name}": ({", ".join(str(tuple(triple)) for triple in made)}),\n')
@@ -269,12 +285,12 @@ def main() -> None:
         },
     )
     print("in use:  ", report(rows, in_use(column)), flush=True)
-    w = fit([row for row in rows if row.data != a.without])
+    w = fit([row for row in rows if row.data != a.without], column)
     print("fitted:  ", report(rows, w), flush=True)
     print(by_category(rows, w))
     if a.cv:
-        print("by conversation:", left_out(rows, 6), flush=True)
-        print("by set:         ", left_out(rows, 0), flush=True)
+        print("by conversation:", left_out(rows, 6, column), flush=True)
+        print("by set:         ", left_out(rows, 0, column), flush=True)
     if a.write:
         write(w, column)
     else:

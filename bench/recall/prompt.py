@@ -133,7 +133,8 @@ def use_others(path: Path, embedder: str) -> None:
 
     spec = None if embedder == "none" else embedder
     others = [one for one in sorted(path.parent.glob("*.json")) if one.stem != path.stem]
-    learn.use(learn.fit([row for one in others for row in learn.stamped(one, spec)]), learn.COLUMNS[embedder])
+    column = learn.COLUMNS[embedder]
+    learn.use(learn.fit([row for one in others for row in learn.stamped(one, spec)], column), column)
 
 
 def main() -> None:

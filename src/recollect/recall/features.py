@@ -331,11 +331,15 @@ def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
     user = np.where(table.message & ~table.assistant, assisted, 0.0)
     length = said["words"] * 10.2  # undo the scaling of `signals`: back to log(1 + words)
     other = _said(table, [bool(name) and name not in query.speakers for name in table.names])
+    # Where the assistant's own words are asked for, their length does not count against them.
+    long = np.where(
+        table.message & ~(table.assistant & query.asks_assistant), np.maximum(length - math.log(40), 0.0), 0.0
+    )
     return {
         "asks": said["asks"] * people,
-        "user": -user if query.asks_assistant else user,
+        "user": (-user if query.asks_assistant else user) * query.bare,
         "short": np.where(table.message, np.minimum(length, math.log(13)) - math.log(13), 0.0),
-        "long": np.where(table.message, np.maximum(length - math.log(40), 0.0), 0.0),
+        "long": long,
         "length": length / 3 * people,
         "times": said["times"] * people,
         "when_times": said["times"] * (query.kind == "when"),
@@ -351,13 +355,11 @@ def _form(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
         "user_asks": said["asks"] * user,
         "user_short": np.minimum(length - math.log(25), 0.0) * user,
         "user_gather": user * (query.form in ("order", "summary", "count", "list")),
-        "first_gather": said["first"] * user * (query.form in ("order", "summary", "count", "list")),
         "short_gather": np.minimum(length - math.log(25), 0.0) * user * (query.form in ("order", "summary")),
         "numbers_count": said["numbers"] * user * (query.form == "count"),
-        "assistant_long": np.where(table.message & table.assistant, np.maximum(length - math.log(40), 0.0), 0.0),
+        "assistant_long": np.where(table.assistant, long, 0.0),
         "standing": said["standing"] * user,
         "orders": said["orders"] * user,
-        "standing_asked": said["standing"] * user * (query.kind == "request"),
         "own": user * (1.0 - said["asks"]),
         "own_first": said["first"] * user * (1.0 - said["asks"]),
         "fact": np.array([k in DERIVED for k in table.kind], np.float64),
@@ -375,13 +377,8 @@ def _time(query: Query, table: Columns, stats: ScopeStats) -> dict[str, Floats]:
         near = np.maximum(near, np.exp(-away / 7.0))
     age = np.maximum(query.now - table.created_at, 0) / DAY if query.now else np.zeros(table.size)
     recency = -np.log1p(age) / 5
-    assisted = mixed(stats)
-    return {
-        "date": inside,
-        "date_near": near,
-        "recency": recency * assisted,
-        "recency_people": recency * (1 - assisted),
-    }
+    # The next turn of a chat with an assistant goes on with what was said last; a bare question may be about any time.
+    return {"date": inside, "date_near": near, "recency": recency * mixed(stats) * (not query.bare)}
 
 
 def _sessions(thread: Ints, created: Ints) -> Ints:
