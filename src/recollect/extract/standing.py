@@ -33,9 +33,7 @@ def standing_instruction(clause: str, sentence: str, lang: str) -> str | None:
 def _with_condition(clause: str, sentence: str, lang: str) -> str:
     """An instruction together with when it holds: "always cite sources when I ask about health"."""
     begin = sentence.find(clause)
-    if begin < 0:
-        return clause
-    condition = rules(lang, "standing").condition.match(sentence, begin + len(clause))
+    condition = rules(lang, "standing").condition.match(sentence, begin + len(clause)) if begin >= 0 else None
     return sentence[begin : condition.end()].rstrip(" ,;") if condition else clause
 
 
