@@ -67,9 +67,17 @@ def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
             one = statements[new]
             if one.created_at <= old.created_at:
                 break
-            if new != place and (old.careful or old.speaker == one.speaker) and words[new] & words[place]:
+            if new == place or not (old.careful or old.speaker == one.speaker):
+                continue
+            shared = len(words[new] & words[place])
+            if shared > 1 or (shared and (one.sign > 1 or _is_enough(old))):
                 out.setdefault(place, []).append(new)
     return out
+
+
+def _is_enough(old: Statement) -> bool:
+    """Whether one word of a statement is enough to be about the same subject."""
+    return not old.careful and COVERED * len(old.terms) <= 1
 
 
 def revised(statements: Sequence[Statement], pairs: Mapping[int, Sequence[int]]) -> dict[int, int]:
@@ -120,9 +128,7 @@ class _Change(msgspec.Struct, frozen=True):
         if self.strong and self.terms & told & rare:
             return True
         same = len(self.around & told & shared)
-        if same < 2:
-            return same == 1 and not old.careful and same >= COVERED * len(old.terms)
-        return same >= COVERED * len(told)
+        return same >= COVERED * len(told) if same > 1 else same == 1 and _is_enough(old)
 
 
 def _changes(text: str) -> list[_Change]:
