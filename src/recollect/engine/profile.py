@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..kinds import fact_text
+from ..messages import Message
 from ..records import Fact, Learning
 from ..values import Json, check_name
 from .core import Core
 from .facts import Facts
 from .learnings import Learnings
-from .recall.revisions import revised_lines
+from .recall.candidates import SUPERSEDED
+from .recall.revisions import listed_statements, revised_lines
 from .working import Working, WorkingMemory
 
 if TYPE_CHECKING:
@@ -28,7 +30,10 @@ LIKELY = 0.5
 MANY_FACTS = 1_000
 """A user with more facts than this has only those of important topics read."""
 MOST_FACTS = 24
+IN_PASSING = 4
+"""How many statements about somebody's health are quoted from which no fact was taken."""
 BELIEVED = ("user", "system", "processor", "assistant")
+LONGEST_QUOTE = 200
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
 
 
@@ -111,6 +116,7 @@ class Profile:
         known = [fact for fact in await self._known(ns) if fact.confidence >= LIKELY and fact.trust in BELIEVED]
         told = sorted(map(_told, known), key=lambda one: one[:3])
         lines = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane != "facts"]
+        lines += await self._told_in_passing(ns, {id for fact in known for id in fact.sources})
         learned = await self._learnings.list(min_confidence=SURE, limit=None, user=name)
         said = {fact.id: (fact.sources, fact.updated_at) for fact in known}
         said |= {f"{ns}/{one.id}": (one.sources, one.updated_at) for one in learned}
@@ -124,6 +130,20 @@ class Profile:
                 lines.append(ProfileLine(one.content, lane, f"{ns}/{one.id}", one.trust))
         rest = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane == "facts"]
         return [*await revised_lines(self._core, ns, [*lines, *rest[:MOST_FACTS]], said), *await self._now(name)]
+
+    async def _told_in_passing(self, ns: str, read: set[str]) -> list[ProfileLine]:
+        """Statements about somebody's health from which no fact was taken, oldest first; replaced ones are left out."""
+        from ..context.profile import ProfileLine
+        from ..recall.revision import quoted
+        from ..recall.signals import alarm
+
+        told = [
+            entry for entry in await listed_statements(self._core, ns, "alarming")
+            if entry.id not in read and SUPERSEDED not in entry.metadata
+        ][:IN_PASSING]  # fmt: skip
+        found = await self._core.get_many(Message, [(one.parent, one.seq) for one in told]) if told else []
+        said = [(message.id, alarm(message.text)) for message in reversed(found) if message is not None]
+        return [ProfileLine(f"said: {quoted(text, LONGEST_QUOTE)}", "safety", id) for id, text in said if text]
 
     async def _known(self, ns: str) -> list[Fact]:
         facts = await self._facts.list(ns, limit=MANY_FACTS)

@@ -8,6 +8,7 @@ An assistant's answer that only repeats a revised statement is marked with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -37,7 +38,7 @@ class Revisions:
 
     async def marked(self, hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
         """The hits, best first, with marks on revised ones; what revises a hit comes before it."""
-        from ...recall.revision import quoted, revised
+        from ...recall.revision import revised
 
         if not self._assisted:
             return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
@@ -52,7 +53,7 @@ class Revisions:
             said = self._said(out, others, texts, new, len(hits))
             if said is None:
                 continue
-            mark = out[old].superseded_by or f"{quoted(said.text)} ({said.created_at.date().isoformat()})"
+            mark = out[old].superseded_by or told(said.text, said.created_at)
             if self._demote:  # the revising statement takes the rank of what it revised
                 said = msgspec.structs.replace(said, score=max(out[old].score, said.score))
             out[old] = msgspec.structs.replace(out[old], superseded_by=mark)
@@ -92,10 +93,22 @@ class Revisions:
         )  # fmt: skip
 
 
+def told(text: str, at: datetime) -> str:
+    """The start of the statement that revised another, with its date."""
+    from ...recall.revision import quoted
+
+    return f"{quoted(text)} ({at.date().isoformat()})"
+
+
 async def later_statements(core: Core, ns: str) -> list[Entry]:
     """The newest statements of a namespace with a sign of change."""
+    return await listed_statements(core, ns, "revising")
+
+
+async def listed_statements(core: Core, ns: str, name: str) -> list[Entry]:
+    """The entries of a list that indexing keeps of a namespace, newest first."""
     mark = await core.get(Mark, "scope", ns)
-    keys = [(ns, "message", parent, id) for _, parent, id in (mark.detail or {}).get("revising", ())] if mark else []
+    keys = [(ns, "message", parent, id) for _, parent, id in (mark.detail or {}).get(name, ())] if mark else []
     return [entry for entry in await core.get_many(Entry, keys) if entry is not None] if keys else []
 
 
@@ -175,7 +188,7 @@ async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str
 
     `said` maps a line's source to the messages it was derived from and the time it last changed.
     """
-    from ...recall.revision import quoted, revised
+    from ...recall.revision import revised
 
     later = await later_statements(core, ns)
     if not later or not lines:
@@ -193,7 +206,7 @@ async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str
         entry = later[new - len(lines)]
         message = await core.get(Message, entry.parent, entry.seq)
         if message is not None:
-            mark = f"{quoted(message.text)} ({entry.created_at.date().isoformat()})"
+            mark = told(message.text, entry.created_at)
             out[old] = msgspec.structs.replace(out[old], text=f"{out[old].text} [superseded: {mark}]")
     return out
 
