@@ -116,10 +116,12 @@ class Profile:
         known = [fact for fact in await self._known(ns) if fact.confidence >= LIKELY and fact.trust in BELIEVED]
         told = sorted(map(_told, known), key=lambda one: one[:3])
         lines = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane != "facts"]
-        lines += await self._told_in_passing(ns, {id for fact in known for id in fact.sources})
+        passing = await self._told_in_passing(ns, {id for fact in known for id in fact.sources})
+        lines += passing
         learned = await self._learnings.list(min_confidence=SURE, limit=None, user=name)
         said = {fact.id: (fact.sources, fact.updated_at) for fact in known}
         said |= {f"{ns}/{one.id}": (one.sources, one.updated_at) for one in learned}
+        said |= {line.source: ((line.source,), None) for line in passing}
         sure = [one for one in learned if one.confidence > SURE]  # most used first
         # All learnings from the user's own words; of others only the most used.
         noted = [one for one in sure if one.sources or one.type == "correction"]
