@@ -116,7 +116,8 @@ class Profile:
         known = [fact for fact in await self._known(ns) if fact.confidence >= LIKELY and fact.trust in BELIEVED]
         told = sorted(map(_told, known), key=lambda one: one[:3])
         lines = [ProfileLine(text, lane, id, trust) for _, lane, _, text, id, trust in told if lane != "facts"]
-        passing = await self._told_in_passing(ns, {id for fact in known for id in fact.sources})
+        named = [fact for fact in known if "." in fact.key and _told(fact)[1] == "safety"]
+        passing = await self._told_in_passing(ns, {id for fact in named for id in fact.sources})
         lines += passing
         learned = await self._learnings.list(min_confidence=SURE, limit=None, user=name)
         said = {fact.id: (fact.sources, fact.updated_at) for fact in known}
@@ -134,7 +135,10 @@ class Profile:
         return [*await revised_lines(self._core, ns, [*lines, *rest[:MOST_FACTS]], said), *await self._now(name)]
 
     async def _told_in_passing(self, ns: str, read: set[str]) -> list[ProfileLine]:
-        """Statements about somebody's health from which no fact was taken, oldest first; replaced ones are left out."""
+        """Statements about somebody's health from which no fact that names it was `read`, oldest first.
+
+        Replaced statements are left out.
+        """
         from ..context.profile import ProfileLine
         from ..recall.revision import quoted
         from ..recall.signals import alarm
