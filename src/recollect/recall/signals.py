@@ -12,7 +12,8 @@ import re
 from recollect.languages import rules
 from recollect.recall.analyze import likely_codes, words
 from recollect.recall.passage import sentences
-from recollect.recall.revision import LONGEST, sign_of_change
+from recollect.recall.restated import LONGEST
+from recollect.recall.revision import sign_of_change
 
 NAMES = (
     "words", "asks", "times", "reacts", "first", "second",

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.recall import revision
 from recollect.recall.analyze import tokens
-from recollect.recall.revision import Statement, quoted, revised, sign_of_change
+from recollect.recall.revision import Statement, possible, quoted, sign_of_change
 
 
 def said(text: str, at: int, *, own: bool = True, careful: bool = False) -> Statement:
     return Statement(text, frozenset(tokens(text)), at, own, careful, sign=sign_of_change(text))
+
+
+def revised(statements: list[Statement]) -> dict[int, int]:
+    return revision.revised(statements, possible(statements))
 
 
 @pytest.mark.parametrize(
@@ -100,3 +105,28 @@ def test_only_the_user_revises_and_a_passage_takes_two_words() -> None:
 def test_what_revises_is_quoted_in_one_line() -> None:
     assert quoted("No wait,\nit is tea.") == "No wait, it is tea."
     assert quoted("word " * 60).endswith(" …") and len(quoted("word " * 60)) <= 122
+
+
+def test_the_words_shared_must_be_about_the_change() -> None:
+    """In long messages words are shared all over; the sentence with the sign of change decides."""
+    old = "We set up the data frames. The survey needs that structure for the climate course in Lisbon."
+    new = "The survey for the course in Lisbon sounds good. I like it. My laptop is now at the repair shop."
+    assert revised([said(new, 2), said(old, 1)]) == {}
+    moved = "Data visualisation sounds good. The climate course is no longer in Lisbon."
+    assert revised([said(moved, 2), said(old, 1)]) == {1: 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "sign"),
+    [
+        ("Actually I moved to Porto.", True),
+        ("No, actually it's Tuesday.", True),
+        ("I was actually born in Manila.", False),
+        ("We can't meet there any more.", True),
+        ("No need to waste any more time on that.", False),
+        ("I meant the second one.", True),
+        ("That's exactly what I meant.", False),
+    ],
+)
+def test_a_sign_of_change_is_told_from_a_manner_of_speaking(text: str, sign: bool) -> None:
+    assert bool(sign_of_change(text)) is sign

@@ -7,7 +7,7 @@ An assistant's answer that only repeats a revised statement is marked with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -38,21 +38,18 @@ class Revisions:
 
     async def marked(self, hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
         """The hits, best first, with marks on revised ones; what revises a hit comes before it."""
-        from ...recall.revision import revised
+        from ...recall.revision import possible, revised
 
         if not self._assisted:
             return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
         others = self._others(picked)
-        found = revised([*map(_statement, picked), *map(stored_statement, others)])
+        statements = [*map(_statement, picked), *map(stored_statement, others)]
+        pairs = {old: later for old, later in possible(statements).items() if old < len(hits)}
+        statements = await _read(self._core, statements, others, pairs)
         out = list(hits)
-        texts = await self._texts(others[new - len(hits)] for new in found.values() if new >= len(hits))
         added: dict[str, Hit] = {}
-        for old, new in found.items():
-            if old >= len(hits):
-                continue
-            said = self._said(out, others, texts, new, len(hits))
-            if said is None:
-                continue
+        for old, new in revised(statements, pairs).items():
+            said = out[new] if new < len(hits) else self._hit(others[new - len(hits)], statements[new].text)
             mark = out[old].superseded_by or told(said.text, said.created_at)
             if self._demote:  # the revising statement takes the rank of what it revised
                 said = msgspec.structs.replace(said, score=max(out[old].score, said.score))
@@ -74,18 +71,7 @@ class Revisions:
             if entry.kind == "message" and entry.id not in mine and revising(entry)
         ]  # fmt: skip
 
-    async def _texts(self, entries: Iterable[Entry]) -> dict[str, str]:
-        wanted = {entry.id: (entry.parent, entry.seq) for entry in entries}
-        found = await self._core.get_many(Message, list(wanted.values())) if wanted else []
-        return {id: message.text for id, message in zip(wanted, found, strict=True) if message is not None}
-
-    def _said(self, hits: Sequence[Hit], others: Sequence[Entry], texts: Any, place: int, count: int) -> Hit | None:
-        if place < count:
-            return hits[place]
-        entry = others[place - count]
-        text = texts.get(entry.id)
-        if text is None:
-            return None
+    def _hit(self, entry: Entry, text: str) -> Hit:
         return Hit(
             kind="message", id=entry.id, text=text, score=0.0, namespace=entry.ns, org=self._core.org,
             created_at=entry.created_at, source=entry.id, trust=entry.trust, speaker=entry.speaker or "",
@@ -188,7 +174,7 @@ async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str
 
     `said` maps a line's source to the messages it was derived from and the time it last changed.
     """
-    from ...recall.revision import revised
+    from ...recall.revision import possible, revised
 
     later = await later_statements(core, ns)
     if not later or not lines:
@@ -196,29 +182,44 @@ async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str
     ids = {id for line in lines for id in said.get(line.source, ((), None))[0]}
     keys = [(ns, "message", id.rpartition("#")[0], id) for id in sorted(ids)]
     found = {entry.id: entry for entry in await core.get_many(Entry, keys) if entry is not None} if keys else {}
-    statements = [
-        _told(line, [found[id] for id in said.get(line.source, ((), None))[0] if id in found]) for line in lines
-    ]
+    sources = [[found[id] for id in said.get(line.source, ((), None))[0] if id in found] for line in lines]
+    statements = [*map(_told, lines, sources), *map(stored_statement, later)]
+    pairs = {
+        old: [new for new in many if new >= len(lines) and later[new - len(lines)] not in sources[old]]
+        for old, many in possible(statements).items()
+        if old < len(lines)
+    }
+    statements = await _read(core, statements, later, pairs)
     out = list(lines)
-    for old, new in revised([*statements, *map(stored_statement, later)]).items():
-        if old >= len(lines) or new < len(lines) or later[new - len(lines)].id in said[out[old].source][0]:
-            continue
-        entry = later[new - len(lines)]
-        message = await core.get(Message, entry.parent, entry.seq)
+    for old, new in revised(statements, pairs).items():
+        mark = told(statements[new].text, later[new - len(lines)].created_at)
+        out[old] = msgspec.structs.replace(out[old], text=f"{out[old].text} [superseded: {mark}]")
+    return out
+
+
+async def _read(
+    core: Core, statements: Sequence[Any], stored: Sequence[Entry], pairs: Mapping[int, Sequence[int]]
+) -> list[Any]:
+    """The statements, of which the last are `stored` ones, with the texts of those that may revise another.
+
+    The text of a deleted message stays empty.
+    """
+    begin, out = len(statements) - len(stored), list(statements)
+    places = sorted({new for later in pairs.values() for new in later if new >= begin})
+    keys = [(stored[place - begin].parent, stored[place - begin].seq) for place in places]
+    for place, message in zip(places, await core.get_many(Message, keys) if keys else (), strict=True):
         if message is not None:
-            mark = told(message.text, entry.created_at)
-            out[old] = msgspec.structs.replace(out[old], text=f"{out[old].text} [superseded: {mark}]")
+            out[place] = msgspec.structs.replace(out[place], text=message.text)
     return out
 
 
 def _told(line: Any, sources: Sequence[Entry]) -> Any:
-    """A profile line as a statement with the terms of its sources; a line without sources is not revised."""
+    """A profile line as a statement; a line without sources is not revised."""
     from ...recall.analyze import tokens
     from ...recall.revision import Statement
 
-    terms = frozenset(tokens(line.text)).union(*(entry.terms.split() for entry in sources))
     at = max((to_micros(entry.created_at) for entry in sources), default=0)
     # A safety-relevant line needs two shared words to count as revised.
     speaker = (sources[0].speaker or "") if sources else ""
     careful = bool(sources) and line.lane == "safety"
-    return Statement(line.text, terms, at, bool(sources), careful, speaker)
+    return Statement(line.text, frozenset(tokens(line.text)), at, bool(sources), careful, speaker)
