@@ -120,7 +120,7 @@ class Profile:
         passing = await self._told_in_passing(ns, {id for fact in named for id in fact.sources})
         lines += passing
         learned = await self._learnings.list(min_confidence=SURE, limit=None, user=name)
-        said = {fact.id: (fact.sources, fact.updated_at) for fact in known}
+        said: dict[str, tuple[tuple[str, ...], Any]] = {fact.id: (fact.sources, fact.updated_at) for fact in known}
         said |= {f"{ns}/{one.id}": (one.sources, one.updated_at) for one in learned}
         said |= {line.source: ((line.source,), None) for line in passing}
         sure = [one for one in learned if one.confidence > SURE]  # most used first
