@@ -36,7 +36,7 @@ def valued(text: str) -> tuple[Valued, ...]:
     if len(text) > LONGEST or not any(map(str.isdecimal, text)):
         return ()
     codes = likely_codes(text)
-    language = codes[-1] if len(codes) <= 2 else None
+    language = codes[-1] if 0 < len(codes) <= 2 else None
     states = [rules(code, "revision", "talk").states for code in codes]
     out = []
     for sentence in sentences(text):
