@@ -1,6 +1,6 @@
 """Questions over long documents: is the answer in the request?
 
-    python bench/recall/documents.py [--part dev|aside|train] [--budgets 1000 2000] [--embedder default] [--show]
+    python bench/recall/documents.py [--part dev|aside|train] [--data FOLDER] [--beside FILE ...] [--show]
 
 All documents are stored for one user; each question is asked with `memory.context(question, budget=B)`, and the literal
 piece that answers it is looked for. The questions of the part `train` are those that `learn_documents.py` fits the
@@ -22,15 +22,17 @@ DATA = Path(__file__).parents[2] / "tests" / "data" / "documents"
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--part", default="dev", choices=["dev", "aside", "train"])
+    ap.add_argument("--data", type=Path, default=DATA, help="a folder of documents with its questions.jsonl")
+    ap.add_argument("--beside", type=Path, nargs="*", default=[], help="further documents that are stored")
     ap.add_argument("--budgets", type=int, nargs="*", default=[1000, 2000])
     ap.add_argument("--embedder", default="default")
     ap.add_argument("--show", action="store_true")
     a = ap.parse_args()
-    rows = [json.loads(line) for line in (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in (a.data / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     mine = [row for row in rows if row["part"] == a.part]
     warnings.simplefilter("ignore")
     with Memory("memory://", user="ada", worker=False, embedder=a.embedder) as memory:
-        for path in sorted(DATA.glob("*.md")):
+        for path in [*sorted(a.data.glob("*.md")), *a.beside]:
             memory.documents.add("user:ada", path.read_text(encoding="utf-8"), title=path.stem, source=path.name)
         for budget in a.budgets:
             found = 0

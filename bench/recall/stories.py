@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect import FactExtractor, Memory
+from recollect import FactExtractor, Memory, Page, PlanStep, Working
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 START = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
@@ -70,9 +70,18 @@ def told(story: dict[str, Any], between: list[list[dict[str, Any]]]) -> Judged:
                 for exchange in between:
                     _said(org, exchange)
                 now[0] += timedelta(days=1)
+        if held := story.get("working"):
+            memory.working.set(_working(held))
         context = memory.context(story["question"], budget=story["budget"])
         request = "\n".join(str(message["content"]) for message in context.messages()[:-1])
         return Judged(story, request, context.tokens)
+
+
+def _working(held: dict[str, Any]) -> Working:
+    plan = [PlanStep(text=text, status=status) for text, status in held.get("plan", ())]
+    page = held.get("page")
+    shown = Page(route=page[0], entity_type=page[1], entity_id=page[2]) if page else None
+    return Working(plan=plan, current_page=shown)
 
 
 def _said(memory: Memory, session: list[dict[str, Any]]) -> None:

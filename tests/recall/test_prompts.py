@@ -19,7 +19,8 @@ from recollect.stores.memory import MemoryStore
 DATA = Path(__file__).parents[1] / "data"
 TOLD = (
     "wish-1", "safety-2", "move-3", "move-4", "move-5", "correction-6", "retraction-4", "document-3",
-    "preference-4", "indirect-3",
+    "preference-4", "indirect-3", "second-safety-1", "second-move-4", "second-correction-3", "second-number-2",
+    "second-job-3", "second-document-1",
 )  # fmt: skip
 BETWEEN = 8
 """Of the thirty exchanges about other things that the benchmark tells between the sessions."""
@@ -30,7 +31,9 @@ def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
-STORIES = {row["id"]: row for row in rows("stories.jsonl") if row["part"] == "dev"}
+STORIES = {
+    row["id"]: row for name in ("stories.jsonl", "stories_second.jsonl") for row in rows(name) if row["part"] == "dev"
+}
 LANGUAGES = {row["lang"]: row for row in rows("recall_languages.jsonl")}
 
 
@@ -65,6 +68,52 @@ def test_what_a_story_needs_is_in_the_request_and_what_no_longer_holds_is_marked
     assert [piece for piece in STORIES[name]["needs"] if not any(piece.casefold() in line for line in lines)] == []
     stale = STORIES[name].get("marked_or_absent", ())
     assert [p for p in stale if any(p.casefold() in line and "superseded:" not in line for line in lines)] == []
+
+
+@pytest.mark.parametrize(
+    ("stated", "retracted"),
+    [
+        ("Ich wohne in Kassel.", "Ich wohne nicht mehr in Kassel."),
+        ("I work as a nurse.", "I lost my job."),
+        ("Lavoro per la Ferrero.", "Da quando sono in pensione ho tempo per l'orto."),
+    ],
+)
+def test_a_message_whose_fact_was_retracted_is_marked_with_the_retraction(stated: str, retracted: str) -> None:
+    with open_ram() as org:
+        memory = org.scope(user="ada")
+        for text in (stated, retracted):
+            memory.threads.append(memory.threads.create("user:ada").id, text)
+            org.process(FactExtractor)
+        assert memory.facts.list("user:ada") == []
+        marks = {hit.text: hit.superseded_by for hit in memory.recall(stated)}
+    assert (marks[stated] or "").startswith(retracted)
+    assert marks[retracted] is None
+
+
+def test_a_fact_that_is_stated_again_takes_the_mark_of_its_retraction_away() -> None:
+    with open_ram() as org:
+        memory = org.scope(user="ada")
+        for text in ("I live in Porto.", "I don't live in Porto anymore.", "I live in Porto."):
+            memory.threads.append(memory.threads.create("user:ada").id, text)
+            org.process(FactExtractor)
+        marks = [(hit.text, hit.superseded_by) for hit in memory.recall("Where do I live?") if hit.kind == "message"]
+    assert ("I live in Porto.", None) in marks
+    assert [mark for text, mark in marks if text == "I live in Porto." and mark] == []
+
+
+def test_health_told_in_passing_is_quoted_in_the_block_until_it_is_taken_back() -> None:
+    def block(*said: str) -> list[str]:
+        with open_ram() as org:
+            memory = org.scope(user="ada")
+            for text in said:
+                memory.threads.append(memory.threads.create("user:ada").id, text)
+                org.process(FactExtractor)
+            return [line.text for line in memory.profile.block("ada") if line.lane == "safety"]
+
+    told = "They put sesame in the dressing and my throat closed up."
+    assert block(told, "Why is the sky blue?") == [f"said: {told}"]
+    assert block("I'm allergic to peanuts.") == ["allergic to peanuts"]
+    assert block("I'm allergic to peanuts.", "I'm no longer allergic to peanuts.") == []
 
 
 def test_answers_that_stand_in_long_documents_are_in_the_request() -> None:

@@ -268,8 +268,10 @@ def _audible(hits: Sequence[Any]) -> list[Any]:
     """The hits whose score is close enough to the best one's, or that are the user's own statements."""
     if not hits:
         return []
-    best = max(log_odds(hit.score) for hit in hits)
-    return [hit for hit in hits if log_odds(hit.score) >= best - FAINT or _own(hit)]
+    best = max(hits, key=lambda hit: hit.score)
+    least = log_odds(best.score) - FAINT
+    # Passages keep the scores of the first ranking, which say little of how well a sentence of them answers.
+    return [hit for hit in hits if log_odds(hit.score) >= least or _own(hit) or hit.kind == best.kind == "document"]
 
 
 def _own(hit: Any) -> bool:

@@ -434,13 +434,16 @@ class Facts:
             }
         )
         action = "delete" if status == "deleted" else "reject" if status == "rejected" else status
-        return ended, [
+        changes: builtins.list[Change] = [
             Load(FactVersion(**fields)),
             Load(ended),
             Delete(Fact, old.row_key),
             Delete(Entry, (core.org, old.ns, "fact", "", old.id)),
             audit(core, action, "fact", old.id, source),
         ]
+        if status == "retracted":  # the messages that stated it are marked
+            changes.append(Put(index_job(old.org, old.ns, f"fact:{old.key}", core.at())))
+        return ended, changes
 
     async def _as_of(self, ns: str, key: str, moment: datetime) -> Fact | None:
         core, micros = self._core, to_micros(moment)

@@ -13,6 +13,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+from recollect.languages import language_of as language_code
+from recollect.languages import languages
 from recollect.languages.stemmed import STOP_WORDS
 
 _NORDIC = ("danish", "norwegian", "swedish")
@@ -104,6 +106,17 @@ def language_of(found: list[str], usual: str | None = None) -> str | None:
     if score[best] >= (1 if usual == best and not plain else 2) and score[best] > max(2 * sure, plain - 1):
         return best
     return "english" if plain and (sure or usual is None) else None
+
+
+def likely_codes(text: str) -> tuple[str, ...]:
+    """The ISO codes of the languages a text may be in, English first: only the guessed one, or all with topics."""
+    plain = normalise(text)
+    if not plain.isascii() and _IS_UNSPACED.search(plain):
+        code = language_code(plain)
+    else:
+        name = language_of(words(plain))
+        code = next((code for code, known in _CODES.items() if known == name), None)
+    return languages() if code is None else ("en",) if code == "en" else ("en", code)
 
 
 def _spelled(found: list[str]) -> dict[str, float]:

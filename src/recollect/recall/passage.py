@@ -18,7 +18,7 @@ CUT = "…"
 """Marks where text was left out."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
-_ROW = re.compile(r"\s*\|.*\|\s*$")
+ROW = re.compile(r"\s*\|.*\|\s*$")
 _RULE = re.compile(r"\s*\|[\s:|-]+\|\s*$")
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+")
 ABBREVIATION = re.compile(
@@ -159,7 +159,7 @@ def _pieces(text: str) -> list[_Piece]:
     heading = table = -1
     for line in text.splitlines(keepends=True):
         start, at = at, at + len(line)
-        row = bool(_ROW.match(line))
+        row = bool(ROW.match(line))
         table = (table if table >= 0 else len(out)) if row else -1
         if _FENCE.match(line):
             fenced = not fenced

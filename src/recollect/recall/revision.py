@@ -1,8 +1,9 @@
 """Finds statements that revise earlier ones: "I got that wrong …", "we moved, new address …", "I'm not vegan anymore".
 
 Extracted facts supersede each other by their keys. For text that no extractor understood, recalled statements are
-compared here: one of the user's with a sign of change revises an earlier one that shares a distinctive word with it.
-The earlier one is marked and the later one quoted beside it, so that the reader can judge. English only.
+compared here: one of the user's with a sign of change revises an earlier one that shares a distinctive word with it,
+and so does one that says the same with another number. The earlier one is marked and the later one quoted beside it,
+so that the reader can judge. Each language has its signs in `talk.toml`.
 """
 
 from __future__ import annotations
@@ -10,18 +11,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import msgspec
 
-from recollect.languages import rules
-from recollect.recall.analyze import tokens
+from recollect.languages import Rules, languages, rules
+from recollect.recall.analyze import likely_codes, tokens
 from recollect.recall.passage import sentences
+from recollect.recall.restated import ASKS, LONGEST, respelled, restated, valued
 
-_RULES = rules("en", "revision", "talk")
-_SIGNS = _RULES.signs
-_STRONG = _RULES.strong
-_ASKS = re.compile(r"[?？؟]\W*$")
-_PLAIN = _RULES.words("plain")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 COMMON = 0.2
 """A word that more than this share of the statements have is not distinctive."""
 COVERED = 0.16
@@ -52,16 +51,17 @@ class Statement(msgspec.Struct, frozen=True):
 def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
     """For the index of each statement that may be revised, the indices of those that may do so, newest first.
 
-    They share distinctive words, by their terms alone; `revised` reads the texts.
+    They share distinctive words, by their terms alone, or both give a value; `revised` reads the texts.
     """
-    later = [place for place, one in enumerate(statements) if one.own and one.sign]
+    values = [bool(one.own or one.careful) and bool(valued(one.text)) for one in statements]
+    later = [place for place, one in enumerate(statements) if one.own and (one.sign or values[place])]
     if not later:
         return {}
     words = _distinctive(statements, _counted(statements))
     later.sort(key=lambda place: -statements[place].created_at)
     out: dict[int, list[int]] = {}
     for place, old in enumerate(statements):
-        if not (old.own or old.careful) or _ASKS.search(old.text):
+        if not (old.own or old.careful) or ASKS.search(old.text):
             continue
         for new in later:
             one = statements[new]
@@ -70,7 +70,8 @@ def possible(statements: Sequence[Statement]) -> dict[int, list[int]]:
             if new == place or not (old.careful or old.speaker == one.speaker):
                 continue
             shared = len(words[new] & words[place])
-            if shared > 1 or (shared and (one.sign > 1 or _is_enough(old))):
+            enough = shared > 1 or (shared and (one.sign > 1 or _is_enough(old)))
+            if (values[new] and values[place]) or (one.sign and (enough or respelled(old.terms, one.terms))):
                 out.setdefault(place, []).append(new)
     return out
 
@@ -85,12 +86,16 @@ def revised(statements: Sequence[Statement], pairs: Mapping[int, Sequence[int]])
     count = _counted(statements)
     words = _distinctive(statements, count)
     many = count.total() >= MANY
-    changed = {place: _changes(statements[place].text) for place in {new for later in pairs.values() for new in later}}
+    changed = {place: _changes(statements[place]) for place in {new for later in pairs.values() for new in later}}
     out: dict[int, int] = {}
     for place, later in pairs.items():
         old = statements[place]
-        told = [frozenset(tokens(one)) for one in sentences(old.text)]
+        told = [terms for _, terms in _read(old)]
         for new in later:
+            one = statements[new]
+            if restated(valued(old.text), valued(one.text), _plain()) or (one.sign and respelled(old.terms, one.terms)):
+                out[place] = new
+                break
             shared = words[new] & words[place]
             rare = frozenset(term for term in shared if many and count[term] <= 2 and len(term) >= RARE)
             if any(change.revises(one, old, shared, rare) for change in changed[new] for one in told):
@@ -107,8 +112,22 @@ def _counted(statements: Sequence[Statement]) -> Counter[str]:
 def _distinctive(statements: Sequence[Statement], count: Mapping[str, int]) -> list[frozenset[str]]:
     """Of each statement, the words that few others have."""
     most = max(2, int(COMMON * len(statements)))
-    telling = {term for term, n in count.items() if n <= most and len(term) > 2 and term not in _PLAIN}
+    telling = {term for term, n in count.items() if n <= most and _tells(term)}
     return [one.terms & telling for one in statements]
+
+
+def _tells(term: str) -> bool:
+    """Whether a term can say what a statement is about: no short or plain word, and no pair of mere kana."""
+    return (len(term) > 2 and term not in _plain()) or bool(_HAN.search(term))
+
+
+def _read(statement: Statement) -> list[tuple[str, frozenset[str]]]:
+    """The sentences of a statement with those of its terms that each has, whichever language it was stemmed by."""
+    codes = likely_codes(statement.text)
+    found = [
+        (one, frozenset(term for code in codes for term in tokens(one, code))) for one in sentences(statement.text)
+    ]
+    return [(one, terms & statement.terms if statement.terms else terms) for one, terms in found]
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -131,28 +150,41 @@ class _Change(msgspec.Struct, frozen=True):
         return same >= COVERED * len(told) if same > 1 else same == 1 and _is_enough(old)
 
 
-def _changes(text: str) -> list[_Change]:
-    """The sentences of a text with a sign of change; what it asks beside them says nothing."""
-    read = [(one, frozenset(tokens(one))) for one in sentences(text) if not _ASKS.search(one)]
+def _changes(statement: Statement) -> list[_Change]:
+    """The sentences of a statement with a sign of change; what it asks beside them says nothing."""
+    read = [(one, terms) for one, terms in _read(statement) if not ASKS.search(one)]
+    told = [_rules(code) for code in likely_codes(statement.text)]
     return [
-        _Change(terms, terms.union(*(beside for _, beside in read[max(0, place - 1) : place + 2])), _strong(one))
+        _Change(terms, terms.union(*(beside for _, beside in read[max(0, place - 1) : place + 2])), _strong(one, told))
         for place, (one, terms) in enumerate(read)
-        if _SIGNS.search(one)
+        if any(rule.signs.search(one) for rule in told)
     ]
 
 
-def _strong(text: str) -> bool:
-    return bool(_STRONG.search(text))
+def _strong(text: str, told: Sequence[Rules]) -> bool:
+    return any(rule.strong.search(text) for rule in told)
 
 
 def sign_of_change(text: str) -> int:
     """How strong the wording of a change is in a text: 0 none (or it is a question), 1 some, 2 strong."""
-    if len(text) > 600 or not _SIGNS.search(text) or _ASKS.search(text):
+    if len(text) > LONGEST or ASKS.search(text):
         return 0
-    return 2 if _strong(text) else 1
+    signed = [told for told in map(_rules, likely_codes(text)) if told.signs.search(text)]
+    return 0 if not signed else 2 if _strong(text, signed) else 1
 
 
-def quoted(text: str) -> str:
-    """The start of a revising statement, to quote beside the one it revises."""
+def _rules(code: str) -> Rules:
+    return rules(code, "revision", "talk")
+
+
+@cache
+def _plain() -> frozenset[str]:
+    """Words too plain to tell what a statement is about, of all languages, as they are and stemmed."""
+    listed = {code: _rules(code).words("plain") for code in languages()}
+    return frozenset().union(*listed.values(), *(tokens(" ".join(found), code) for code, found in listed.items()))
+
+
+def quoted(text: str, most: int = QUOTED) -> str:
+    """The start of a statement in one line, at most about so many characters, to quote it beside something else."""
     plain = " ".join(text.split())
-    return plain if len(plain) <= QUOTED else plain[:QUOTED].rsplit(" ", 1)[0] + " …"
+    return plain if len(plain) <= most else plain[:most].rsplit(" ", 1)[0] + " …"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recollect.languages import rules
 from recollect.languages.stemmed import STOP_WORDS
 from recollect.recall.analyze import tokens, words
-from recollect.recall.passage import sentences
+from recollect.recall.passage import ROW, sentences
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +31,8 @@ _ASKED = _RULES.each("asked")
 _GIVEN = dict(_RULES.each("given"))
 COSINE_NUMBERS = 128
 """How many numbers of each vector the cosine of a whole sentence reads; the first ones say the most."""
+NUMERIC = frozenset({"phone", "money", "duration", "date"})
+"""Kinds of answers that have a number in them."""
 _HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
 
 
@@ -61,7 +63,10 @@ class Split(msgspec.Struct, frozen=True):
 
 
 def split(passages: Sequence[Passage]) -> Split:
-    """Split passages into sentences and words, without stop words; sentences without words are left out."""
+    """Split passages into sentences and words, without stop words; sentences without words are left out.
+
+    The words of a table's head count as words of each of its rows.
+    """
     known: dict[str, int] = {}
     texts: list[str] = []
     numbers: list[int] = []
@@ -72,10 +77,13 @@ def split(passages: Sequence[Passage]) -> Split:
     headed_starts: list[int] = []
     for place, passage in enumerate(passages):
         above = [known.setdefault(word, len(known)) for word in content_words(passage.heading)]
+        head: list[int] | None = None
         for number, text in enumerate(sentences(passage.text)):
             found = [known.setdefault(word, len(known)) for word in content_words(text)]
+            head = (found if head is None else head) if ROW.match(text) else None
             if not found:
                 continue
+            found = found + head if head else found
             texts.append(text)
             numbers.append(number)
             owner.append(place)
@@ -184,7 +192,7 @@ def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int)
 def _form(question: str, found: Split) -> dict[str, Floats]:
     """Whether each sentence has what the question asks for, and what it is: a heading, short or long."""
     asked = [name for name, pattern in _ASKED if pattern.search(question)]
-    if set(asked) - {"name"}:
+    if NUMERIC.intersection(asked):
         asked.append("number")
     zero = np.zeros(len(found.texts))
     out = {f"gives_{name}": _has(_GIVEN[name], found.texts) if name in asked else zero for name in _GIVEN}
@@ -201,20 +209,24 @@ def _has(pattern: re.Pattern[str], texts: Sequence[str]) -> Floats:
 
 
 WEIGHTS: Mapping[str, float] = {
-    "match": 1.16,
-    "match_square": -0.55,
-    "match_passage": 1.34,
-    "match_passage_square": -0.93,
-    "cosine": 0.4,
-    "first": 0.41,
-    "gives_phone": 1.22,
-    "gives_money": 1.52,
+    "match": 1.2,
+    "match_square": -0.56,
+    "match_passage": 1.33,
+    "match_passage_square": -0.94,
+    "cosine": 0.37,
+    "first": 0.42,
+    "gives_phone": 1.23,
+    "gives_money": 1.54,
     "gives_duration": 1.64,
     "gives_date": 1.22,
-    "gives_name": 1.04,
-    "gives_number": 1.55,
-    "heading": -1.23,
-    "length": 0.23,
+    "gives_name": 1.05,
+    "gives_number": 1.54,
+    "gives_permission": 0.61,
+    "gives_place": 0.88,
+    "gives_way": 0.58,
+    "gives_reason": 0.66,
+    "heading": -1.22,
+    "length": 0.17,
 }
 """Learned by `python bench/recall/learn_documents.py`."""
 

@@ -1,7 +1,7 @@
 """Features of a text that do not depend on the query, computed once when it is indexed and stored as a few bytes.
 
 Reports ("I went to Rome last week") answer questions; greetings, reactions ("Wow, that's great!") and questions
-rarely do. The word lists are English; for other languages most signals are zero and ranking relies on the rest.
+rarely do. Most word lists are English; for other languages those signals are zero and ranking relies on the rest.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ import math
 import re
 
 from recollect.languages import rules
-from recollect.recall.analyze import words
+from recollect.recall.analyze import likely_codes, words
+from recollect.recall.passage import sentences
+from recollect.recall.restated import LONGEST
 from recollect.recall.revision import sign_of_change
 
-NAMES = ("words", "asks", "times", "reacts", "first", "second", "names", "standing", "numbers", "orders", "revises")
+NAMES = (
+    "words", "asks", "times", "reacts", "first", "second",
+    "names", "standing", "numbers", "orders", "revises", "alarms",
+)  # fmt: skip
 """The meaning of each byte; `words` is 25 · log(1 + number of words), the others are shares of 255."""
 
 _RULES = rules("en", "signals", "talk")
@@ -26,6 +31,7 @@ _NUMBERS = _RULES.numbers
 _ASKS = re.compile(r"[?？؟]\W*(?:\[[^\]]*\]\s*)?$")
 _FIRST = _RULES.words("first")
 _SECOND = _RULES.words("second")
+_WORD = re.compile(r"[^\W\d_]+'?")
 _HEAD = 1200
 """Only the first so many characters are read, to bound the cost for long texts."""
 
@@ -51,8 +57,27 @@ def signals(text: str) -> bytes:
             255 * bool(_NUMBERS.search(head)),
             255 * bool(_ORDERS.search(head)),
             (0, 128, 255)[sign_of_change(text)],
+            255 * bool(alarm(text)),
         )
     )
+
+
+def alarm(text: str) -> str:
+    """The sentence of a text that tells of somebody's allergy, illness or disability; "" if there is none.
+
+    The text must be about the speaker or their family, and the sentence no question and no denial.
+    """
+    if len(text) > LONGEST:
+        return ""
+    for code in likely_codes(text):
+        told = rules(code, "signals", "talk")
+        mine = told.words("first")
+        if not told.alarms.search(text) or (mine and mine.isdisjoint(_WORD.findall(text.casefold()))):
+            continue
+        for sentence in sentences(text):
+            if told.alarms.search(sentence) and not told.denied.search(sentence) and not _ASKS.search(sentence):
+                return sentence.strip()
+    return ""
 
 
 def _share(value: float, full: float) -> int:

@@ -34,6 +34,58 @@ def test_a_later_statement_with_a_sign_of_change_revises_an_earlier_one(old: str
     assert revised([said(new, 1), said(old, 2)]) == {}
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Unser Treffen ist im Rathaus.", "Das Treffen wurde in die Bibliothek verlegt."),
+        ("Je prends le train de Vannes.", "Je ne prends plus le train."),
+        ("Trabajo con Marta en la biblioteca.", "Marta ya no trabaja en la biblioteca."),
+        ("La riunione è in sala Dante.", "La riunione è stata spostata."),
+        ("A senha do portão da garagem é girassol.", "A senha do portão da garagem mudou."),
+        ("Mijn fiets staat bij het station.", "Ik heb mijn fiets verkocht."),
+        ("会議室は三階です。", "会議室が変わりました。"),
+        ("会议室在三楼。", "会议室改到五楼了。"),
+    ],
+)
+def test_signs_of_change_are_known_in_other_languages(old: str, new: str) -> None:
+    assert revised([said(new, 2), said("12", 1), said(old, 1)]) == {2: 0}
+    assert sign_of_change(old) == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The launch budget is 40,000 euros.", "Finance says the launch budget is 32,500 euros."),
+        ("The gym costs me 35 a month.", "The gym wants 42 a month from me."),
+        ("Mi número de socio es el 4471.", "Mi número de socio es el 4417."),
+        ("Der Jahresbeitrag beträgt 60 Euro.", "Der Jahresbeitrag beträgt 72 Euro."),
+    ],
+)
+def test_the_same_statement_with_another_number_revises(old: str, new: str) -> None:
+    assert revised([said(new, 2), said(old, 1)]) == {1: 0}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I ran 5 km in the park.", "I ran 8 km in the park."),
+        ("The class on Monday is at 9.", "The class on Friday is at 11."),
+        ("The rent is 900 a month.", "The gym is 35 a month."),
+        ("The launch budget is 40,000 euros.", "The launch budget is 40,000 euros, and 3 people know it."),
+        ("The launch budget is 40,000 euros.", "Is the launch budget 32,500 euros?"),
+    ],
+)
+def test_another_event_day_or_thing_revises_nothing(old: str, new: str) -> None:
+    assert revised([said(new, 2), said(old, 1)]) == {}
+
+
+def test_another_spelling_of_a_name_revises_with_a_sign_of_change() -> None:
+    old = said("The contact is Mr Hallworth.", 1)
+    assert revised([said("Turns out he writes himself Hallsworth.", 2), old]) == {1: 0}
+    assert revised([said("He writes himself Hallsworth.", 2), old]) == {}
+    assert revised([said("Turns out he writes himself Holdsworthy.", 2), old]) == {}
+
+
 def test_a_passing_word_in_common_revises_nothing() -> None:
     script = "I keep getting permission denied when I run my script on linux"
     assert revised([said("I've dropped out of the marathon. No running until summer.", 2), said(script, 1)]) == {}

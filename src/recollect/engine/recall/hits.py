@@ -10,12 +10,13 @@ import msgspec
 
 from ...errors import ModelError
 from ...kinds import FINDABLE, fact_text
+from ...messages import Message
 from ...recall.hit import Hit, Reason
-from ...records import Fact
+from ...records import Fact, FactVersion
 from ..core import Core
 from .pools import Pool, in_order
 from .reranking import RERANKED, Verdict
-from .revisions import Revisions
+from .revisions import Revisions, told
 
 PASSAGES = 100
 """How many candidates are looked at for passages of documents, whose order their sentences then decide."""
@@ -124,15 +125,26 @@ class Hits:
         return await Revisions(self._core, pools, demote=not pools[0].query.past).marked(hits, picked)
 
     async def _replaced(self, picked: Sequence[Any]) -> dict[str, str]:
-        """Text of the facts that replaced superseded hits, by the fact's id; deleted facts are left out."""
+        """What replaced superseded hits, by the fact's id: its present text, or the statement that retracted it."""
         ids = dict.fromkeys(s.entry.metadata["superseded"] for s in picked if s.entry.metadata["superseded"])
         keys = [id.partition("/")[::2] for id in ids]
         facts = await self._core.get_many(Fact, keys) if keys else []
-        return {
-            fact.id: f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
-            for fact in facts
-            if fact is not None
-        }
+        out = {}
+        for id, key, fact in zip(ids, keys, facts, strict=True):
+            if fact is not None:
+                out[id] = f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
+            elif said := await self._retraction(*key):
+                out[id] = said
+        return out
+
+    async def _retraction(self, ns: str, key: str) -> str | None:
+        """The statement that retracted a fact, with its date; None for a fact that ended in another way."""
+        last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
+        if not last or last[0].status != "retracted" or last[0].source is None:
+            return None
+        thread, _, place = last[0].source.rpartition("#")
+        message = await self._core.get(Message, thread, int(place))
+        return None if message is None else told(message.text, last[0].updated_at)
 
     async def _with_texts(self, ranked: Sequence[Any]) -> list[Any]:
         """The same candidates with their texts; those whose record was deleted are left out."""

@@ -33,6 +33,8 @@ STANDING = 32
 first."""
 REVISING = 32
 """How many of the newest statements with a sign of change ("no longer", "now") are candidates of every question."""
+ALARMING = 8
+"""How many of the newest statements about somebody's health are kept for the profile block."""
 HEAD = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
@@ -171,6 +173,8 @@ class Indexer:
         if record is None or not text.strip():
             name = f"{job.ns}/{id}" if kind.record is Fact else id
             plan.changes.append(Delete(Entry, (job.org, job.ns, found.entry, "", name)))
+            if kind.record is Fact and record is None:
+                plan.touched += await self._ended(job.ns, id)
             return
         made = found.made(record)
         if isinstance(record, Fact) and record.indexed is None:
@@ -187,14 +191,23 @@ class Indexer:
         """
         if fact.version < 2:
             return []
-        core = self._core
-        old = await core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=VERSIONS)
+        old = await self._core.scan(FactVersion, fact.ns, fact.key, reverse=True, limit=VERSIONS)
         same = fingerprint_json(fact.value)
         true = {id for version in old if fingerprint_json(version.value) == same for id in version.sources}
-        true.update(fact.sources)
+        return await self._marked(fact, old, true.union(fact.sources))
+
+    async def _ended(self, ns: str, key: str) -> list[Entry]:
+        """Entries of messages that stated a fact which the user retracted, marked with the id of that fact."""
+        old = await self._core.scan(FactVersion, ns, key, reverse=True, limit=VERSIONS)
+        if not old or old[0].status != "retracted":
+            return []
+        return await self._marked(old[0], old, set(old[0].sources[-1:]))
+
+    async def _marked(self, fact: Fact, old: Sequence[FactVersion], true: set[str]) -> list[Entry]:
+        """Entries of the messages behind versions of a fact whose mark changes: all but the `true` ones have it."""
         said = dict.fromkeys(id for version in old for id in version.sources)
         keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in said]
-        found = await core.get_many(Entry, [key for key in keys if key[2]])
+        found = await self._core.get_many(Entry, [key for key in keys if key[2]])
         touched: list[Entry] = []
         for entry in found:
             if entry is None or (entry.metadata.get(SUPERSEDED) == fact.id) == (entry.id not in true):
@@ -360,11 +373,12 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
     from ...recall.entry import is_assistant
     from ...recall.signals import NAMES
 
-    standing_at, orders_at, revises_at = (NAMES.index(name) for name in ("standing", "orders", "revises"))
+    standing_at, orders_at, revises_at, alarms_at = map(NAMES.index, ("standing", "orders", "revises", "alarms"))
     old: dict[str, Any] = detail or {}
     speakers = dict.fromkeys(old.get("speakers", ()))
     terms, assistant, standing = old.get("terms", 0), old.get("assistant", 0), list(old.get("standing", ()))
-    messages, revising = old.get("messages", 0), [tuple(item) for item in old.get("revising", ())]
+    messages = old.get("messages", 0)
+    revising, alarming = ([tuple(item) for item in old.get(name, ())] for name in ("revising", "alarming"))
     for entry in entries:
         terms += entry.terms.count(" ") + 1
         messages += entry.kind == "message"
@@ -378,6 +392,8 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
             standing.append([weight, to_micros(entry.created_at), entry.kind, entry.parent, entry.id])
         if own and entry.signals[revises_at]:
             revising.append((to_micros(entry.created_at), entry.parent, entry.id))
+        if own and entry.trust == "user" and entry.signals[alarms_at]:
+            alarming.append((to_micros(entry.created_at), entry.parent, entry.id))
     standing = [list(item) for item in dict.fromkeys(tuple(item) for item in standing)]
     return {
         "entries": old.get("entries", 0) + len(entries),
@@ -387,6 +403,7 @@ def statistics(detail: Any, entries: Sequence[Entry]) -> dict[str, Any]:
         "speakers": list(speakers),
         "standing": sorted(standing, reverse=True)[:STANDING],
         "revising": sorted(set(revising), reverse=True)[:REVISING],
+        "alarming": sorted(set(alarming), reverse=True)[:ALARMING],
     }
 
 

@@ -8,6 +8,7 @@ An assistant's answer that only repeats a revised statement is marked with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -37,7 +38,7 @@ class Revisions:
 
     async def marked(self, hits: list[Hit], picked: Sequence[Any]) -> list[Hit]:
         """The hits, best first, with marks on revised ones; what revises a hit comes before it."""
-        from ...recall.revision import possible, quoted, revised
+        from ...recall.revision import possible, revised
 
         if not self._assisted:
             return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
@@ -49,7 +50,7 @@ class Revisions:
         added: dict[str, Hit] = {}
         for old, new in revised(statements, pairs).items():
             said = out[new] if new < len(hits) else self._hit(others[new - len(hits)], statements[new].text)
-            mark = out[old].superseded_by or f"{quoted(said.text)} ({said.created_at.date().isoformat()})"
+            mark = out[old].superseded_by or told(said.text, said.created_at)
             if self._demote:  # the revising statement takes the rank of what it revised
                 said = msgspec.structs.replace(said, score=max(out[old].score, said.score))
             out[old] = msgspec.structs.replace(out[old], superseded_by=mark)
@@ -78,10 +79,22 @@ class Revisions:
         )  # fmt: skip
 
 
+def told(text: str, at: datetime) -> str:
+    """The start of the statement that revised another, with its date."""
+    from ...recall.revision import quoted
+
+    return f"{quoted(text)} ({at.date().isoformat()})"
+
+
 async def later_statements(core: Core, ns: str) -> list[Entry]:
     """The newest statements of a namespace with a sign of change."""
+    return await listed_statements(core, ns, "revising")
+
+
+async def listed_statements(core: Core, ns: str, name: str) -> list[Entry]:
+    """The entries of a list that indexing keeps of a namespace, newest first."""
     mark = await core.get(Mark, "scope", ns)
-    keys = [(ns, "message", parent, id) for _, parent, id in (mark.detail or {}).get("revising", ())] if mark else []
+    keys = [(ns, "message", parent, id) for _, parent, id in (mark.detail or {}).get(name, ())] if mark else []
     return [entry for entry in await core.get_many(Entry, keys) if entry is not None] if keys else []
 
 
@@ -161,7 +174,7 @@ async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str
 
     `said` maps a line's source to the messages it was derived from and the time it last changed.
     """
-    from ...recall.revision import possible, quoted, revised
+    from ...recall.revision import possible, revised
 
     later = await later_statements(core, ns)
     if not later or not lines:
@@ -179,7 +192,7 @@ async def revised_lines(core: Core, ns: str, lines: list[Any], said: Mapping[str
     statements = await _read(core, statements, later, pairs)
     out = list(lines)
     for old, new in revised(statements, pairs).items():
-        mark = f"{quoted(statements[new].text)} ({later[new - len(lines)].created_at.date().isoformat()})"
+        mark = told(statements[new].text, later[new - len(lines)].created_at)
         out[old] = msgspec.structs.replace(out[old], text=f"{out[old].text} [superseded: {mark}]")
     return out
 
