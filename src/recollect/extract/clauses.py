@@ -13,7 +13,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from ..languages import UNSPACED, Rules, rules, words
+from ..languages import UNSPACED, Rules, rules
 from .clause import Clause
 from .matcher import matcher
 from .rewrite import rewriter
@@ -25,16 +25,9 @@ _MARKUP = re.compile(r"^[-*•]\s+|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 
 @cache
 def _boundary(lang: str) -> re.Pattern[str]:
-    """Where a new clause begins; in most languages, before a word that some pattern begins with, or its short form.
-
-    Short forms are those of "I" (`j'ai`), since others join clauses rather than begin them (`c'est`).
-    """
+    """Where a new clause begins; in most languages, before a word that some pattern begins with."""
     found = rules(lang, "reading")
-    if lang == "en":
-        return found.boundary
-    first, own = matcher(lang).first_words(), words(lang).table("macros").get("I", "").split("|")
-    short = {word for word, full in words(lang).table("contractions").items() if full in first.intersection(own)}
-    return found.formed("boundary", first=first | short)
+    return found.boundary if lang == "en" else found.formed("boundary", first=matcher(lang).first_words())
 
 
 def statements(sentence: Sentence, lang: str, before: str = "") -> tuple[list[Clause], str]:

@@ -18,8 +18,6 @@ from .rewrite import rewriter
 from .sentences import sentences
 from .tokens import tokens
 
-_FOREIGN = "quoted, pasted, forwarded, code or said in a game: not the writer's own words"
-
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was found, one that almost was, or one reason why nothing was."""
@@ -63,7 +61,7 @@ def _masked(text: str, at: datetime) -> list[Step]:
     shown = text.strip(" \n.!?。！？\"'“”«»„`>「」")
     if not any(char.isalnum() for char in shown):
         return []
-    step = Step(sentence=shown[:200], lang=None, said=shown[:80], why=_FOREIGN)
+    step = Step(sentence=shown[:200], lang=None, said=shown[:80], why="quoted, pasted, forwarded, code, said in a game")
     found = extract(shown, role="user", trust="user", at=at)
     return [replace(step, lang=one.lang, said=one.text, near=_told(one), rule=one.rule) for one in found] or [step]
 

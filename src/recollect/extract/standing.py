@@ -26,15 +26,12 @@ def standing_instruction(clause: str, sentence: str, lang: str) -> str | None:
     if not found.own.match(whole) and not whole.startswith(clause):
         return None
     stop = found.stop.match(clause) and not found.impatient.search(clause)
-    asked = stop or any(rule.match(clause) for rule in found.expressions("of_a_clause"))
-    return _with_condition(clause, whole, lang) if asked else None
-
-
-def _with_condition(clause: str, sentence: str, lang: str) -> str:
-    """An instruction together with when it holds: "always cite sources when I ask about health"."""
-    begin = sentence.find(clause)
-    condition = rules(lang, "standing").condition.match(sentence, begin + len(clause)) if begin >= 0 else None
-    return sentence[begin : condition.end()].rstrip(" ,;") if condition else clause
+    if not stop and not any(rule.match(clause) for rule in found.expressions("of_a_clause")):
+        return None
+    # Together with when it holds: "always cite sources when I ask about health".
+    begin = whole.find(clause)
+    condition = found.condition.match(whole, begin + len(clause)) if begin >= 0 else None
+    return whole[begin : condition.end()].rstrip(" ,;") if condition else clause
 
 
 def habit(clause: str, lang: str) -> bool:
