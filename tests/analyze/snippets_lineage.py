@@ -273,4 +273,30 @@ class Keeper:
         return text[:limit]
 """,
     ),
+    Snippet(
+        "summary.flagged",
+        """
+class Keeper:
+    def step(self, messages):
+        answer = self.llm.chat(messages)
+        self.store.append({"role": "assistant", "content": answer.text, "summary": True})
+
+    def read(self, rows):
+        found = []
+        for row in reversed(rows):
+            found.append(row)
+            if row.summary:
+                break
+        return found
+""",
+        """
+class Keeper:
+    def step(self, messages):
+        answer = self.llm.chat(messages)
+        self.store.append({"role": "assistant", "content": answer.text, "summary": True})
+
+    def read(self, rows):
+        return [row for row in rows if row.summary]
+""",
+    ),
 )

@@ -109,6 +109,29 @@ def test_no_word_in_a_folders_name_sets_a_package_aside(folder: str, tmp_path: P
     assert f"{folder}/a.ts" in paths(write(tmp_path, files))
 
 
+@pytest.mark.parametrize(
+    ("reader", "line", "path"),
+    [
+        ("core/run.py", "from core.playground.memory import fit", "core/playground/memory.py"),
+        ("core/run.py", "from .playground import memory", "core/playground/memory.py"),
+        ("core/src/run.ts", "import { fit } from './playground/memory'", "core/src/playground/memory.ts"),
+    ],
+)
+def test_a_folder_that_the_product_imports_is_read_whatever_it_is_called(
+    reader: str, line: str, path: str, tmp_path: Path
+) -> None:
+    files = {reader: line + "\n", path: "", "examples/playground/memory.py": ""}
+    assert sorted(paths(write(tmp_path, files))) == sorted([reader, path])
+
+
+def test_a_large_package_of_a_crowd_is_a_product_and_no_adapter(tmp_path: Path) -> None:
+    files = {f"core/m{i}.py": "x = 1\n" for i in range(120)} | _crowd(14)
+    files["more/p7/b.py"] = "x = 1\n" * 200
+    found = paths(write(tmp_path, files))
+    assert "more/p7/b.py" in found
+    assert "more/p8/a.py" not in found
+
+
 def test_packages_are_kept_when_nothing_else_would_be_left(tmp_path: Path) -> None:
     assert len(paths(write(tmp_path, _crowd(14)))) == 14
 

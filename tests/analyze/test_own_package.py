@@ -24,7 +24,6 @@ def test_every_context_policy_is_found(own: Analysis) -> None:
         ("summarization", "context/policies.py"),
         ("vector_swap", "context/policies.py"),
         ("importance_scoring", "context/policies.py"),
-        ("content_elision", "context/units.py"),
     } <= found
 
 

@@ -55,6 +55,7 @@ RESTS_ON_NAMES = frozenset(
         "reset.cleared",
         "summary.content",
         "summary.field",
+        "summary.flagged",
         "summary.forgotten",
         "summary.inserted",
         "summary.kept-aside",

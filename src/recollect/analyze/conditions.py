@@ -15,6 +15,7 @@ from recollect.analyze.world import World
 
 _KEPT = ("stored", "returned", "model", "replaced")
 _CUT_WORDS = words.bag("keep kept retain cut cutoff start boundary split first")
+_PLAIN_TEXTS = re.compile(r"^(Promise<)?(string\[\]|(Array|ReadonlyArray)<string>|([Ll]ist|Sequence)\[str\])>?$")
 _SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrite|commit)", re.I)
 _STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|index|persist|flush)", re.I)
 
@@ -186,7 +187,7 @@ def stops_or_backwards(case: Case) -> bool:
 @condition
 def gives_messages(case: Case) -> bool:
     """The list that the loop collected, or another message list, leaves the function."""
-    flow = case.effect.flow
+    flow = case.world.summaries.fate(case.function, case.effect.flow)
     if "gathers" in case.effect.marks and flow in _KEPT:
         return True
     if "removes_messages" in case.function.marks:
@@ -363,11 +364,12 @@ def slices_in_function(case: Case) -> bool:
 def removed_go_to_vectors(case: Case) -> bool:
     """What is removed is passed to a store call that ends in a vector store."""
     kind, _, name = case.effect.flow.partition(":")
-    if kind != "passed" or not _STORE_NAME.match(name):
+    if kind != "passed":
         return False
-    if "vector_add" in case.function.marks:
+    if "vector_add" in case.function.marks and _STORE_NAME.match(name):
         return True
-    targets = [f for f in case.world.by_name.get(name, []) if f.owner]
+    called = [f for c, f in case.world.callees.get(case.function.key, []) if c.name == name]
+    targets = called or [f for f in case.world.by_name.get(name, []) if f.owner and _STORE_NAME.match(name)]
     return any(f.key in case.world.vector_depth for f in targets) and len(targets) <= 24
 
 
@@ -376,7 +378,7 @@ def popped_go_to_vectors(case: Case) -> bool:
     """A popped message is an argument of a save call that reaches a vector store."""
     names = {m.partition(":")[2] for m in case.effect.marks if m.startswith("into:")}
     return any(
-        names & set(call.args) and _STORE_NAME.match(call.name) and target.key in case.world.vector_depth
+        names & set(call.args) and target.key in case.world.vector_depth
         for call, target in case.world.callees.get(case.function.key, [])
     )
 
@@ -439,14 +441,14 @@ def dedup_words(case: Case) -> bool:
 
 @condition
 def drawn(case: Case) -> bool:
-    """The file is part of a user interface."""
-    return words.draws_ui(case.function.path)
+    """The file is part of a user interface: it draws components, or imports a library that does."""
+    return case.function.path in case.world.screens
 
 
 @condition
-def answers_yes_or_no(case: Case) -> bool:
-    """The function returns a boolean or a number and stores nothing, so it measures and does not evict."""
-    return case.function.returns in ("bool", "boolean", "int", "number", "float") and case.effect.flow not in (
-        "stored",
-        "replaced",
-    )
+def gives_no_messages(case: Case) -> bool:
+    """The function stores nothing and returns a boolean, a number or plain texts: it measures or lists."""
+    if case.effect.flow in ("stored", "replaced"):
+        return False
+    measures = case.function.returns in ("bool", "boolean", "int", "number", "float")
+    return measures or bool(case.effect.flow == "returned" and _PLAIN_TEXTS.search(case.function.returns))

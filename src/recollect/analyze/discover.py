@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,12 +42,19 @@ _ASIDE_SEGMENTS = {
     "scripts": "scripts", "migrations": "scripts", "alembic": "scripts", "tools_dev": "scripts",
 }  # fmt: skip
 _ASIDE_NAME = re.compile(
-    r"(^test_.*\.py$)|(_test\.py$)|(^conftest\.py$)|(^tests?\.py$)|(\.(test|spec|stories|bench|mock|e2e)\.[cm]?[jt]sx?$)"
+    r"(^test_.*\.py$)|(_test\.py$)|(^conftest\.py$)|(^tests?\.py$)|(^test[-_](utils?|helpers?)\.)|(\.(test|spec|stories|bench|mock|e2e)\.[cm]?[jt]sx?$)"
     r"|(\.d\.[cm]?ts$)|(\.min\.js$)|(\.config\.[cm]?[jt]s$)|(^setup\.py$)|(_pb2(_grpc)?\.py$)"
 )
 
 # A folder with more packages than this is taken for a folder of adapters (see `_unneeded_adapters`).
 _CROWD = 12
+_ADAPTER_SHARE = 0.05  # an adapter is a small part of the checkout; what is larger is a product of its own
+_FEW_FILES = 100  # below this number a share of the checkout says nothing
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([.\w]+))"
+    rb"|(?:from|import|require)[ \t]*\(?[ \t]*[\"'](\.[^\"'\n]+)[\"']",
+    re.M,
+)
 _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "package.json")
 
 
@@ -82,11 +91,18 @@ def discover(root: Path) -> Checkout:
     """Walk a checkout in sorted order and divide its files into sources and files that are not analysed."""
     checkout = Checkout(root)
     found: list[tuple[str, str, int]] = []
+    aside: list[tuple[str, str, int]] = []
     manifests: list[str] = []
-    _walk(root, "", checkout, found, manifests)
+    _walk(root, "", checkout, found, aside, manifests)
+    imported = _imported(root, [path for path, _, _ in found], {_aside_root(path) for path, _, _ in aside} - {""})
+    for path, language, size in aside:
+        if _aside_root(path) in imported and not _ASIDE_NAME.search(path.rpartition("/")[2]):
+            found.append((path, language, size))
+        else:
+            _put_aside(checkout, path, set_aside(path))
     checkout.packages = sorted(manifests) or [""]
     checkout.manifests = read_manifests(root, checkout.packages)
-    checkout.unneeded_adapters = _unneeded_adapters(checkout.manifests, [path for path, _, _ in found])
+    checkout.unneeded_adapters = _unneeded_adapters(checkout.manifests, {path: size for path, _, size in found})
     adapters = tuple(folder + "/" for folder in checkout.unneeded_adapters)
     total = 0
     for path, language, size in found:
@@ -103,7 +119,12 @@ def discover(root: Path) -> Checkout:
 
 
 def _walk(
-    root: Path, relative: str, checkout: Checkout, found: list[tuple[str, str, int]], manifests: list[str]
+    root: Path,
+    relative: str,
+    checkout: Checkout,
+    found: list[tuple[str, str, int]],
+    aside: list[tuple[str, str, int]],
+    manifests: list[str],
 ) -> None:
     stack = [relative]
     while stack:
@@ -119,21 +140,61 @@ def _walk(
             elif entry.name in _MANIFESTS:
                 if folder not in manifests and set_aside(path) in ("", "scripts"):
                     manifests.append(folder)
-                _consider(path, entry, checkout, found)
+                _consider(path, entry, found, aside)
             else:
-                _consider(path, entry, checkout, found)
+                _consider(path, entry, found, aside)
         stack.extend(reversed(below))
 
 
-def _consider(path: str, entry: os.DirEntry[str], checkout: Checkout, found: list[tuple[str, str, int]]) -> None:
+def _consider(
+    path: str, entry: os.DirEntry[str], found: list[tuple[str, str, int]], aside: list[tuple[str, str, int]]
+) -> None:
     language = LANGUAGES.get(os.path.splitext(entry.name)[1])
-    if language is None:
-        return
-    reason = set_aside(path)
-    if reason:
-        _put_aside(checkout, path, reason)
-    else:
-        found.append((path, language, entry.stat(follow_symlinks=False).st_size))
+    if language is not None:
+        into = aside if set_aside(path) else found
+        into.append((path, language, entry.stat(follow_symlinks=False).st_size))
+
+
+def _aside_root(path: str) -> str:
+    """The folder whose name sets a file aside, or an empty string."""
+    folders = path.split("/")[:-1]
+    for at, folder in enumerate(folders):
+        if folder.lower() in _ASIDE_SEGMENTS:
+            return "/".join(folders[: at + 1])
+    return ""
+
+
+def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
+    """Those of some folders that a file outside of them imports: its word says little when the product needs it."""
+    tails: dict[str, str] = {}
+    for folder in sorted(roots):
+        parts = folder.split("/")
+        tails.update(("/".join(parts[at:]), folder) for at in range(max(1, len(parts) - 1)))
+    words = {folder.rpartition("/")[2].encode() for folder in roots}
+    found: set[str] = set()
+    for path in paths:
+        try:
+            data = (root / path).read_bytes() if words else b""
+        except OSError:
+            continue  # `gather` reports unreadable files when it parses them
+        if any(word in data for word in words):
+            found.update(tails[tail] for tail in _prefixes(data, path) if tail in tails)
+    return found
+
+
+def _prefixes(data: bytes, path: str) -> Iterator[str]:
+    """The folders, from the root of the checkout or of a package, that the imports of a file go through."""
+    here = posixpath.dirname(path)
+    for match in _IMPORT.finditer(data):
+        name = next(group for group in match.groups() if group is not None).decode(errors="replace")
+        if match[3] is not None:
+            target = posixpath.normpath(posixpath.join(here, name))
+        else:
+            dots = len(name) - len(name.lstrip("."))
+            above = posixpath.normpath(posixpath.join(here, *([".."] * (dots - 1)))) if dots else ""
+            target = posixpath.join(above, name.lstrip(".").replace(".", "/"))
+        parts = target.split("/")
+        yield from ("/".join(parts[: at + 1]) for at in range(len(parts)))
 
 
 def _put_aside(checkout: Checkout, path: str, reason: str) -> None:
@@ -159,8 +220,8 @@ def _owner(path: str, packages: list[str]) -> str:
     return best
 
 
-def _unneeded_adapters(manifests: list[Manifest], paths: list[str]) -> list[str]:
-    """Folders of adapter packages to leave out: many side by side, needed by no other package, without a storage.
+def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list[str]:
+    """Folders of adapter packages to leave out: small, many side by side, needed by no other, without a storage.
 
     Returns none if fewer than ten files would be left to analyse.
     """
@@ -177,6 +238,13 @@ def _unneeded_adapters(manifests: list[Manifest], paths: list[str]) -> list[str]
         and m.name not in needed
         and not storages_of(m.needs | m.offers)
     ]
+    weights = dict.fromkeys(adapters, 0)
+    for path, size in sizes.items():
+        owner = _owner(path, adapters)
+        if owner:
+            weights[owner] += size
+    most = _ADAPTER_SHARE * sum(sizes.values())
+    adapters = [folder for folder in adapters if weights[folder] <= most or len(sizes) < _FEW_FILES]
     prefixes = tuple(folder + "/" for folder in adapters)
-    left = sum(1 for path in paths if not path.startswith(prefixes)) if adapters else len(paths)
+    left = sum(1 for path in sizes if not path.startswith(prefixes)) if adapters else len(sizes)
     return adapters if left >= 10 else []

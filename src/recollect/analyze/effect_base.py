@@ -117,7 +117,9 @@ class EffectBase:
     def marker(self, value: Node) -> str:
         """How a value shortens: `marker` for a notice ("[truncated]"), `shortened` for a truncating call, or ""."""
         for item in walk(value):
-            if item.kind in ("str", "fstr") and words.MARKER.search(item.text) and len(item.text) < 400:
+            state = item.text.isidentifier() and item.text.islower()  # one bare word is the name of a state
+            said = item.kind in ("str", "fstr") and len(item.text) < 400 and not state
+            if said and words.MARKER.search(item.text):
                 return "marker"
             if item.kind in ("name", "attr"):
                 text = self.strings.get(item.text, "")

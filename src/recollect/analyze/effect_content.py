@@ -20,11 +20,9 @@ _ONE_TYPES = re.compile(
 )
 _RECORD_TYPES = re.compile(r"([Dd]ict|(Mutable)?Mapping|Record|Any|object|unknown)\b")
 _COPYING = bag("copy deepcopy model_copy clone structuredclone replace _replace evolve with_content dict cast")
-_WRITING = bag(
-    "write_text write_bytes writefile writefilesync outputfile put_object upload upload_file upload_blob writetextfile "
-    "write_file awrite awrite_text awrite_bytes upload_text save_text save_file savefile"
-)
-_FINDING = bag("indexOf find index search match exec finditer start end")
+_WRITING_VERBS = bag("write awrite save asave upload aupload output put")
+_WRITTEN = bag("text bytes file blob object string artifact content")
+_FINDING = bag("find index search match exec finditer start end position boundary")
 _PUTTING = bag("put store save write set upload create awrite asave aput add")
 _KEEPERS = bag(
     "storage store artifact artifacts files fs offload blob backend filesystem workspace sandbox bucket cache file disk"
@@ -88,7 +86,9 @@ class ContentEffects(EffectBase):
         bounds = [b for b in (low, high) if b.kind not in ("none",) and b.text != "0"]
         if not bounds or any(self._is_found(b) for b in bounds) or self._drops_prefix(low, high):
             return False
-        if low.kind == "name" and any(k.kind == "name" and k.text == low.text for k in walk(high)):
+        if high.kind == "un" and high.text == "-":
+            return False  # `text[:-2]` takes off an ending, however long the text is
+        if low.kind != "none" and low.text != "0" and high.kind != "none":
             return False  # `text[at : at + size]` is one of several pieces, which together are the whole text
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
 
@@ -96,7 +96,7 @@ class ContentEffects(EffectBase):
         """Does a bound come from a search for a pattern, so that the slice takes a text apart and fits no size?"""
         made = {o for k in walk(bound) if k.kind == "name" for o in self.origins.names.get(k.text, ())}
         made |= self.origins.of(bound)
-        return any(o.startswith("call:") and o.rpartition(".")[2] in _FINDING for o in made)
+        return any(o.startswith("call:") and _takes_apart(o.rpartition(".")[2]) for o in made)
 
     def _drops_prefix(self, low: Node, high: Node) -> bool:
         """Is a slice `text[n:]`, which takes away a prefix, and not `text[-n:]` or `text[len(text) - n:]`?"""
@@ -131,6 +131,8 @@ class ContentEffects(EffectBase):
             marks.append("cut")
         if self._is_constant(value):
             marks.append("const")
+        if value.kind == "comp" and self._leaves_parts_out(value):
+            marks.append("cut")
         for item in walk(value):
             blanks = item.kind == "call" and last_name(item.kids[0]) in ("sub", "replace", "replaceAll")
             if blanks and any(k.kind == "str" and k.text == "" for k in item.kids[1:]):
@@ -140,6 +142,16 @@ class ContentEffects(EffectBase):
             if item.kind == "name" and any(o.startswith("call:") for o in self.origins.names.get(item.text, ())):
                 marks.append("call")
         return list(dict.fromkeys(marks))
+
+    def _leaves_parts_out(self, value: Node) -> bool:
+        """Is a value one message's parts without those of a kind: `[p for p in m.content if p.type != "image"]`?"""
+        owner = unwrapped(value.kids[2])
+        of_one = owner.kind in ("attr", "index") and dotted(owner).partition(".")[0] in self.ones
+        return of_one and any(
+            k.kind == "cmp" and k.text in ("!=", "not in") and any(v.kind == "str" for v in walk(k))
+            for test in value.kids[3:]
+            for k in walk(test)
+        )
 
     def _is_constant(self, value: Node) -> bool:
         """Is a value a fixed text: a literal, an upper-case constant, or a list or dict of such?"""
@@ -195,9 +207,31 @@ class ContentEffects(EffectBase):
             for o in self.origins.of(n.kids[1], grown=False)
         )
         named = words.words(target.text)[-1] in ("result", "results", "output", "outputs", "observation", "response")
-        said = value.kind == "str" and value.text.startswith(("[", "<", "("))
-        if held and named and (said or (value.kind in ("str", "fstr") and self.marker(value))):
-            self._add("content", node, target, 2, "stored", "const", "instead")
+        if held and named and value.kind in ("str", "fstr") and self.marker(value):
+            self._add("content", node, target, 2, "stored", "marker", "instead")
+
+    def _flagged_cut(self, node: Node) -> None:
+        """Note `{ output: text.slice(0, limit), truncated: true }`: a cut text, and a field that says so."""
+        told = any(
+            p.kind == "pair" and {"truncated", "omitted", "clipped"} & set(words.words(p.text)) for p in node.kids
+        )
+        cuts = [c for p in node.kids if told and p.kind == "pair" for c in self.text_cuts(p)]
+        cuts += [
+            k for p in node.kids if told and p.kind == "pair" for k in p.kids
+            if k.kind == "name" and k.text in self.cut_names
+        ]  # fmt: skip
+        if cuts:
+            subject = cuts[0].kids[0] if cuts[0].kind == "slice" else cuts[0]
+            self._add("shortened", node, subject, 0, self.scope.flow(node), "marker", fed=self.origins.of(node))
+
+    def _chosen_content(self, key: str, value: Node) -> None:
+        """Note `output: part.old ? "[cleared]" : part.output`: a notice stands where the content would."""
+        if key.lower() not in _FIELDS or value.kind != "cond":
+            return
+        said = [k for k in value.kids[1:] if k.kind in ("str", "fstr") and self.marker(k)]
+        kept = any(k.kind == "attr" and k.text.lower() in _FIELDS for b in value.kids[1:] for k in walk(b))
+        if said and kept:
+            self._add("content", value, said[0], 2, self.scope.flow(value), "copied", "marker")
 
     def _copied_content(self, node: Node) -> None:
         """Note `{ ...block, content: shortened }`: a copy of a message with shorter content."""
@@ -232,12 +266,25 @@ class ContentEffects(EffectBase):
         """`[shorter(m) for m in messages]`: each message is what a helper made of it; what it does, the world knows."""
         names = {k.text for k in walk(element) if k.kind == "name"}
         helpers = [
-            k for k in walk(made)
+            k for k in self._results(made)
             if k.kind == "call" and any(a.kind == "name" and a.text in names for _, a in arguments(k))
         ]  # fmt: skip
         called = frozenset(f"call:{name}" for k in helpers if (name := dotted(k.kids[0])))
         if called and self.scope.likeness(owner) > 1:
             self._add("mapped", node, owner, 2, self.scope.flow(node), "copied", fed=called)
+
+    def _results(self, made: Node) -> list[Node]:
+        """What an expression, or the function that a list is mapped through, may come to."""
+        if made.kind == "lambda" and made.text == "block":
+            return [r for k in walk(made) if k.kind == "return" for v in k.kids for r in self._results(v)]
+        if made.kind in ("lambda", "cond", "bool"):
+            return [r for k in made.kids for r in self._results(k)]
+        if made.kind == "name":
+            return [
+                n.kids[1] for n in self.scope.nodes
+                if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == made.text
+            ]  # fmt: skip
+        return [made]
 
     def _put_back(self, node: Node, target: Node, value: Node) -> None:
         """`messages[i] = shorter(messages[i])`: one message is what a helper made of it."""
@@ -274,7 +321,8 @@ class ContentEffects(EffectBase):
             ]
             marked = any(self.marker(t) == "marker" for t in texts)
             if marked or (whole and any(self._is_constant(t) for t in texts)):
-                self._add("content", item, node.kids[1], 2, "returned", "marker", "copied", "in_loop")
+                how = "marker" if marked else "const"
+                self._add("content", item, node.kids[1], 2, "returned", how, "copied", "in_loop")
                 return
 
     def _shortened(self, node: Node) -> None:
@@ -292,7 +340,7 @@ class ContentEffects(EffectBase):
         if cut and says:
             inside = [c for p in cut for c in self.text_cuts(p)]
             subject = inside[0].kids[0] if inside else cut[0]
-            told = ["marker"] if self.marker(node) == "marker" else []
+            told = ["marker"] if any(self.marker(p) == "marker" for p in (node, *self._written_as(says))) else []
             flow = self.scope.flow(node)
             if node.kind == "fstr" and flow == "prompt":
                 flow = "read"
@@ -300,11 +348,16 @@ class ContentEffects(EffectBase):
 
     def _is_notice(self, name: str) -> bool:
         """Does a local name hold a text that the function itself wrote?"""
-        return any(
-            n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == name
+        return bool(self._written_as([Node("name", 0, name)]))
+
+    def _written_as(self, pieces: list[Node]) -> list[Node]:
+        """The texts that the function itself assigns to the names among some pieces."""
+        names = {p.text for p in pieces if p.kind == "name"}
+        return [
+            n.kids[1] for n in self.scope.nodes
+            if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text in names
             and n.kids[1].kind in ("str", "fstr") and len(n.kids[1].text.strip()) >= 3
-            for n in self.scope.nodes
-        )  # fmt: skip
+        ]  # fmt: skip
 
     def shortens_text(self) -> bool:
         """Does the function return one of its text parameters cut to a length?"""
@@ -338,10 +391,13 @@ class ContentEffects(EffectBase):
             owner = set(words.words(dotted(node.kids[0]).rpartition(".")[0]))
             if name == "add" and (around := self.scope.parent(node)) is not None and around.kind == "block":
                 continue  # a set grows; a store that takes a text gives back where it is
+            own = words.words(last_name(node.kids[0]))
             kept = (
-                name in _WRITING
+                (bool(set(own[:1]) & _WRITING_VERBS) and bool(set(own[1:]) & _WRITTEN))
                 or (name in _PUTTING and bool(owner & _KEEPERS))
-                or (name == "write" and bool(owner & {"f", "file", "fh", "fp", "handle", "out"}))
+                or (
+                    name == "write" and (len(node.kids) > 2 or bool(owner & {"f", "file", "fh", "fp", "handle", "out"}))
+                )
             )
             if kept and any(o.startswith(("param:", "call:")) for a in node.kids[1:] for o in self.origins.of(a)):
                 return node
@@ -365,9 +421,8 @@ class ContentEffects(EffectBase):
             n for n in notes if n.kind == "fstr" or (p := self.scope.parent(n)) is None or p.kind in ("bin", "list")
         ]
         written = self.writes_text()
-        if told and written is not None:
-            placed = {k.text for a in written.kids[1:] for k in walk(a) if k.kind == "name"}
-            where = any(k.kind == "name" and k.text in placed for n in told for k in walk(n))
+        where = self._says_where(written) if written is not None else False
+        if written is not None and (told or where):
             marks = ["noted", *(["says_where"] if where else []), *(["optional"] if self._is_optional(written) else [])]
             self._add("offload", written, written.kids[0], 1, "stored", *marks, fed=self.origins.of(written))
         elif told:
@@ -376,12 +431,32 @@ class ContentEffects(EffectBase):
         elif written is not None and self.cut_names:
             self._add("offload", written, written.kids[0], 1, "stored", "preview", fed=self.origins.of(written))
 
+    def _says_where(self, written: Node) -> bool:
+        """Does a text that stays name the place that was written to: the first argument, or the owner of the call?"""
+        callee = written.kids[0]
+        place = written.kids[1] if len(written.kids) > 2 else callee.kids[0] if callee.kind == "attr" else callee
+        names = {k.text for k in walk(place) if k.kind == "name"} - {"self", "fs", "path", "os"}
+        names |= {place.text} if place.kind == "name" else set()
+        texts = [n for n in self.scope.nodes if n.kind == "fstr" and n.line >= written.line]
+        return any(
+            k.kind == "name" and k.text in names
+            for n in texts
+            if not _logged(self.scope.parent(n)) and self.scope.flow(n) not in ("read",)
+            for k in walk(n)
+        )
+
     def _is_optional(self, saved: Node) -> bool:
         """Does the text go on cut also where it is not saved: is the saving in a branch of its own below the cut?"""
         cuts = [n for n in self.scope.nodes if self._is_text_cut(n)]
         inside = {key for key, _ in self.branches(saved)}
         outside = [c for c in cuts if c.line < saved.line and inside - {key for key, _ in self.branches(c)}]
         return bool(cuts) and len(outside) == len(cuts)
+
+
+def _takes_apart(name: str) -> bool:
+    """Does a function look for a place in a text? The last line end before a limit is still a cut to a size."""
+    found = set(words.words(name))
+    return bool(found & _FINDING and "last" not in found) or "split" in found
 
 
 def _logged(around: Node | None) -> bool:

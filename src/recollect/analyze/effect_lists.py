@@ -160,6 +160,9 @@ class ListEffects(EffectBase):
         }  # fmt: skip
         if told & words.SCORE or {"similarity", "distance", "relevancy", "confidence"} & told:
             return "score"
+        highest = any(k == "reverse" and v.text.lower() == "true" for k, v in arguments(call))
+        if highest and any(key.kids and key.kids[0].kind == "index" for key in keys if key.kind == "lambda"):
+            return "score"  # pairs of an item and its score: `key=lambda pair: pair[1], reverse=True`
         return "time" if told & _TIMES else "key" if keys else ""
 
     def _sorted_cut(self, node: Node, owner: Node) -> None:
@@ -203,14 +206,16 @@ class ListEffects(EffectBase):
         newest = any(
             words.words(k)[:1] in (("order",), ("sort",), ("orderby",), ("direction",), ("reverse",), ("descending",))
             and any(
-                (i.kind in ("str", "name", "attr") and i.text.lower() in ("desc", "descending", "-1", "newest"))
+                (i.kind in ("str", "name", "attr") and {"desc", "descending", "newest"} & set(words.words(i.text)))
+                or (i.kind == "str" and i.text == "-1")
                 or (i.kind == "un" and i.text == "-") or (i.kind == "const" and i.text.lower() == "true")
                 for i in walk(v)
             ) and not any(i.kind == "str" and i.text.lower() in ("asc", "ascending", "oldest", "1") for i in walk(v))
             for k, v in pairs
         )  # fmt: skip
         if newest:
-            told = set(words.words(dotted(node.kids[0]))) & (words.STRONG | {"message", "events", "history"})
+            said = [dotted(node.kids[0]), *(v.text for _, v in pairs if v.kind == "str")]
+            told = {w for s in said for w in words.words(s)} & (words.STRONG | {"message", "events", "history"})
             self._add("query_limit", node, node, 2 if told else 1 + self.scope.place, self.scope.flow(node), "options")
 
 

@@ -94,7 +94,7 @@ class LoopEffects(EffectBase):
             tokens = stops = True
         if not (adds and tokens) or not (stops or gathered):
             if gathered and stops and self._counts_down(body) and self._is_backwards(node, iterable, body):
-                self._count_fill(gathered[-1])
+                self._count_fill(gathered[-1], iterable)
             return
         subject = self._loop_subject(iterable, body)
         if subject is None:
@@ -131,7 +131,14 @@ class LoopEffects(EffectBase):
                     return True
         return False
 
-    def _count_fill(self, gathered: Node) -> None:
+    def _count_fill(self, gathered: Node, iterable: Node) -> None:
+        walked = any(
+            self.scope.likeness(k) > 1 and (k.kind == "attr" or k.text in self.scope.params)
+            for k in walk(iterable)
+            if k.kind in ("name", "attr")
+        )
+        if not walked:
+            return
         owner = gathered.kids[0].kids[0] if gathered.kids[0].kind == "attr" else gathered.kids[0]
         likeness = self.scope.likeness(owner)
         if likeness > 1:

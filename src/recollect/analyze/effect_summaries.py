@@ -53,6 +53,8 @@ class SummaryEffects(EffectBase):
         makes_object = value.kind == "call" and last_name(value.kids[0])[:1].isupper()
         if target.kind != "attr" or not words.SUMMARY.search(target.text) or makes_object:
             return
+        if node.text != "=" or (value.kind == "bin" and any(dotted(k) == dotted(target) for k in _pieces(value))):
+            return  # a text that grows by pieces of a stream
         fed = any(self.scope.likeness(k) > 1 for k in walk(value) if k.kind in ("name", "attr"))
         made = self.origins.of(value, grown=False)
         told = MODEL in made or self._tells_summary(value, self.summary_names)
@@ -63,6 +65,14 @@ class SummaryEffects(EffectBase):
                 *(["given_away"] if self._is_draft(target) else []),
             ]
             self._add("summary_field", node, target, 2, "stored", *marks, fed=made)
+
+    def _summary_flag(self, node: Node, value: Node) -> None:
+        """Note `{ role: "assistant", summary: true }`: a message is marked as the summary of those before it."""
+        if words.SUMMARY.search(node.text) and value.kind == "const" and value.text.lower() == "true":
+            around = self.scope.parent(node)
+            told = {k.text for k in around.kids if k.kind in ("pair", "kw")} if around is not None else set[str]()
+            if told & {"role", "content", "parts", "text"}:
+                self._add("summary_flag", node, Node("name", node.line, node.text), 2, self.scope.flow(node))
 
     def _is_draft(self, target: Node) -> bool:
         """Is a field one of a local object that is only written out, and not of what the function works on?"""
@@ -156,6 +166,11 @@ class SummaryEffects(EffectBase):
     def _one_for_each(self, node: Node) -> bool:
         """A loop that makes an element for each of something: a list built anew, not one that was emptied."""
         return self.guards.loops.get(id(node)) is not None and any(k.kind in ("dict", "call") for k in node.kids[1:])
+
+
+def _pieces(value: Node) -> list[Node]:
+    """The operands of a sum of texts, also those of `old or ""` inside it."""
+    return [p for k in value.kids for p in _pieces(k)] if value.kind in ("bin", "bool", "cond") else [value]
 
 
 def parts_of(value: Node) -> list[Node]:

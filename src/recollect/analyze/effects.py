@@ -39,6 +39,7 @@ _VECTOR_QUERY = bag(
     "query aquery search asearch similarity_search asimilarity_search retrieve aretrieve get_relevant_documents"
 )
 _OUT = bag("excluded hidden evicted archived forgotten compacted pruned")
+_OVERWRITING = (("set",), ("save",), ("replace",), ("update",), ("write",), ("put",), ("store",), ("overwrite",))
 _ONE = (("message",), ("msg",), ("m",), ("turn",), ("event",))
 
 
@@ -46,7 +47,7 @@ def is_vector_call(callee: str) -> str:
     """`add` or `query` for a call of a vector store, an empty string for any other."""
     owner, _, name = callee.rpartition(".")
     low = name.lower()
-    if set(words.words(owner)) & _VECTOR:
+    if set(words.words(owner)) & _VECTOR and words.last_word(owner) not in ("ids", "id", "keys", "names", "set"):
         return "add" if low in _VECTOR_ADD else "query" if low in _VECTOR_QUERY else ""
     return "add" if low in ("add_texts", "add_documents", "upsert_vectors") else ""
 
@@ -83,7 +84,11 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                         self._shortened(node)
                 case "bin":
                     self._shortened(node)
+                case "pair" | "kw" if node.kids:
+                    self._chosen_content(node.text, node.kids[0])
+                    self._summary_flag(node, node.kids[0])
                 case "dict":
+                    self._flagged_cut(node)
                     self._copied_content(node)
                     self._provider(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
                     self._removal(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
@@ -237,6 +242,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         if low == "deque":
             self._deque(node)
         keywords = [(k, v) for k, v in arguments(node) if k]
+        self._handed_over(node, name)
         self._newest_read(node)
         self._copied_by_call(node)
         if callee.kind == "attr" and low in ("map", "flatmap") and node.kids[1:] and node.kids[1].kind == "lambda":
@@ -253,6 +259,14 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             ("drop", "message"),
         ):
             self._add("removal", node, node, 2, "returned")
+
+    def _handed_over(self, node: Node, name: str) -> None:
+        """Note a rebuilt list that is given to a store: `store.replace(id, [summary, *messages[-keep:]])`."""
+        if name[:1].isupper() or words.words(name)[:1] not in _OVERWRITING:
+            return
+        for _, value in arguments(node):
+            if value.kind in ("list", "bin", "name") and self.scope.likeness(value) > 1:
+                self._replacement(node, value, value, self.scope.likeness(value), f"passed:{name}")
 
     def _vector_put(self, node: Node) -> None:
         """Note a call that adds to a vector store."""
@@ -384,7 +398,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             if value.kind == "dict":
                 for pair in value.kids:
                     if pair.kind == "pair" and words.name_likeness(pair.text) > 0:
-                        self._replacement(pair, pair, pair.kids[0], 2, "returned")
+                        likeness = max(words.name_likeness(pair.text), self.scope.likeness(pair.kids[0]))
+                        self._replacement(pair, pair, pair.kids[0], likeness, "returned")
 
     def _returned_pair(self, node: Node, values: list[Node]) -> None:
         """Note a pair of a summary and the kept messages: `return summary, messages[-keep:]`."""

@@ -61,6 +61,7 @@ class Scope:
         self.params = params
         self.token_names: set[str] = set()
         self.length_names: set[str] = set()
+        self.position_names: set[str] = set()  # computed from the length of a list: `len(messages) - keep`
         self.elements: set[str] = set()
         self.uses: dict[str, list[Node]] = {}
         self.listed = self._listed()
@@ -105,7 +106,9 @@ class Scope:
                 if node.kind == "assign" and len(node.kids) == 2:
                     self._infer_assign(node)
                 elif node.kind == "for":
-                    self._infer_loop(node)
+                    self._infer_loop(node.kids[0], node.kids[1])
+                elif node.kind == "comp":
+                    self._infer_loop(node.kids[1], node.kids[2])
                 elif node.kind == "call":
                     self._infer_added(node)
                     self._infer_sent(node)
@@ -129,6 +132,11 @@ class Scope:
             measured = value.kids[1:] if value.kind == "call" and last_name(value.kids[0]) == "len" else []
             if measured and self.likeness(measured[0]) > 0:
                 self.length_names.add(name)
+            elif value.kind in ("bin", "call") and any(
+                k.kind == "call" and last_name(k.kids[0]) == "len" and self.likeness(k.kids[-1]) > 0
+                for k in walk(value)
+            ):
+                self.position_names.add(name)
         if self.speaks_of_tokens(value):
             self.token_names.add(name)
 
@@ -175,9 +183,9 @@ class Scope:
                         found.setdefault(item.text, []).append(unwrapped(iterable))
         return found
 
-    def _infer_loop(self, node: Node) -> None:
-        if self.likeness(unwrapped(node.kids[1])) > 0:
-            for item in walk(node.kids[0]):
+    def _infer_loop(self, target: Node, iterable: Node) -> None:
+        if self.likeness(unwrapped(iterable)) > 0:
+            for item in walk(target):
                 if item.kind == "name":
                     self.elements.add(item.text)
 

@@ -36,7 +36,8 @@ def _comparison(node: Node, scope: Scope) -> str:
     for item in walk(node):
         if item.kind == "call" and last_name(item.kids[0]) == "len" and len(item.kids) > 1:
             return "message_count" if scope.likeness(item.kids[1]) > 0 else "char_count"
-    if any(item.kind == "name" and item.text in scope.length_names for item in walk(node)):
+    counted = scope.length_names | scope.position_names
+    if any(item.kind == "name" and item.text in counted for item in walk(node)):
         return "message_count"
     if names & words.CHARS:
         return "char_count"

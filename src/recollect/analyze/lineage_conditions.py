@@ -9,8 +9,10 @@ from recollect.analyze import words
 from recollect.analyze.conditions import Case, condition, goes_to_context, memory_place, message_list, strong_subject
 from recollect.analyze.records import Function
 
-_LESS = frozenset(("marker", "shortened", "const", "cut", "blanked"))
+_SAYS_LESS = frozenset(("marker", "shortened", "cut"))
+_REPLACED = frozenset(("const", "blanked"))
 _REMEMBERING = words.bag("memory memories recall remember forget forgetting episodic archival")
+_MEMORIES = words.PLACES - words.bag("buffer window message") | words.bag("session sessions agent")
 _SIZED = frozenset(("token_count", "char_count", "message_count", "overflow_error"))
 _HIDING_SECRETS = words.bag(
     "redact redaction redacts redactor scrub scrubber sanitize sanitizer sanitise pii secret secrets "
@@ -26,10 +28,6 @@ _RESULTS = words.bag(
     "tool tools result results output outputs observation observations content contents message messages "
     "command stdout "
     "stderr response responses history body page file tooloutput execution"
-)
-_SHORTENING = words.bag(
-    "truncate truncated truncation limit shorten clip trim mask elide cap compress fit crop cut "
-    "abbreviate preview reduce"
 )
 _PAGING_IN = words.bag("search recall retrieve query find lookup read get load")
 _PAGING_OUT = words.bag("insert store save add write archive append remember put memorize")
@@ -52,8 +50,8 @@ def stands_before_kept(case: Case) -> bool:
 
 @condition
 def shrinks(case: Case) -> bool:
-    """The new content is shorter than the old: a cut text, a notice, a constant, or the result of a cutting helper."""
-    if case.effect.marks & _LESS:
+    """The content is cut to a size, a notice says that something was left out, or a size decides what replaces it."""
+    if case.effect.marks & _SAYS_LESS or (sized_there(case) and case.effect.marks & _REPLACED):
         return True
     summaries = case.world.summaries
     having = summaries.shortens if sized_there(case) else summaries.shortens_by_size
@@ -89,17 +87,21 @@ def some_of_many(case: Case) -> bool:
 
 
 @condition
-def named_for_shortening(case: Case) -> bool:
-    """The function is named for shortening and works on a result, an output or a message."""
-    found = set(words.words(case.function.name))
-    what = {w for p in case.function.params for w in words.words(p.name)} | set(words.words(case.function.symbol))
-    return bool(found & _SHORTENING) and bool(what & _RESULTS)
+def says_it_was_cut(case: Case) -> bool:
+    """The text that is left says that the rest was cut; three dots alone are for display."""
+    return "marker" in case.effect.marks
 
 
 @condition
 def page_of_many(case: Case) -> bool:
     """A page between two bounds is read, which is pagination."""
     return "page" in case.effect.marks
+
+
+@condition
+def found_by_search(case: Case) -> bool:
+    """The cut is made inside the loop that found its place: what decides is an element and no number."""
+    return "in_loop" in case.effect.marks and "from" in case.effect.marks
 
 
 @condition
@@ -137,8 +139,10 @@ def handed_on(case: Case) -> bool:
 @condition
 def of_results(case: Case) -> bool:
     """The text that is cut is the output of a tool or command, or the content of a message."""
-    found = {w for p in case.function.params for w in words.words(p.name)} | set(words.words(case.effect.subject))
-    return bool((found | set(words.words(case.function.symbol))) & _RESULTS)
+    spelled = [*(p.name for p in case.function.params), case.effect.subject, case.function.symbol]
+    for call, caller in case.world.callers.get(case.function.key, []):
+        spelled += [*call.args, caller.name]
+    return any(set(words.words(s)) & _RESULTS for s in spelled)
 
 
 @condition
@@ -169,6 +173,15 @@ def leaves_a_note(case: Case) -> bool:
 
 
 @condition
+def of_conversation(case: Case) -> bool:
+    """The list is named for messages, typed as such, sent to a model, or the field of a class that is a memory."""
+    own = case.function
+    if strong_subject(case) or "takes_messages" in own.marks or words.type_likeness(own.returns) == 2:
+        return True
+    return own.key in case.world.summaries.asked_with or bool(_memory_words(own.owner) & _MEMORIES)
+
+
+@condition
 def remembers(case: Case) -> bool:
     """The function's name, parameters, return type or subject contain a word for memory."""
     own = case.function
@@ -184,9 +197,10 @@ def remembers_or_messages(case: Case) -> bool:
 
 @condition
 def kept_by_number(case: Case) -> bool:
-    """A count decides which elements stay: the newest ones, or as many as fit."""
+    """A count decides which elements stay, and they are the newest; the first of a list are a page of it."""
     marks = case.effect.marks
-    return "by_number" in marks or ("by_ids" in marks and "message_count" in case.effect.guards)
+    newest = "by_number" in marks and bool(marks & {"backwards", "sorted_time"})
+    return newest or ("by_ids" in marks and "message_count" in case.effect.guards)
 
 
 @condition
@@ -247,6 +261,13 @@ def fed_to_model(case: Case) -> bool:
 
 
 @condition
+def read_back_to(case: Case) -> bool:
+    """Another function stops at the message with this mark when it reads the messages."""
+    told = f"stops_at:{case.effect.subject}"
+    return any(told in f.marks for f in case.world.functions if f is not case.function)
+
+
+@condition
 def cut_anyway(case: Case) -> bool:
     """The text is cut whether it is saved or not, so that the copy is an option of an elision."""
     return "optional" in case.effect.marks
@@ -279,6 +300,8 @@ def gathers_ids(case: Case) -> bool:
 @condition
 def read_newest(case: Case) -> bool:
     """The newest stored messages are read up to a limit; a general listing interface does not count."""
+    if case.function.key in case.world.summaries.asked_with and message_list(case):
+        return case.effect.flow != "read"
     if "options" in case.effect.marks:
         joined = "takes_messages" in case.function.marks or "lrange" in case.effect.evidence
         return joined and (message_list(case) or memory_place(case)) and case.effect.flow != "read"
@@ -330,6 +353,15 @@ def _answers_aside(function: Function) -> bool:
         and bool(function.model_calls)
         and not ({"tools", "functions", "toolDefinitions"} & {k for c in function.model_calls for k in c.keywords})
     )
+
+
+def _memory_words(owner: str) -> set[str]:
+    """The words of a class name, without the `in memory` that only says where something is kept."""
+    found = words.words(owner)
+    for at in range(len(found) - 1):
+        if found[at : at + 2] == ("in", "memory"):
+            return {*found[:at], *found[at + 2 :]}
+    return set(found)
 
 
 def _beside(case: Case) -> list[Function]:

@@ -196,8 +196,9 @@ def _pair(raw: Raw) -> Node:
     key = _field(raw, "key")
     value = _field(raw, "value")
     label = text_of(key).strip("\"'`") if key is not None else ""
-    if value is not None and value.type in _FUNCTIONS and _has_block(value):
-        return Node("pair", _line(raw), label, [_function(value, label)])
+    inner = value if value is not None and value.type in _FUNCTIONS and _has_block(value) else _wrapped_generator(value)
+    if inner is not None:
+        return Node("pair", _line(raw), label, [_function(inner, label)])
     return Node("pair", _line(raw), label, [_maybe(value, _line(raw))])
 
 
@@ -264,10 +265,15 @@ def _block(raw: Raw) -> Node:
 
 def _if(raw: Raw) -> Node:
     line = _line(raw)
-    kids = [_maybe(_field(raw, "condition"), line), _maybe(_field(raw, "consequence"), line)]
+    kids = [_maybe(_field(raw, "condition"), line), _as_block(_maybe(_field(raw, "consequence"), line))]
     alternative = _field(raw, "alternative")
-    kids.append(lower(alternative) if alternative is not None else Node("block", line))
+    kids.append(_as_block(lower(alternative)) if alternative is not None else Node("block", line))
     return Node("if", line, "", kids)
+
+
+def _as_block(branch: Node) -> Node:
+    """A branch without braces, `if (short) return text;`, as a block of one statement."""
+    return branch if branch.kind in ("block", "if") else Node("block", branch.line, "", [branch])
 
 
 def _while(raw: Raw) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterator
 
 from recollect.analyze import evidence, slots, words
 from recollect.analyze.effects import Reader, is_vector_call
@@ -135,6 +136,7 @@ def _function(
     record.guards = guards.seen
     marks: set[str] = set()
     for node in scope.nodes:
+        marks.update(f"stops_at:{flag}" for flag in _stops_at(node))
         if node.kind == "call":
             _call(node, record, guards, marks, scope, origins)
         elif node.kind == "handler" and node.text:
@@ -189,6 +191,21 @@ def _chooses_summary(node: Node, scope: Scope) -> bool:
     if test.kind not in ("attr", "name") or not words.SUMMARY.search(test.text):
         return False
     return any(scope.likeness(k) > 1 for branch in node.kids[1:] for k in walk(branch) if k.kind in ("attr", "name"))
+
+
+def _stops_at(node: Node) -> Iterator[str]:
+    """The flags of messages at which a loop stops, or which a search from the end looks for."""
+    tests: list[Node] = []
+    if node.kind in ("for", "while"):
+        tests = [
+            n.kids[0] for n in walk(node.kids[-1])
+            if n.kind == "if" and n.kids[1].kids and n.kids[1].kids[-1].kind in ("jump", "return")
+            and n.kids[1].kids[-1].text != "continue"
+        ]  # fmt: skip
+    elif node.kind == "call" and last_name(node.kids[0]).lower() in ("findlast", "findlastindex"):
+        tests = node.kids[1:]
+    for test in tests:
+        yield from (k.text for k in walk(test) if k.kind == "attr" and words.SUMMARY.search(k.text))
 
 
 def _is_of_messages(callee: Node, scope: Scope) -> bool:

@@ -28,8 +28,8 @@ class Rule:
     says: str = ""
 
 
-# Code that shortens lists without evicting: user interfaces, predicates, and functions that list, clone or export.
-_NOISE = ("drawn", "answers_yes_or_no", "lists_or_copies")
+# Code that shortens lists without evicting: user interfaces, measuring, and functions that list, clone or export.
+_NOISE = ("drawn", "gives_no_messages", "lists_or_copies")
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -52,7 +52,7 @@ RULES: tuple[Rule, ...] = (
         "summary.in-front",
         "summarization",
         ("rebuild", "refill"),
-        ("message_list", "kept_somewhere", "stands_before_kept", "made_by_model"),
+        ("message_list", "kept_somewhere", "stands_before_kept", "made_by_model_here"),
         (*_NOISE, "sets_property"),
         "what a model made is put before the messages that are kept, in place of those that are not",
     ),
@@ -103,6 +103,14 @@ RULES: tuple[Rule, ...] = (
         ("message_list", "puts_summary", "model_here"),
         _NOISE,
         "messages are marked as no longer shown and a model's summary takes their place",
+    ),
+    Rule(
+        "summary.flagged",
+        "summarization",
+        ("summary_flag",),
+        ("model_near", "read_back_to"),
+        _NOISE,
+        "a model's answer is kept as a message marked as a summary, and what stands before it is not read again",
     ),
     Rule(
         "summary.content",
@@ -236,7 +244,7 @@ RULES: tuple[Rule, ...] = (
         "fifo.tail",
         "fifo_message_count",
         ("slice",),
-        ("message_list", "keeps_variable_tail", "main_or_stored"),
+        ("message_list", "of_conversation", "keeps_variable_tail", "main_or_stored"),
         (*_NOISE, "token_guarded", "for_summary", "never_shown"),
         "only the newest messages, a variable number of them, go on",
     ),
@@ -261,7 +269,7 @@ RULES: tuple[Rule, ...] = (
         "fifo_message_count",
         ("slice",),
         ("message_list", "keeps_tail", "goes_somewhere", "strong_subject", "named_for_trimming"),
-        (*_NOISE, "token_guarded", "for_summary", "never_shown"),
+        (*_NOISE, "token_guarded", "for_summary", "never_shown", "found_by_search"),
         "a function made for trimming returns the tail of a message list",
     ),
     Rule(
@@ -396,9 +404,9 @@ RULES: tuple[Rule, ...] = (
         "elision.shortened",
         "content_elision",
         ("shortened",),
-        ("named_for_shortening", "sized", "handed_on"),
+        ("says_it_was_cut", "sized", "handed_on", "of_results"),
         ("drawn", "lists_or_copies", "hides_secrets", "for_people"),
-        "a long text is cut to its head, a marker and perhaps its tail",
+        "a long text is cut to its head, a notice and perhaps its tail",
     ),
     Rule(
         "dedup.content",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recollect.analyze.origins import MODEL
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from recollect.analyze.world import World
 
 _REACH = 4
+_HELPERS = 1  # a text that was cut deep below is one piece of many by the time it comes back
 _MEASURED = ("bool", "boolean", "int", "number", "float", "None", "void")
 _TOO_LARGE = frozenset(("token_count", "char_count"))
 CUTTING = frozenset(
@@ -33,6 +35,7 @@ class Summaries:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self._by_key = {f.key: f for f in world.functions}
         self._targets: dict[str, dict[str, list[Function]]] = {}
         for function in world.functions:
             by_callee: dict[str, list[Function]] = defaultdict(list)
@@ -41,20 +44,21 @@ class Summaries:
             self._targets[function.key] = by_callee
 
         self.model_text = self._spread(lambda f: MODEL in f.returned or self._asked(f))
-        self.shortens = self._spread(lambda f: "shortens_text" in f.marks)
-        self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f))
+        self.shortens = self._spread(lambda f: "shortens_text" in f.marks, _HELPERS)
+        self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f), _HELPERS)
         self.cuts = self._spread(lambda f: any(is_cut(e.kind, e.flow, e.marks) for e in f.effects))
+        self.asked_with = self._context_sources()
         self._derive()
 
     def _asked(self, function: Function) -> bool:
         asked = {f"call:{c.callee}" for c in function.model_calls}
         return bool(asked & function.returned)
 
-    def _spread(self, shows: Callable[[Function], bool]) -> set[str]:
-        """Functions with a property, and callers that return such a function's result, up to `_REACH` calls away."""
+    def _spread(self, shows: Callable[[Function], bool], reach: int = _REACH) -> set[str]:
+        """Functions with a property, and callers that return such a function's result, up to `reach` calls away."""
         found = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
         edge = set(found)
-        for _ in range(_REACH):
+        for _ in range(reach):
             following: set[str] = set()
             for key in sorted(edge):
                 for call, caller in self.world.callers.get(key, []):
@@ -65,12 +69,46 @@ class Summaries:
             edge = following
         return found
 
+    def _context_sources(self) -> set[str]:
+        """Functions whose return value reaches a model call: in a caller, or returned by it and so on."""
+        edge: set[str] = set()
+        for function in self.world.functions:
+            for asked in function.model_calls:
+                for origin in asked.fed:
+                    if origin.startswith("call:"):
+                        edge |= {f.key for f in self.targets(function, origin[5:])}
+        found: set[str] = set()
+        for _ in range(_REACH + 1):
+            found |= edge
+            edge = {
+                target.key
+                for key in edge
+                for call, target in self.world.callees.get(key, [])
+                if f"call:{call.callee}" in self._by_key[key].returned
+            } - found
+        return found
+
+    def _derive_taken(self, function: Function) -> None:
+        """A list that a helper sorts by score is taken up to a budget here, or the other way round."""
+        here = {e.kind for e in function.effects}
+        for call, target in self.world.callees[function.key]:
+            there = [e for e in target.effects if e.kind == "score_sort" and e.flow == "returned"]
+            filled = any(e.kind == "token_fill" and "gathers" in e.marks for e in function.effects)
+            if there and filled and "score_sort" not in here:
+                function.effects.append(replace(there[0], line=call.line, guards=call.guards))
+                return
+            sorted_here = [e for e in function.effects if e.kind == "score_sort" and e.flow == f"passed:{call.name}"]
+            if sorted_here and any(e.kind == "token_fill" and "gathers" in e.marks for e in target.effects):
+                target.effects.append(replace(sorted_here[0], line=target.line, flow="returned"))
+                return
+
     def _derive(self) -> None:
         """Add offload effects to functions where one helper saves a text that is too large and another shortens it."""
         for function in self.world.functions:
             if function.name != "<module>":
                 self._derive_digest(function)
                 self._derive_digested(function)
+                self._derive_taken(function)
             if function.name == "<module>" or any(e.kind == "offload" for e in function.effects):
                 continue
             saved: Call | None = None
@@ -148,6 +186,8 @@ class Summaries:
             if call.name == name and target.key != function.key:
                 ends = [self.fate(target, f, depth + 1) for f in target.fates.values()]
                 for end in ends:
+                    if end == "returned" and f"call:{call.callee}" not in function.returned:
+                        continue  # the helper gives it back, and here it is only looked at
                     if end.partition(":")[0] in ("stored", "returned", "model", "replaced"):
                         return "stored" if end == "stored" else end
         return best

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 
 def bag(text: str) -> frozenset[str]:
     """A set of words from a string with spaces between them."""
     return frozenset(text.split())
+
+
+def joined(text: str) -> frozenset[str]:
+    """A set of names without underscores, so that `chat_completion` and `chatCompletion` are the same."""
+    return bag(text.replace("_", ""))
 
 
 _SPLIT = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -32,6 +38,12 @@ _SPOILERS = bag(
     "navigation browser file files warning warnings status toast validation debug token tokens count length size id "
     "ids index idx path paths name names type types role roles schema schemas key keys template templates"
 )
+# Words before `history` that leave it one of messages; of anything else it is a history of that thing.
+_OF_MESSAGES = bag(
+    "chat message messages msg conversation dialog dialogue session thread agent user assistant llm model api ai full "
+    "whole all old new recent past previous current prior trimmed filtered kept raw compressed compacted condensed "
+    "truncated updated initial formatted final prompt input output tool turn context memory short long term working"
+)
 _LINKS = bag("to with for from before after up until since in by")
 PLACES = bag(
     "memory memories condenser condensers condense compaction compact compactor context contexts history histories "
@@ -45,7 +57,8 @@ SCORE = bag(
 )
 MARKER = re.compile(
     r"truncat|omitted|elided|redact|masked|\[\.\.\.|\.\.\. ?\[|<\.\.\.|cleared|pruned|trimmed|content removed|dropped|"
-    r"hidden|compacted|removed to save|no longer|skipped|shortened|…|too (long|large)",
+    r"hidden|compacted|removed to save|no longer|skipped|shortened|…|too (long|large)|left out|cut off|"
+    r"\bmore (line|char|byte|file|match|result|item|row|entr)|showing (the )?(first|last|only)",
     re.I,
 )
 TOKENS = bag("token tokens")
@@ -74,6 +87,8 @@ def name_likeness(name: str) -> int:
             break
     if not found or set(found[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
+    if found[-1] == "history" and found[-2:-1] and found[-2] not in _OF_MESSAGES:
+        return 1
     if found[-1] in STRONG or (
         found[-1] in ("list", "array", "buffer", "store", "log")
         and set(found[:-1]) & {"message", "msg", "chat", "conversation", "history"}
@@ -105,12 +120,17 @@ def place_likeness(path: str) -> int:
     return 1 if found & PLACES else 0
 
 
-def draws_ui(path: str) -> bool:
-    """Is a file part of a user interface, so that text it shortens is for display?"""
-    return path.endswith((".tsx", ".jsx"))
+_SCREENS = bag(
+    "react react-dom preact vue svelte ink solid-js @angular/core lit tkinter textual streamlit gradio curses npyscreen"
+)
 
 
-_MODEL_STRONG = bag(
+def draws_ui(path: str, modules: Iterable[str] = ()) -> bool:
+    """Is a file part of a user interface, so that what it shortens is for display?"""
+    return path.endswith((".tsx", ".jsx")) or any(m in _SCREENS or m.split(".")[0] in _SCREENS for m in modules)
+
+
+_MODEL_STRONG = joined(
     "completion acompletion generate_content generate_content_async generatecontent generatecontentstream "
     "generate_content_stream generatetext streamtext generateobject streamobject chat_completion chat_completions "
     "create_chat_completion converse converse_stream achat acomplete stream_chat astream_chat structured_predict "
@@ -120,22 +140,22 @@ _MODEL_STRONG = bag(
     "generate_structured_output get_chat_completion run_llm generatejson generate_json send_completion "
     "request_model_response chat_complete achat_complete"
 )
-_MODEL_VERBS = bag(
+_MODEL_VERBS = joined(
     "chat complete invoke ainvoke call acall generate agenerate predict apredict stream astream run arun run_sync step "
     "astep ask response aresponse respond query prompt send reply areply generate_reply a_generate_reply create "
     "acreate parse request chat_stream complete_chat get_response get_completion aask request_async"
 )
 _MODEL_RECEIVERS = bag("llm llms model models lm chatmodel predictor summarizer summariser gateway")
 _CLIENT_RECEIVERS = bag("client provider api handler backend chain runnable completions responses messages")
-_AGENT_VERBS = bag("run arun run_sync step astep invoke ainvoke chat generate prompt ask reply stream")
-_CLIENT_VERBS = bag(
+_AGENT_VERBS = joined("run arun run_sync step astep invoke ainvoke chat generate prompt ask reply stream")
+_CLIENT_VERBS = joined(
     "chat complete invoke ainvoke generate agenerate predict create acreate stream chat_completion create_stream parse "
     "createmessage get_response"
 )
 # Pipeline components that wrap a model: `chat_generator.run(messages)`, `prompt_driver.run(stack)`.
 _PART_RECEIVERS = bag("generator driver")
 _PART_KINDS = bag("chat prompt llm text summary language message completion")
-_PART_VERBS = bag("run arun run_async run_stream generate call invoke stream")
+_PART_VERBS = joined("run arun run_async run_stream generate call invoke stream")
 
 
 _MODEL_SHAPE = re.compile(
@@ -152,7 +172,7 @@ _MAKING = bag("get set create make build resolve load init is has use with")
 def _is_model_name(name: str) -> bool:
     """Is a called name that of a model or agent object: `llm(prompt)`, `summary_agent(text)`?"""
     own = words(name)
-    if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]):
+    if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]) or _LINKS & set(own):
         return False
     return own[-1:] in (("llm",), ("model",), ("agent",))
 
@@ -183,8 +203,9 @@ def is_asked_like_a_model(callee: str, keywords: tuple[str, ...]) -> bool:
 def is_model_call(callee: str) -> bool:
     """Does a dotted callee look like a call of a language model, or of an agent that wraps one?"""
     parts = callee.split(".")
-    name = parts[-1].lower().lstrip("_")
-    if name in _MODEL_STRONG or (len(parts) > 1 and _MODEL_SHAPE.match(name)):
+    shape = parts[-1].lower().lstrip("_")
+    name = shape.replace("_", "")
+    if name in _MODEL_STRONG or (len(parts) > 1 and _MODEL_SHAPE.match(shape)):
         return True
     owner: tuple[str, ...] = words(parts[-2]) if len(parts) > 1 else ()
     last = owner[-1] if owner else ""

@@ -39,6 +39,7 @@ class World:
         self.classes: dict[str, list[Class]] = defaultdict(list)
         self.subclasses: dict[str, list[Class]] = defaultdict(list)
         self.imports: dict[str, set[str]] = {}
+        self.screens = _screens(files)
         self.aliases: dict[str, dict[str, str]] = {}
         self._index()
         self.callees: dict[str, list[tuple[Call, Function]]] = {}
@@ -234,6 +235,16 @@ class World:
         return any(
             sub.name != record.name and self.references.get(sub.name) for sub in self.subclasses.get(record.name, [])
         )
+
+
+def _screens(files: list[File]) -> set[str]:
+    """The files of user interfaces: those that draw, and those of a folder or package most of whose files draw."""
+    drawn = {f.path for f in files if words.draws_ui(f.path, (module for module, _, _ in f.imports))}
+    folders: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        for folder in {file.path.rpartition("/")[0], file.package} - {""}:
+            folders[folder].append(file.path)
+    return drawn.union(*(p for p in folders.values() if 2 * sum(path in drawn for path in p) > len(p)))
 
 
 def _names(text: str) -> list[str]:
