@@ -173,21 +173,6 @@ def best(ranked_items, number):
 """,
     ),
     Snippet(
-        "importance.sorted-messages",
-        """
-class Window:
-    def apply(self, messages, number):
-        messages.sort(key=lambda m: m.importance, reverse=True)
-        return messages[:number]
-""",
-        """
-class Window:
-    def apply(self, messages, number):
-        messages.sort(key=lambda m: m.created_at)
-        return messages[0:2]
-""",
-    ),
-    Snippet(
         "vector.handed-on",
         """
 class Window:
@@ -337,28 +322,6 @@ class Recorder:
         self.messages = []
 """,
         "memory/commands.py",
-    ),
-    Snippet(
-        "summary.running",
-        """
-class SummaryMemory:
-    def add(self, turn):
-        self.turns.append(turn)
-        old_turns = self.turns[: len(self.turns) - self.keep]
-        self.summary = self.summarize(self.summary, old_turns)
-
-    def summarize(self, before, old_turns):
-        return self.llm.chat(f"{before} {old_turns}")
-""",
-        """
-class SummaryMemory:
-    def add(self, turn):
-        self.turns.append(turn)
-        self.summary = self.summarize(self.summary, self.turns)
-
-    def summarize(self, before, turns):
-        return self.llm.chat(f"{before} {turns}")
-""",
     ),
     Snippet(
         "summary.marked",

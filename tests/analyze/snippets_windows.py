@@ -264,48 +264,6 @@ class Truncation:
 """,
     ),
     Snippet(
-        "token-window.indexed",
-        """
-def first_to_keep(messages: list[Message], max_tokens: int) -> int:
-    total = 0
-    for index in range(len(messages) - 1, -1, -1):
-        total += count_tokens(messages[index])
-        if total > max_tokens:
-            break
-    return index + 1
-""",
-        """
-def first_to_keep(messages: list[Message], max_tokens: int) -> int:
-    total = 0
-    for index in range(len(messages) - 1, -1, -1):
-        total += count_tokens(messages[index])
-        if total > max_tokens:
-            break
-    return index + 1
-
-def fold(llm, messages: list[Message], max_tokens: int):
-    return llm.chat(messages[: first_to_keep(messages, max_tokens)])
-""",
-    ),
-    Snippet(
-        "fifo.pruned",
-        """
-def prune_history(messages, keep):
-    gone = messages[:-keep]
-    result = []
-    for message in messages:
-        if message not in gone:
-            result.append(message)
-    return messages if not result else result
-""",
-        """
-def prune_history(messages, keep):
-    for message in messages[:-keep]:
-        message["content"] = "[content removed]"
-    return messages
-""",
-    ),
-    Snippet(
         "fifo.marked",
         """
 class Sliding:
@@ -322,23 +280,6 @@ class Sliding:
         for message in messages:
             if message.id not in kept:
                 mark_seen(message)
-""",
-    ),
-    Snippet(
-        "fifo.makes-room",
-        """
-class Sliding:
-    def add(self, message):
-        if len(self.messages) > self.max_messages:
-            for old in self.select(self.messages):
-                self.messages.remove(old)
-        self.messages.append(message)
-""",
-        """
-class Editable:
-    def delete(self, message):
-        if len(self.messages) > self.min_messages:
-            self.messages.remove(message)
 """,
     ),
 )

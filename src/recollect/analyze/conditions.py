@@ -14,7 +14,6 @@ from recollect.analyze.records import Effect, Function
 from recollect.analyze.world import World
 
 _KEPT = ("stored", "returned", "model", "replaced")
-_CUT_WORDS = words.bag("keep kept retain cut cutoff start boundary split first")
 _PLAIN_TEXTS = re.compile(r"^(Promise<)?(string\[\]|(Array|ReadonlyArray)<string>|([Ll]ist|Sequence)\[str\])>?$")
 _SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrite|commit)", re.I)
 _STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|index|persist|flush)", re.I)
@@ -173,12 +172,6 @@ def cuts(case: Case) -> bool:
 
 
 @condition
-def cuts_slice(case: Case) -> bool:
-    """The function keeps a variable number from the front."""
-    return any(e.kind == "slice" and "head" in e.marks and e.line >= case.effect.line for e in case.function.effects)
-
-
-@condition
 def stops_or_backwards(case: Case) -> bool:
     """The loop goes from the newest back, stops at the limit, or is made for trimming."""
     return bool(case.effect.marks & {"backwards", "stops"}) or named_for_trimming(case)
@@ -228,21 +221,6 @@ def named_for_trimming(case: Case) -> bool:
 
 
 @condition
-def drops_old_part(case: Case) -> bool:
-    """The slice is the old part of the list, without the newest, and the function returns messages."""
-    return "old_part" in case.effect.marks and "gives_messages" in case.function.marks
-
-
-@condition
-def rewrites_content(case: Case) -> bool:
-    """The function replaces the content of messages and keeps every message."""
-    return any(
-        e.kind in ("condensed", "shortened", "offload") or (e.kind == "content" and e.marks - {"call", "copied"})
-        for e in case.function.effects
-    )
-
-
-@condition
 def trimmer_from_elsewhere(case: Case) -> bool:
     """The trimming function called is not part of the checkout."""
     return not any(m.startswith("calls:") and case.world.by_name.get(m[6:]) for m in case.effect.marks)
@@ -264,12 +242,6 @@ def counts_in_function(case: Case) -> bool:
 def measures_tokens(case: Case) -> bool:
     """The function counts tokens or compares them with a limit."""
     return token_guard_in_function(case) or any("tokens" in words.words(c.name) for c in case.function.calls)
-
-
-@condition
-def cuts_old(case: Case) -> bool:
-    """The function also takes the old part of a list."""
-    return any(e.kind == "slice" and e.marks & {"head", "middle", "old_part"} for e in case.function.effects)
 
 
 @condition
@@ -323,35 +295,6 @@ def token_guarded(case: Case) -> bool:
 def count_guarded(case: Case) -> bool:
     """The effect depends on a comparison of the number of messages with a limit."""
     return "message_count" in case.effect.guards
-
-
-@condition
-def makes_room(case: Case) -> bool:
-    """A method that adds a message takes others out when the list is full."""
-    adds = words.words(case.function.name)[:1] in (("add",), ("append",), ("push",), ("insert",), ("put",))
-    return (
-        adds
-        and "newest" not in case.effect.marks
-        and bool({"message_count", "overflow_error"} & set(case.effect.guards))
-    )
-
-
-@condition
-def finds_where_to_cut(case: Case) -> bool:
-    """The function adds up tokens from the newest message backwards and returns the index of the cut."""
-    found = set(words.words(case.function.name))
-    index = case.function.returns in ("int", "number") and "takes_messages" in case.function.marks
-    return index and {"backwards", "stops"} <= case.effect.marks and bool(found & _CUT_WORDS)
-
-
-@condition
-def no_model_about(case: Case) -> bool:
-    """Neither the file nor the callers reach a language model, so what is cut is not summarised."""
-    about = list(case.world.functions_of.get(case.function.path, []))
-    for _, caller in case.world.callers.get(case.function.key, []):
-        about.append(caller)
-        about.extend(above for _, above in case.world.callers.get(caller.key, []))
-    return not any(f.key in case.world.model_depth for f in about)
 
 
 @condition
@@ -416,15 +359,6 @@ def memory_place(case: Case) -> bool:
     """The file or class is about memory, sessions or history."""
     found = set(words.words(case.function.path)) | set(words.words(case.function.owner))
     return bool(found & (words.PLACES | {"session", "sessions"}))
-
-
-@condition
-def reads(case: Case) -> bool:
-    """The function reads: get, load, recent, fetch, retrieve."""
-    found = words.words(case.function.name)
-    return bool(
-        set(found[:2]) & {"get", "aget", "load", "read", "recent", "fetch", "retrieve", "select", "last", "latest"}
-    )
 
 
 @condition

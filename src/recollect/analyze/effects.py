@@ -116,8 +116,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         self._sorted_cut(node, owner)
         flow = self.scope.flow(node)
         marks = [shape]
-        if shape == "head" and (_leading_minus(high) is not None or self._names_length(high)):
-            marks.append("old_part")
         if self.guards.loops.get(id(node)) is not None:
             marks.append("in_loop")
         if any(item.kind == "name" and item.text in self.scope.token_names for item in walk(low)):
@@ -315,8 +313,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         front = name == "popleft" or (first is not None and first.kind == "num" and first.text == "0")
         kind = "pop_front" if front else "pop_other"
         marks = ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
-        if first is None and name == "pop":
-            marks.append("newest")
         around = self.scope.parent(node)
         if around is not None and around.kind == "assign" and around.kids[0].kind == "name":
             marks.append(f"into:{around.kids[0].text}")

@@ -35,12 +35,6 @@ _PAGED = words.bag("memory memories archival conversation history recall knowled
 
 
 @condition
-def made_by_model(case: Case) -> bool:
-    """The new value was made by a language model, here, in a helper or in a caller."""
-    return case.world.summaries.made_by_model(case.function, case.effect.fed)
-
-
-@condition
 def stands_before_kept(case: Case) -> bool:
     """A new item precedes the kept part of a list, or is put into a list that was emptied."""
     marks = case.effect.marks

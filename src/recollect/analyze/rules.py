@@ -81,14 +81,6 @@ RULES: tuple[Rule, ...] = (
         "a model's summary is kept beside the messages and shown instead of them",
     ),
     Rule(
-        "summary.running",
-        "summarization",
-        ("summary_field",),
-        ("model_near", "summary_named", "cuts_old"),
-        _NOISE,
-        "the old part of the messages is folded into a running summary",
-    ),
-    Rule(
         "summary.kept-aside",
         "summarization",
         ("summary_field",),
@@ -169,14 +161,6 @@ RULES: tuple[Rule, ...] = (
         "a prefix of ranked items is chosen to fit a token budget",
     ),
     Rule(
-        "importance.sorted-messages",
-        "importance_scoring",
-        ("score_sort",),
-        ("message_list", "strong_subject", "cuts_slice"),
-        _NOISE,
-        "messages sorted by score are cut to a number",
-    ),
-    Rule(
         "importance.recalled",
         "importance_scoring",
         ("sorted_cut", "kept_in_loop"),
@@ -215,14 +199,6 @@ RULES: tuple[Rule, ...] = (
         ("message_list", "keeps_tail", "goes_somewhere", "cut_by_token_helper"),
         _NOISE,
         "a message list is cut at an index found by adding up tokens",
-    ),
-    Rule(
-        "token-window.indexed",
-        "token_window",
-        ("token_fill",),
-        ("message_list", "memory_place", "finds_where_to_cut", "no_model_about"),
-        ("drawn", "lists_or_copies", "for_summary"),
-        "the place from which messages fit a token limit is found from the newest back",
     ),
     Rule(
         "token-window.called",
@@ -273,14 +249,6 @@ RULES: tuple[Rule, ...] = (
         "a function made for trimming returns the tail of a message list",
     ),
     Rule(
-        "fifo.pruned",
-        "fifo_message_count",
-        ("slice",),
-        ("message_list", "drops_old_part", "named_for_trimming", "no_model_here"),
-        (*_NOISE, "token_guarded", "for_summary", "rewrites_content"),
-        "a function made for pruning takes the old part of a list out of the messages",
-    ),
-    Rule(
         "fifo.marked",
         "fifo_message_count",
         ("marked_out",),
@@ -303,14 +271,6 @@ RULES: tuple[Rule, ...] = (
         ("message_list", "strong_subject", "count_guarded"),
         (*_NOISE, "token_guarded", "never_shown"),
         "the oldest message is removed while there are too many",
-    ),
-    Rule(
-        "fifo.makes-room",
-        "fifo_message_count",
-        ("pop_other",),
-        ("message_list", "strong_subject", "makes_room"),
-        (*_NOISE, "token_guarded"),
-        "adding a message to a full list takes others out of it",
     ),
     Rule(
         "fifo.counted",
