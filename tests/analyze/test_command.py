@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recollect.cli.analyze import command
+from tests.models.wire_server import Reply, WireServer, openai_answer, serving
 
 from .reading import write
 from .test_reports import FILES
@@ -119,6 +120,30 @@ def test_an_explanation_is_made_anew_once_the_code_changed(checkout: Path) -> No
 def test_the_functions_to_judge_are_written_for_an_assistant(checkout: Path, tmp_path: Path) -> None:
     assert run(checkout, "--evidence", tmp_path / "pack").exit_code == 0
     assert "Window.apply" in (tmp_path / "pack" / "sample.evidence.json").read_text()
+
+
+class Denying(WireServer):
+    """A model that finds an eviction nowhere."""
+
+    def reply(self, path: str) -> Reply:
+        verdict = {"strategy": "none", "trigger": "always", "quote": "", "why": "it only reads"}
+        return Reply(openai_answer(json.dumps(verdict)))
+
+
+def test_a_model_over_the_wire_judges_once_and_the_report_says_so(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    found = json.loads(run(checkout, "--json").stdout)["eviction"]
+    with serving(Denying()) as wire:
+        spec = f"openai:judge@{wire.url}/v1"
+        report = json.loads(run(checkout, "--json", "--model", spec).stdout)
+        asked = len(wire.requests)
+        again = json.loads(run(checkout, "--json", "--model", spec).stdout)
+    assert found and not report["eviction"]
+    assert [d["symbol"] for d in report["denied"]] == [f["symbol"] for f in found]
+    assert "judge" in report["judged_by"]
+    assert again == report and len(wire.requests) == asked > 0, "verdicts are kept by the hash of the body"
 
 
 def test_what_cannot_be_told_is_said_and_does_not_fail(tmp_path: Path) -> None:
