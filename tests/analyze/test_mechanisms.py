@@ -441,6 +441,75 @@ def fill(messages):
 """,
     ),
     Program(
+        "a summary spliced into a list under another name",
+        "summarization",
+        "core/o.ts",
+        """
+export class Keeper {
+  async fold(agent: Agent, model: Model) {
+    const messages = agent.messages;
+    const n = messages.length - this.keep;
+    const told = await this.tell(messages.slice(0, n), model);
+    messages.splice(0, n, told);
+  }
+  async tell(old: Message[], model: Model) {
+    const answer = await model.streamAll(old);
+    return { role: "user", content: answer.text };
+  }
+}
+""",
+        """
+export class Keeper {
+  async fold(agent: Agent, model: Model) {
+    const messages = agent.messages;
+    const n = messages.length - this.keep;
+    messages.splice(n, 1, { role: "user", content: "" });
+  }
+}
+""",
+    ),
+    Program(
+        "a window rendered into a text",
+        "fifo_message_count",
+        "core/messages/p.py",
+        """
+class MessageKeeper:
+    def told(self):
+        total = len(self.state.history_items)
+        if total <= self.most:
+            return self.whole()
+        keep = self.most - 1
+        lines = [self.state.history_items[0].to_string()]
+        lines.extend([item.to_string() for item in self.state.history_items[-keep:]])
+        return "\\n".join(lines)
+""",
+        """
+class MessageKeeper:
+    def told(self):
+        return "\\n".join(item.to_string() for item in self.state.history_items)
+""",
+    ),
+    Program(
+        "a window added to the caller's list",
+        "fifo_message_count",
+        "core/q.ts",
+        """
+export class Step {
+  handle(messages: Message[], past: Message[], size: number) {
+    const some = past.slice(-size * 2);
+    messages.push(...some);
+  }
+}
+""",
+        """
+export class Step {
+  handle(messages: Message[], past: Message[]) {
+    messages.push(...past);
+  }
+}
+""",
+    ),
+    Program(
         "a notice chosen instead of the content",
         "content_elision",
         "core/j.ts",

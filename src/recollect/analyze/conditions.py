@@ -15,6 +15,7 @@ from recollect.analyze.world import World
 
 _KEPT = ("stored", "returned", "model", "replaced")
 _PLAIN_TEXTS = re.compile(r"^(Promise<)?(string\[\]|(Array|ReadonlyArray)<string>|([Ll]ist|Sequence)\[str\])>?$")
+_SUMMING = words.bag("summary summarize summarise summarization")
 _SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrite|commit)", re.I)
 _STORE_NAME = re.compile(r"^_?a?(put|add|store|save|archive|insert|upsert|write|index|persist|flush)", re.I)
 
@@ -207,8 +208,9 @@ def for_summary(case: Case) -> bool:
     """The function, or the list it collects, only prepares the input of a summary."""
     if "rejoined" in case.effect.marks:
         return False  # with its first message the list is a conversation again
-    found = set(words.words(case.function.name))
-    return "for_summary" in case.effect.marks or bool(found & {"summary", "summarize", "summarise", "summarization"})
+    callers = [f.name for _, f in case.world.callers.get(case.function.key, [])]
+    named = [bool(set(words.words(name)) & _SUMMING) for name in (case.function.name, *callers)]
+    return "for_summary" in case.effect.marks or named[0] or (bool(callers) and all(named[1:]))
 
 
 @condition

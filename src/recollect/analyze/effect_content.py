@@ -441,7 +441,7 @@ class ContentEffects(EffectBase):
         return any(
             k.kind == "name" and k.text in names
             for n in texts
-            if not _logged(self.scope.parent(n)) and self.scope.flow(n) not in ("read",)
+            if not _logged(self.scope.parent(n)) and self.scope.flow(n) not in ("read", "passed:Error")
             for k in walk(n)
         )
 

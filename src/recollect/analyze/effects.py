@@ -220,9 +220,10 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             likeness = self.scope.likeness(owner)
             if low == "splice" and likeness and len(node.kids) > 3:
                 told = any(self._tells_summary(k, self.summary_names) for k in node.kids[3:])
-                marks = [*(["summary_value"] if told else []), *(["precedes"] if self._is_cut(owner) else [])]
+                front = node.kids[1].text == "0" and node.kids[2].kind != "num"  # takes out the oldest, puts this there
+                marks = [*(["summary_value"] if told else []), *(["precedes"] if front or self._is_cut(owner) else [])]
                 fed = frozenset(o for k in node.kids[3:] for o in self.origins.of(k))
-                self._add("rebuild", node, owner, likeness, self._fate(owner), *marks, fed=fed)
+                self._add("rebuild", node, owner, likeness, self._kept_in(owner), *marks, fed=fed)
             elif low in ("pop", "popleft", "splice", "remove", "popitem") and likeness:
                 self._pop(node, owner, low, likeness)
             elif low == "sort":
@@ -257,6 +258,14 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             ("drop", "message"),
         ):
             self._add("removal", node, node, 2, "returned")
+
+    def _kept_in(self, owner: Node) -> str:
+        """The sink of a list that is changed in place: a parameter or a field under another name is someone's list."""
+        shared = owner.text in self.scope.params or any(
+            n.kids[1].kind == "attr" for n in self.scope.nodes
+            if n.kind == "assign" and n.text == "=" and n.kids[0].kind == "name" and n.kids[0].text == owner.text
+        )  # fmt: skip
+        return "replaced" if owner.kind == "name" and shared else self._fate(owner)
 
     def _handed_over(self, node: Node, name: str) -> None:
         """Note a rebuilt list that is given to a store: `store.replace(id, [summary, *messages[-keep:]])`."""

@@ -367,7 +367,8 @@ class Scope:
         if low in _ADDING and callee.kind == "attr":
             owner = callee.kids[0]
             if owner.kind == "name":
-                return self._named(owner.text, depth, seen)
+                onward = self._named(owner.text, depth, seen)
+                return better(onward, "stored") if owner.text in self.params and self.likeness(owner) > 1 else onward
             return "stored"
         if low in _RENDERING:
             return "prompt"

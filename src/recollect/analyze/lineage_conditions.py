@@ -12,7 +12,7 @@ from recollect.analyze.records import Function
 _SAYS_LESS = frozenset(("marker", "shortened", "cut"))
 _REPLACED = frozenset(("const", "blanked"))
 _REMEMBERING = words.bag("memory memories recall remember forget forgetting episodic archival")
-_MEMORIES = words.PLACES - words.bag("buffer window message") | words.bag("session sessions agent")
+_MEMORIES = words.PLACES - words.bag("buffer window") | words.bag("session sessions agent")
 _SIZED = frozenset(("token_count", "char_count", "message_count", "overflow_error"))
 _HIDING_SECRETS = words.bag(
     "redact redaction redacts redactor scrub scrubber sanitize sanitizer sanitise pii secret secrets "
@@ -24,6 +24,7 @@ _FOR_PEOPLE = words.bag(
     "print show toast "
     "status caption tooltip telemetry trace span slug error errors exception traceback badge diff url"
 )
+_ASIDE = words.bag("summary summarize summarise summarization judge grade critique")
 _RESULTS = words.bag(
     "tool tools result results output outputs observation observations content contents message messages "
     "command stdout "
@@ -118,9 +119,10 @@ def hides_secrets(case: Case) -> bool:
 
 @condition
 def for_people(case: Case) -> bool:
-    """The shortened text is displayed or logged: a title, a label, an error."""
+    """What is shortened is displayed, logged, or only read by a side prompt that sums up or judges."""
     found = set(words.words(case.function.name)) | set(words.words(case.effect.subject))
-    return bool(found & _FOR_PEOPLE)
+    callers = [f for _, f in case.world.callers.get(case.function.key, [])]
+    return bool(found & (_FOR_PEOPLE | _ASIDE)) or _all_aside(callers)
 
 
 @condition
@@ -328,6 +330,8 @@ def empties_memory(case: Case) -> bool:
     found = words.words(case.function.name)
     verbs = {"reset", "clear", "forget", "wipe"}
     of = set(words.words(case.function.owner)) & {"agent", "memory", "chat", "session", "conversation", "commands"}
+    if set(found) & {"queue", "queues", "queued", "pending", "cache"}:
+        return False
     called = found[0] in ("cmd", "command", "on", "handle") or bool(case.world.callers.get(case.function.key))
     return bool(verbs & set(found[:2])) and bool(of) and called and not case.function.name.startswith("__")
 
@@ -347,6 +351,11 @@ def _answers_aside(function: Function) -> bool:
         and bool(function.model_calls)
         and not ({"tools", "functions", "toolDefinitions"} & {k for c in function.model_calls for k in c.keywords})
     )
+
+
+def _all_aside(callers: list[Function]) -> bool:
+    """Are all callers, if there are any, functions that log, display, sum up or judge?"""
+    return bool(callers) and all(set(words.words(f.name)) & (_FOR_PEOPLE | _ASIDE) for f in callers)
 
 
 def _memory_words(owner: str) -> set[str]:

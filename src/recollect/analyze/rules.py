@@ -229,7 +229,7 @@ RULES: tuple[Rule, ...] = (
         "fifo_message_count",
         ("slice", "tail"),
         ("keeps_variable_tail", "fed_to_model"),
-        (*_NOISE, "token_guarded", "for_summary"),
+        (*_NOISE, "token_guarded", "for_summary", "for_people"),
         "only the newest part of a list is given back, and a caller hands it to a model",
     ),
     Rule(
@@ -244,7 +244,7 @@ RULES: tuple[Rule, ...] = (
         "fifo.trimmed",
         "fifo_message_count",
         ("slice",),
-        ("message_list", "keeps_tail", "goes_somewhere", "strong_subject", "named_for_trimming"),
+        ("message_list", "keeps_tail", "goes_somewhere", "of_conversation", "named_for_trimming"),
         (*_NOISE, "token_guarded", "for_summary", "never_shown", "found_by_search"),
         "a function made for trimming returns the tail of a message list",
     ),

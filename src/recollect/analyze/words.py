@@ -221,7 +221,7 @@ def is_model_call(callee: str) -> bool:
     if {"llm", "lm"} & set(owner) and name.startswith(_MODEL_STEMS):
         return True
     if last in _MODEL_RECEIVERS:
-        return name in _MODEL_VERBS
+        return name in _MODEL_VERBS or name.startswith(("generate", "stream", "complete", "invoke"))
     if last in _CLIENT_RECEIVERS:
         return name in _CLIENT_VERBS and (last != "api" or name != "create")
     if last in _PART_RECEIVERS and _PART_KINDS & set(owner):
