@@ -39,12 +39,9 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-# The long run: more examples, more kills, more of every fault.
+# The long run: more examples, more kills, more of every fault. Hours; a second call goes on where the first was stopped.
 soak: $(VENV)/.test
-	RECOLLECT_SOAK=1 RECOLLECT_CONTEXT_EXAMPLES=20000 $(BIN)/python -m pytest -n $(WORKERS) tests/property/test_context.py
-	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/property tests/faults tests/conformance tests/stores tests/server
-	RECOLLECT_SOAK=1 $(BIN)/python -m pytest -n $(WORKERS) tests/importing/test_fuzz.py
-	$(BIN)/python -m tests.faults.forgetting_model --runs 100000
+	$(BIN)/python scripts/soak --workers $(WORKERS)
 
 # MCP against programs of the npm registry, run with the Node that pyright brings: the conformance suite, the Inspector, and
 # 1,000 random sequences of calls answered by server-memory and by us.

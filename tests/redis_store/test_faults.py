@@ -1,4 +1,7 @@
-"""Servers that die, replies that never come: acknowledged is kept, nothing is there twice, errors are honest."""
+"""Servers that die, replies that never come: acknowledged is kept, nothing is there twice, errors are honest.
+
+`RECOLLECT_SOAK=1` runs 500 kills and 2,000 cuts.
+"""
 
 import os
 import threading
@@ -20,8 +23,9 @@ from tests.servers.ports import free_port
 from tests.servers.proxy import Proxy
 from tests.servers.redis import RedisCluster, RedisServer, start_redis
 
-KILLS = int(os.environ.get("RECOLLECT_KILLS", "5"))
-CUTS = 50
+SOAK = bool(os.environ.get("RECOLLECT_SOAK"))
+KILLS = 500 if SOAK else 5
+CUTS = 2000 if SOAK else 50
 
 
 @pytest.fixture
