@@ -3,10 +3,17 @@
     python -m bench.scale --store postgres [--orgs 200] [--users 5] [--processes 4] [--seconds 5]
         [--mix append=50,recent=30,fact=15,recall=5] [--rates 50,100,200,400,800]
 
-Work arrives at the given rate whether or not the store keeps up, and a latency counts from the moment at which the
-operation was due: a store that falls behind shows it. The knee is the last rate that was served (at least 95 %) with a
-p99 of at most 100 ms. Servers are started for the run, on loopback, with the settings of their documentation; CPU is
-that of clients and servers together, bytes are what the store grew by on its disk (Redis: in memory).
+First every process does one operation after the other (once uncounted): the most that the store serves now, and what an
+operation costs in CPU seconds of clients and servers. What the machine holds by that cost (cores / CPU per operation)
+does not depend on what else runs on it; how much others took meanwhile is printed beside each line, in cores.
+
+Then work arrives at given rates (without --rates: at shares of that most) whether or not the store keeps up, and a
+latency counts from the moment at which the operation was due: a store that falls behind shows it. The knee is the last
+rate that was served (at least 95 %) with a p99 of at most 100 ms. A rate that is not is offered once more, since
+another job may have held the cores.
+
+Servers are started for the run, on loopback, with the settings of their documentation. Bytes are what the store grew by
+on its disk (Redis: in its memory; RAM: in the clients' memory).
 """
 
 from __future__ import annotations
@@ -15,14 +22,19 @@ import argparse
 import multiprocessing
 import os
 import random
-import resource
+import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-RATES = (50, 100, 200, 400, 800, 1600, 3200)
+from recollect.errors import RecollectError
+
+SHARES = (0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Rates that are offered, of the most that was served."""
+CORES = len(os.sched_getaffinity(0))
 MIX = {"append": 50, "recent": 30, "fact": 15, "recall": 5}
 TEXT = (
     "I would like to move my appointment on Thursday to the week after, preferably in the morning, and to know whether "
@@ -37,12 +49,14 @@ WARM = 40
 class Target(NamedTuple):
     """A store under load, and how to ask what it cost."""
 
-    url: str
+    url: str | None
     cpu: Callable[[], float]
     """CPU seconds that servers spent so far."""
     size: Callable[[], int]
-    """Bytes that the store has."""
+    """Bytes that the store has outside of the clients."""
     stop: Callable[[], None]
+    served: bool = True
+    """Whether there is a server besides the clients."""
 
 
 class Outcome(NamedTuple):
@@ -51,41 +65,71 @@ class Outcome(NamedTuple):
     latencies: list[float]
     failed: int
     cpu: float
+    grown: int
+    """Bytes by which the process grew."""
+
+
+class Row(NamedTuple):
+    """What all processes of one step saw; costs are per operation."""
+
+    offered: float
+    served: float
+    p50: float
+    p99: float
+    cpu: float
+    server: float
+    size: float
+    failed: int
+    others: float
+    """Cores that other work on the machine took."""
+
+    def kept_up(self) -> bool:
+        return self.served >= SERVED * self.offered and self.p99 <= P99_SECONDS
+
+    def __str__(self) -> str:
+        offered = f"{self.offered:9.0f}" if self.offered else "     most"
+        return (
+            f"{offered} {self.served:9.0f} {self.p50 * 1e3:8.2f} {self.p99 * 1e3:9.2f} {self.cpu * 1e3:10.3f} "
+            f"{self.server * 1e3:13.3f} {self.size:9.0f} {self.failed:7d} {self.others:7.2f}"
+        )
+
+
+HEAD = "offered/s  served/s   p50 ms    p99 ms  CPU ms/op  server ms/op  bytes/op  failed  others"
 
 
 # -- one process
 
 
-def work(url: str, seed: int, options: argparse.Namespace, rate: float, ready: Any, answers: Any) -> None:
-    """Do what is due until the time is over."""
+def work(url: str | None, seed: int, options: argparse.Namespace, rate: float, ready: Any, answers: Any) -> None:
+    """Do what is due until the time is over; at a rate of 0 the next operation is due when the last one is done."""
     from recollect import Memory
 
     chance = random.Random(seed)
     verbs, weights = list(options.mix), list(options.mix.values())
-    with Memory(url, worker=False, embedder=None, all_orgs=True) as memory:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a store in RAM says that nothing will last
+        memory = Memory(url, worker=False, embedder=None, all_orgs=True)
+    with memory:
         handles: dict[tuple[int, int], Any] = {}
         latencies: list[float] = []
-        failed = 0
-        for number in range(WARM):
-            act(memory.scope(org="warm", user="u"), verbs[number % len(verbs)], "user:u", "t", seed, number)
+        failed = number = 0
+        for place in range(WARM):
+            act(memory.scope(org="warm", user="u"), verbs[place % len(verbs)], "user:u", "t", seed, place)
         ready.wait()
-        start = time.time()
-        before, number = resource.getrusage(resource.RUSAGE_SELF), 0
-        while (due := start + number / rate) < start + options.seconds:
+        start, cpu, size = time.time(), time.process_time(), resident()
+        while (due := start + number / rate if rate else time.time()) < start + options.seconds:
             time.sleep(max(0.0, due - time.time()))
             who = (chance.randrange(options.orgs), chance.randrange(options.users))
             handle = handles.get(who) or handles.setdefault(who, memory.scope(org=f"o{who[0]}", user=f"u{who[1]}"))
             try:
                 act(handle, chance.choices(verbs, weights)[0], f"user:u{who[1]}", f"t{who[1]}", seed, number)
-            except Exception:
+            except RecollectError:
                 failed += 1
             latencies.append(time.time() - due)
             number += 1
             if time.time() > start + 2 * options.seconds:
                 break  # far behind: the rate is not served, and is counted so
-        after = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    answers.put(Outcome(latencies, failed, cpu))
+        answers.put(Outcome(latencies, failed, time.process_time() - cpu, resident() - size))
 
 
 def act(memory: Any, verb: str, ns: str, thread: str, seed: int, number: int) -> None:
@@ -103,6 +147,11 @@ def act(memory: Any, verb: str, ns: str, thread: str, seed: int, number: int) ->
 # -- the stores
 
 
+def ram() -> Target:
+    """In each process a store of its own."""
+    return Target(None, lambda: 0.0, lambda: 0, lambda: None, served=False)
+
+
 def sqlite() -> Target:
     folder = tempfile.mkdtemp(prefix="recollect-scale-")
     path = Path(folder) / "memory.db"
@@ -110,7 +159,7 @@ def sqlite() -> Target:
     def size() -> int:
         return sum(one.stat().st_size for one in Path(folder).iterdir())
 
-    return Target(str(path), lambda: 0.0, size, lambda: None)
+    return Target(str(path), lambda: 0.0, size, lambda: shutil.rmtree(folder), served=False)
 
 
 def postgres() -> Target:
@@ -145,7 +194,7 @@ def cluster() -> Target:
     return Target(made.url, lambda: redis_info(nodes, "cpu"), lambda: int(redis_info(nodes, "memory")), made.stop)
 
 
-STORES = {"sqlite": sqlite, "postgres": postgres, "redis": redis, "cluster": cluster}
+STORES = {"ram": ram, "sqlite": sqlite, "postgres": postgres, "redis": redis, "cluster": cluster}
 
 
 def redis_info(nodes: Any, what: str) -> float:
@@ -176,71 +225,93 @@ def tree_cpu(pid: int) -> float:
     return total
 
 
+def machine_cpu() -> float:
+    """CPU seconds that all processes of the machine spent so far."""
+    fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    user, nice, system, _, _, interrupts, soft, stolen = fields[:8]
+    return (user + nice + system + interrupts + soft + stolen) / os.sysconf("SC_CLK_TCK")
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 # -- the run
 
 
-def step(target: Target, options: argparse.Namespace, rate: float, seed: int) -> dict[str, float]:
-    """Offer one rate for some seconds."""
+def step(target: Target, options: argparse.Namespace, rate: float, seed: int) -> Row:
+    """Offer one rate for some seconds; 0: as much as is served."""
     answers: Any = multiprocessing.Queue()
     ready = multiprocessing.Barrier(options.processes + 1)
-    share = rate / options.processes
+    share, size = rate / options.processes, target.size()
     args = [(target.url, seed + n, options, share, ready, answers) for n in range(options.processes)]
     workers = [multiprocessing.Process(target=work, args=one) for one in args]
     for one in workers:
         one.start()
     ready.wait()
-    cpu, size = target.cpu(), target.size()
+    start, cpu, machine = time.time(), target.cpu(), machine_cpu()
     found: list[Outcome] = [answers.get() for _ in workers]
+    took, server, machine = time.time() - start, target.cpu() - cpu, machine_cpu() - machine
     for one in workers:
         one.join()
     latencies = sorted(latency for outcome in found for latency in outcome.latencies)
-    done = len(latencies)
-    took = max(options.seconds, options.seconds + latencies[-1]) if latencies else options.seconds
-    return {
-        "offered": rate,
-        "served": done / took,
-        "p50": latencies[done // 2],
-        "p99": latencies[min(done - 1, int(done * 0.99))],
-        "cpu": (sum(one.cpu for one in found) + target.cpu() - cpu) / done,
-        "server": (target.cpu() - cpu) / done,
-        "bytes": (target.size() - size) / done,
-        "failed": sum(one.failed for one in found),
-    }
+    done, clients = len(latencies), sum(one.cpu for one in found)
+    grown = sum(one.grown for one in found) if target.url is None else target.size() - size
+    written = done if target.url is None else done + WARM * options.processes
+    return Row(
+        offered=rate,
+        served=done / max(options.seconds, took),
+        p50=latencies[done // 2],
+        p99=latencies[min(done - 1, int(done * 0.99))],
+        cpu=(clients + server) / done,
+        server=server / done,
+        size=grown / written,
+        failed=sum(one.failed for one in found),
+        others=max(0.0, machine - clients - server) / took,
+    )
+
+
+def knee(target: Target, options: argparse.Namespace, most: Row) -> Row | None:
+    """The last rate that the store kept up with."""
+    last = None
+    for place, rate in enumerate(options.rates or [share * most.served for share in SHARES]):
+        for again in range(2):
+            row = step(target, options, rate, 10_000 * (place + 1) + 1000 * again)
+            print(row, flush=True)
+            if row.kept_up():
+                break
+        else:
+            break
+        last = row
+    return last
 
 
 def main() -> None:
-    """Raise the rate until the store no longer keeps up."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", choices=sorted(STORES), default="postgres")
+    """Print the most, then each rate, then the knee and what the cost of an operation says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", choices=list(STORES), default="postgres")
     parser.add_argument("--orgs", type=int, default=200)
     parser.add_argument("--users", type=int, default=5)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--rates", type=lambda text: [float(one) for one in text.split(",")], default=list(RATES))
+    parser.add_argument("--rates", type=lambda text: [float(one) for one in text.split(",")], default=None)
     parser.add_argument("--mix", type=_mix, default=dict(MIX))
     options = parser.parse_args()
     target = STORES[options.store]()
-    from recollect import Memory
-
-    with Memory(target.url, worker=False, embedder=None) as memory:
-        memory.state.set("ready", 1)
     print(f"{options.store}: {options.orgs} orgs x {options.users} users, {options.processes} processes, {options.mix}")
-    print("offered/s  served/s   p50 ms    p99 ms  CPU ms/op  server ms/op  bytes/op  failed")
-    knee = None
+    print(HEAD)
     try:
-        for place, rate in enumerate(options.rates):
-            row = step(target, options, rate, 1000 * place)
-            print(
-                f"{row['offered']:9.0f} {row['served']:9.0f} {row['p50'] * 1e3:8.2f} {row['p99'] * 1e3:9.2f} "
-                f"{row['cpu'] * 1e3:10.3f} {row['server'] * 1e3:13.3f} {row['bytes']:9.0f} {row['failed']:7.0f}",
-                flush=True,
-            )
-            if row["served"] < SERVED * rate or row["p99"] > P99_SECONDS:
-                break
-            knee = row
-        print("the first rate was too much" if knee is None else f"knee: {knee['offered']:.0f} operations a second")
+        step(target, options, 0, 0)  # the schema, and a thread of each user
+        most = step(target, options, 0, 1000)
+        print(most, flush=True)
+        found = knee(target, options, most)
     finally:
         target.stop()
+    print("knee: below the first rate" if found is None else f"knee: {found.offered:.0f} operations a second")
+    print(f"by CPU: {CORES / most.cpu:.0f} a second on {CORES} cores, clients and servers together")
+    if target.served:
+        print(f"by CPU: {1 / most.server:.0f} a second for each core of a server whose clients run elsewhere")
 
 
 def _mix(text: str) -> dict[str, int]:
