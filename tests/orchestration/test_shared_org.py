@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from recollect import AsyncMemory, Forbidden, Memory, UsageError
+from recollect.stores.memory import MemoryStore
 
 OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": False}
-PLACES = ("sqlite", "postgres", "redis", "redis-cluster", "tiered")
+PLACES = ("memory", "sqlite", "postgres", "postgres-fenced", "redis", "redis-cluster", "tiered")
 
 
 @pytest.fixture(params=PLACES)
@@ -20,7 +24,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Any, org: str) -> Iterator[d
     name = request.param
     servers = {"postgres": "postgres_server", "redis": "redis_server", "redis-cluster": "redis_cluster"}
     where: dict[str, Any] = {"url": str(tmp_path / "memory.db")}
-    if name in servers:
+    if name == "memory":
+        where = {"url": MemoryStore()}
+    elif name == "postgres-fenced":
+        where = {"url": _application(request.getfixturevalue("postgres_server").url)}
+    elif name in servers:
         where = {"url": request.getfixturevalue(servers[name]).url}
     elif name == "tiered":
         where["hot"] = request.getfixturevalue("redis_server").url
@@ -31,6 +39,14 @@ def place(request: pytest.FixtureRequest, tmp_path: Any, org: str) -> Iterator[d
         acme.jobs.drain(seconds=20)
         acme.recall("refunds")
     yield {**where, "org": f"{org}-u1", "shared": org, **OPTIONS}
+
+
+def _application(url: str) -> str:
+    """The URL of a user with the application's role alone, who is under row-level security; a superuser is not."""
+    name = f"u{uuid4().hex[:12]}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN IN ROLE recollect_app").format(sql.Identifier(name)))
+    return url.replace("//postgres@", f"//{name}@")
 
 
 def test_recall_sees_the_shared_org_and_names_it(place: dict[str, Any]) -> None:
