@@ -84,7 +84,7 @@ class Writer(threading.Thread):
 
 
 def killed_under_load(
-    kill: Any, restart: Any, url: str, org: str, *patience: type[Exception]
+    kill: Any, restart: Any, url: str, org: str, *patience: type[Exception], kills: int = KILLS
 ) -> tuple[list[str], list[str]]:
     """What writers were told is there, and what is there, after a number of crashes."""
     store = RedisStore(url, runtime=BlockingRuntime(), on_risk="ignore")
@@ -93,7 +93,7 @@ def killed_under_load(
     writers = [Writer(url, org, f"w{number}", patience) for number in range(3)]
     for writer in writers:
         writer.start()
-    for _ in range(KILLS):
+    for _ in range(kills):
         before = sum(len(writer.acknowledged) for writer in writers)
         while sum(len(writer.acknowledged) for writer in writers) < before + 50 and all(w.is_alive() for w in writers):
             time.sleep(0.005)
@@ -128,7 +128,7 @@ def test_the_harness_sees_a_server_that_forgets(org: str) -> None:
         run_blocking(store.apply([Put(thread(org), absent=True)], now=NOW))
         run_blocking(store.close())
 
-    told, found = killed_under_load(server.kill, restart, server.url, org, NotFound)
+    told, found = killed_under_load(server.kill, restart, server.url, org, NotFound, kills=5)
     server.stop()
     assert not set(told) <= set(found)
 
