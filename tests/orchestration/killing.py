@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect import Memory
-from recollect.engine.outbox import QUEUES
+from recollect.engine.outbox import ATTEMPTS, QUEUES
 from recollect.records import AuditEvent, Entry, Fact, FactVersion, Job, Learning, Link
 from recollect.runtime import run_blocking
 
@@ -43,7 +43,9 @@ def work_and_kill(
 ) -> int:
     """Keep workers up until nothing is left, killing one of them every so often; how many were killed.
 
-    With `every` 0 the moment is not one of time: a worker goes whenever a job is seen in someone's hands.
+    With `every` 0 the moment is not one of time: a worker goes whenever a job is seen in someone's hands. None goes
+    while a job is on its last attempts: on a slow machine the same one may be in the hands of every worker that is
+    killed, and a job on which workers died `ATTEMPTS` times rightly becomes a dead letter.
     """
     dice, killed = random.Random(7), 0
     running = [start() for _ in range(workers)]
@@ -52,7 +54,8 @@ def work_and_kill(
         while left := run_blocking(_left(memory)):
             if time.monotonic() > end:
                 raise TimeoutError("the workers did not finish")
-            at_work = every > 0 or "running" in left
+            at_work = every > 0 or any(job.status == "running" for job in left)
+            at_work = at_work and all(job.attempts < ATTEMPTS - 1 for job in left)
             if killed < kills and at_work and time.monotonic() >= next_kill:
                 place = dice.randrange(len(running))
                 running[place].send_signal(signal.SIGKILL)
@@ -67,13 +70,13 @@ def work_and_kill(
     return killed
 
 
-async def _left(memory: Memory) -> set[str]:
-    """The states of the jobs that are left, dead letters aside.
+async def _left(memory: Memory) -> list[Job]:
+    """The jobs that are left, dead letters aside.
 
     Every queue is looked at twice: a derivation that ends between two looks leaves jobs in a queue that was seen empty.
     """
     jobs = [job for queue in (*QUEUES, *QUEUES) for job in await memory._core.scan(Job, queue)]
-    return {job.status for job in jobs} - {"dead"}
+    return [job for job in jobs if job.status != "dead"]
 
 
 def count(memory: Memory, threads: int) -> dict[str, int]:

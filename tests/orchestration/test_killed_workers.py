@@ -37,9 +37,9 @@ def test_each_derived_row_is_there_exactly_once(
             kills=KILLS,
             seconds=3600 if SOAK else 240,
         )
+        assert memory.jobs.dead() == []
         found = count(memory, THREADS)
         assert (found["twice"], found["missing"]) == (0, 0), found
-        assert memory.jobs.dead() == []
         assert killed >= 1
 
 

@@ -192,7 +192,10 @@ class Appending:
     ) -> Sequence[Appended]:
         if expect is None and not any(message.pinned for change in appends for message in change.messages):
             return await self._core.apply(*appends, *others)
-        done: Sequence[Appended] = await self._core.retry(lambda: self._expecting(id, appends, others, expect))
+        read = {(self._core.org, id), (self._core.org, "pinned", id)}
+        done: Sequence[Appended] = await self._core.retry(
+            lambda: self._expecting(id, appends, others, expect), rows=read
+        )
         return done
 
     async def _append_derived(

@@ -17,10 +17,12 @@ from ..scope import Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ..values import Json, as_list, check_confidence, check_name, check_prefix, check_text, encode_json
 from .audit import audit
-from .core import RETRIES, Core
+from .core import Core
 from .forgetting.fingerprints import value_fingerprint
 from .forgetting.guard import guard
 
+GUARD_TRIES = 40
+"""How often a fact with sources is written again while these are being forgotten."""
 PAGE = 1000
 MAX_LIMIT = 2**31 - 1
 """Larger limits are cut to this, because databases refuse limits beyond their integers."""
@@ -67,7 +69,7 @@ class Facts:
     async def _derive(self, fact: Fact, expects: Sequence[Change] = (), *, since: datetime | None = None) -> Fact:
         """Write a fact with sources, guarded against forgetting; returned as `rejected` if one of them was
         forgotten."""
-        for _ in range(RETRIES):
+        for _ in range(GUARD_TRIES):
             held = await guard(self._core, fact.sources, since=since)
             if held.forgotten:
                 return msgspec.structs.replace(fact, status="rejected", reason="a source of it was forgotten")

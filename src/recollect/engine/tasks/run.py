@@ -229,7 +229,8 @@ class AsyncTaskRun:
     async def _commit(self, changes: list[Change], saved: Saved) -> None:
         self._check_lease(saved)
         if self._effects and self._watched:
-            await self._core.retry(partial(self._guarded, changes, saved))
+            rows = self._core.guards(changes, self._watched)
+            await self._core.retry(partial(self._guarded, changes, saved), rows=rows)
         else:
             await self._applied(changes, saved)
 
