@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory, StoreError
+from recollect import CorruptRecord, Memory, StoreError
 from recollect.runtime import run_blocking
 from recollect.stores.base import Diagnoses
 from recollect.stores.sqlite import rows
@@ -167,3 +167,26 @@ def test_the_harness_sees_a_store_without_checksums(
 ) -> None:
     monkeypatch.setattr("recollect.stores.sqlite.rows.Reader._checking", lambda self, kind: rows._plain(kind))
     assert any(_questioned(_damaged(sound, ram_path, number)).wrong for number in range(0, TIMES, 2))
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_doctor_reports_a_zeroed_page_wherever_it_is(sound: bytes, ram_path: Path, deep: bool) -> None:
+    path, silent, told = ram_path / "memory.db", list[int](), 0
+    for page in range(1, len(sound) // PAGE):
+        data = bytearray(sound)
+        data[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
+        if data == sound:
+            continue
+        path.write_bytes(data)
+        try:
+            with _open(path) as memory:
+                told += bool(problems := memory.doctor(deep=deep).problems)
+                if not problems:
+                    silent.append(page)
+        except CorruptRecord as refused:  # without its schema the file cannot be opened
+            assert "while opening it" in str(refused)
+        finally:
+            for name in ("memory.db-wal", "memory.db-shm"):
+                (ram_path / name).unlink(missing_ok=True)
+    assert silent == []
+    assert told > 50

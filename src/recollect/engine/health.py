@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 import msgspec
 
-from ..errors import RecollectError
+from ..errors import CorruptRecord, RecollectError
 from ..kinds import KINDS
 from ..records import Entry, Mark, Record, StateEntry
 from ..stores.base import Diagnoses
@@ -15,6 +16,7 @@ from .core import Core
 from .corrections import replaced_corrections
 from .outbox import Backlog, Jobs
 
+T = TypeVar("T")
 PAGE = 1000
 STUCK_SECONDS = 3600.0
 
@@ -141,7 +143,7 @@ class Health:
         store = core.store
         found = dict(await store.diagnose(deep=deep)) if isinstance(store, Diagnoses) else {}
         problems = list(found.pop("problems", ()))
-        queues = await Jobs(core).backlog()
+        queues = await _sound(Jobs(core).backlog(), [], problems)
         for queue in queues:
             if queue.dead:
                 reasons = "; ".join(queue.errors)
@@ -152,13 +154,13 @@ class Health:
             if queue.waiting and queue.lag_seconds > STUCK_SECONDS:
                 problems.append(f"{queue.queue} lags {queue.lag_seconds:.0f} s behind; start `recollect worker`")
         problems += [f"{part}: {said}" for part, said in core.shared.problems.items()]
-        if replaced := await replaced_corrections(core):
+        if replaced := await _sound(replaced_corrections(core), [], problems):
             keys = ", ".join(dict.fromkeys(one.fact.key for one in replaced[:3]))
             problems.append(
                 f"{len(replaced)} facts replaced a correction this week (such as {keys}); look at them with "
                 "`recollect facts history`, and correct or restore them"
             )
-        embedder = await self._embedder(problems)
+        embedder = await _sound(self._embedder(problems), None, problems)
         return Diagnosis(str(found.pop("store", store.name)), found, embedder, queues, problems)
 
     async def _embedder(self, problems: list[str]) -> str | None:
@@ -182,3 +184,13 @@ class Health:
                 )
                 break
         return str(embedder.name)
+
+
+async def _sound(reading: Awaitable[T], otherwise: T, problems: list[str]) -> T:
+    """What a read gives; if rows that it needs are damaged, `otherwise`, and one more problem to report."""
+    try:
+        return await reading
+    except CorruptRecord as damaged:
+        if str(damaged) not in problems:
+            problems.append(str(damaged))
+        return otherwise

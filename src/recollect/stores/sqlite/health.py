@@ -20,6 +20,8 @@ from .schema import migrations, schema_version
 from .statements import column_names
 
 WAL_RESET_FIXED = (3, 51, 3)
+_DAMAGE = apsw.CorruptError, apsw.SQLError
+"""What SQLite raises for a damaged page; the second is FTS5's, for one of its own."""
 
 
 def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> dict[str, Any]:
@@ -77,17 +79,21 @@ def _count_damaged(cursor: apsw.Cursor, kind: type[Record], decode: Callable[[Ro
 
 
 def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
-    connection = cursor.connection
+    connection, health = cursor.connection, list[str]()
     cursor.execute("BEGIN")
     try:
         # FTS5 caches per connection which segments its index has. A query refreshes that cache, a check does not, and
         # would report a segment that another connection has merged away as damage. So a query runs first, in the same
-        # snapshot; the check then reports only real damage.
-        with suppress(apsw.CorruptError):
-            cursor.execute("SELECT rowid FROM entries_text WHERE entries_text MATCH 'any' LIMIT 1").fetchall()
-        health = [str(row[0]) for row in cursor.execute(f"PRAGMA {check}")]
+        # snapshot; the check then reports only real damage. Each has a cursor of its own: one that met damage raises
+        # the same error again when it is used next.
+        with suppress(*_DAMAGE):
+            connection.execute("SELECT rowid FROM entries_text WHERE entries_text MATCH 'any' LIMIT 1").fetchall()
+        try:
+            health += (str(row[0]) for row in connection.execute(f"PRAGMA {check}"))
+        except _DAMAGE:
+            health.append("a damaged page ended the check; restore a backup")
     finally:
-        cursor.execute("COMMIT")
+        cursor.execute("ROLLBACK")  # nothing was written, and FTS5 reads damaged pages again at a COMMIT
     synchronous = {1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(connection.pragma("synchronous"), "OFF")
     return health, schema_version(connection), synchronous, str(connection.pragma("journal_mode"))
 
