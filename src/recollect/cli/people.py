@@ -30,9 +30,9 @@ def list_(session: Session, of: str | None, min_confidence: float, type_: Learni
     """List learnings, most used first."""
     with session.memory(settle=True) as memory:
         found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit, user=of)
-        session.show(
-            found, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty="nothing learned yet"
-        )
+        general = "nothing learned that applies to everyone; --user NAME shows what was learned of one"
+        empty = "nothing learned yet" if of or memory.user else general
+        session.show(found, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty=empty)
 
 
 @learnings.command()
