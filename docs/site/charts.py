@@ -136,7 +136,7 @@ def cache_share() -> Drawing:
 def evidence() -> Drawing:
     data: list[Bar] = []
     for row in rows("recall/RESULTS.md", "## What arrives in the prompt"):
-        shares = re.match(r"([\d.]+) / ([\d.]+) / ([\d.]+)", row[2])
+        shares = re.match(r"([\d.]+) / ([\d.]+) / ([\d.]+)", row[1])
         if shares is None:
             continue
         name = row[0].split(" (")[0]
@@ -144,7 +144,8 @@ def evidence() -> Drawing:
             (f"{name}, {tokens} tokens", float(share), f"{share} %", OURS)
             for tokens, share in zip(("1,000", "2,000", "4,000"), shares.groups(), strict=True)
         ]
-    return bars("Evidence in the prompt", "share of the turns a question needs that are in the request", data, top=100)
+    said = "share of the turns a question needs that are in the request; the weights have not seen the set"
+    return bars("Evidence in the prompt", said, data, top=100)
 
 
 CHARTS: dict[str, Callable[[], Drawing]] = {

@@ -6,7 +6,7 @@ of connections by sending nothing.
 
 from __future__ import annotations
 
-import asyncio
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -23,9 +23,9 @@ class BoundedProtocol(HttpToolsProtocol):
     silent_seconds = SILENT_SECONDS
     _in_head = True
     _head = 0
-    _timer: asyncio.TimerHandle | None = None
+    _timer: Any = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._wait()
 
