@@ -201,18 +201,28 @@ class Connections:
             # connection at once, since readers are taken from a pool and the writer has a lock.
             connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
             self._all.append(connection)
+            _open_here[self._real] = _open_here.get(self._real, 0) + 1
+        try:
+            self._set_up(connection)
+        except BaseException:
+            # Closing and forking wait for every connection of `_all`, so that none may be there which nobody has.
+            self._all.remove(connection)
+            _uncount(self._real, [connection])
+            connection.close()
+            raise
+        return connection
+
+    def _set_up(self, connection: apsw.Connection) -> None:
         file = os.stat(self._real)[1:3]
         if self._file not in (None, file):
             raise StoreUnavailable(_MOVED, path=self._real)
         self._file = file
-        _open_here[self._real] = _open_here.get(self._real, 0) + 1
         connection.set_busy_handler(_patience())
         connection.execute(
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
             "PRAGMA wal_autocheckpoint = 1000"
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
-        return connection
 
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Run a read transaction on a connection that no other thread uses meanwhile."""
@@ -239,9 +249,11 @@ class Connections:
             cursor = self._new_reader()
         try:
             rows = cursor.execute(sql, values).fetchall()
-        except (apsw.Error, UnicodeDecodeError) as cause:
+        except BaseException as cause:
             self._renew(cursor)
-            raise translated(cause, "reading") from cause
+            if isinstance(cause, apsw.Error | UnicodeDecodeError):
+                raise translated(cause, "reading") from cause
+            raise
         self._idle.append(cursor)
         return rows
 

@@ -1,0 +1,49 @@
+"""A connection is in the pool, or is the writer, whatever a read raised: closing and forking wait for all others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect import CorruptRecord, StoreError, StoreUnavailable
+from recollect.stores.sqlite.connection import Connections
+
+
+@pytest.fixture
+def connections(tmp_path: Path) -> Connections:
+    made = Connections(str(tmp_path / "memory.db"), "normal")
+    made.open()
+    return made
+
+
+def _at_rest(connections: Connections) -> bool:
+    return len(connections._idle) == len(connections._all) - 1
+
+
+def test_a_read_that_fails_gives_its_connection_back(connections: Connections) -> None:
+    def broken(cursor: apsw.Cursor) -> None:
+        cursor.execute("SELECT 1 UNION SELECT 2")
+        raise RuntimeError
+
+    with pytest.raises(TypeError):
+        connections.read_rows("SELECT ?", (object(),))
+    with pytest.raises(StoreError):
+        connections.read_rows("SELECT no_such_column", ())
+    with pytest.raises(RuntimeError):
+        connections.read(broken)
+    assert _at_rest(connections)
+    assert connections.read_rows("SELECT 1", ()) == [(1,)]
+    connections.close()
+
+
+def test_a_connection_that_could_not_be_set_up_is_not_kept(connections: Connections, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.rename(tmp_path / "away.db")
+    (tmp_path / "other.db").write_bytes((tmp_path / "away.db").read_bytes())
+    (tmp_path / "other.db").rename(path)
+    with pytest.raises((StoreUnavailable, CorruptRecord)):
+        connections.read_rows("SELECT 1", ())
+    assert _at_rest(connections)
+    connections.close()
