@@ -258,8 +258,8 @@ class AsyncMemory(Listens):
 
         Examples:
             >>> request = memory.context("Where does she live?", thread="talk", system="Be brief.", budget=2000)
-            >>> [message["role"] for message in request.messages()]
-            ['system', 'user', 'assistant', 'user']
+            >>> [message["role"] for message in request.messages()][-3:]
+            ['user', 'assistant', 'user']
         """
         return await self._core.part(Assembling).context(
             input, thread=thread, system=system, tools=tools, budget=budget, policy=policy, recall=recall,

@@ -280,8 +280,8 @@ class Memory(Listens):
 
         Examples:
             >>> request = memory.context("Where does she live?", thread="talk", system="Be brief.", budget=2000)
-            >>> [message["role"] for message in request.messages()]
-            ['system', 'user', 'assistant', 'user']
+            >>> [message["role"] for message in request.messages()][-3:]
+            ['user', 'assistant', 'user']
         """
         return run_blocking(
             self._engine.context(

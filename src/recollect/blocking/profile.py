@@ -61,6 +61,6 @@ class Profile:
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
             >>> [(line.lane, line.text) for line in memory.profile.block("ada")]
-            [('safety', 'allergic to peanuts')]
+            [('safety', 'allergic to peanuts'), ('identity', 'lives in Lisbon')]
         """
         return run_blocking(self._engine.block(user, max_tokens=max_tokens))

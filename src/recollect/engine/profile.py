@@ -102,7 +102,7 @@ class Profile:
         Examples:
             >>> fact = memory.facts.set("user:ada", "allergy.peanuts", "peanuts")
             >>> [(line.lane, line.text) for line in memory.profile.block("ada")]
-            [('safety', 'allergic to peanuts')]
+            [('safety', 'allergic to peanuts'), ('identity', 'lives in Lisbon')]
         """
         from ..context.profile import fit_profile
 
