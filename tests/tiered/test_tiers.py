@@ -518,6 +518,7 @@ def test_a_hot_store_killed_flushed_and_restarted_in_between_changes_no_answer(
         server.restart()
     for store in stores:
         assert everything(store, org) == everything(reference, org)
+    for store in stores:
         run_blocking(store.close())
     server.stop()
 

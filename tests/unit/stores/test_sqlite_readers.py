@@ -47,3 +47,12 @@ def test_a_connection_that_could_not_be_set_up_is_not_kept(connections: Connecti
         connections.read_rows("SELECT 1", ())
     assert _at_rest(connections)
     connections.close()
+
+
+def test_opening_twice_makes_no_second_writer(connections: Connections) -> None:
+    connections.open()
+    assert _at_rest(connections)
+    connections.close()
+    connections.open()
+    assert connections.read_rows("SELECT 1", ()) == [(1,)]
+    connections.close()

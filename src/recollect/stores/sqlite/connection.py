@@ -170,7 +170,9 @@ class Connections:
         self._reset()
 
     def open(self) -> None:
-        """Check, create and migrate the file under a lock on its folder."""
+        """Check, create and migrate the file under a lock on its folder; an open one stays as it is."""
+        if self._writer is not None and self._forks == _forks:
+            return
         self._forks = _forks
         self._closed = False
         with driver_errors("opening it"), _directory_lock(self._real):
