@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from opentelemetry import metrics, trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from recollect import UsageError
 from recollect.engine.events import EVENTS
 from recollect.engine.outbox import Outbox
 from recollect.testing.plugin import Run
 
+from ..telemetry import exported
 from .conftest import do
 from .test_session import sentence
 
@@ -99,21 +94,8 @@ def test_wrong_hooks_are_refused(tmp_path: Any) -> None:
                 memory.on(name, hook)  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="module")
-def exported() -> tuple[InMemorySpanExporter, InMemoryMetricReader]:
-    """OpenTelemetry takes one provider per process."""
-    spans, reader = InMemorySpanExporter(), InMemoryMetricReader()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(spans))
-    trace.set_tracer_provider(provider)
-    metrics.set_meter_provider(MeterProvider([reader]))
-    return spans, reader
-
-
-async def test_opentelemetry_counts_events_and_times_work(
-    exported: tuple[InMemorySpanExporter, InMemoryMetricReader], memory: Any, run: Run
-) -> None:
-    spans, reader = exported
+async def test_opentelemetry_counts_events_and_times_work(memory: Any, run: Run) -> None:
+    spans, reader = exported()
     spans.clear()
     memory.trace()
     await everything(memory)

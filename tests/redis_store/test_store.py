@@ -28,7 +28,7 @@ from recollect.stores.redis.keys import base_of, bounds, encode_key, stamp, unst
 from recollect.testing.plugin import Run
 from recollect.testing.samples import ADVERSARIAL, NOW, SECOND, WHEN, append, entry, fact, job, later, thread
 from recollect.values import INT_MAX, INT_MIN
-from tests.servers.redis import RedisServer, products, start_redis
+from tests.servers.redis import RedisServer, products, start_redis, wait_for
 
 names = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
 
@@ -441,6 +441,42 @@ def test_more_tasks_than_connections_wait_for_their_turn(redis_server: RedisServ
         await store.close()
 
     asyncio.run(main())
+
+
+def connected(server: RedisServer) -> int:
+    with server.client() as client:
+        return int(client.info("clients")["connected_clients"]) - 1
+
+
+def test_calls_that_outlast_closing_leave_no_connection(redis_server: RedisServer, org: str) -> None:
+    async def main() -> None:
+        store = RedisStore(redis_server.url, runtime=AsyncRuntime(), connections=4)
+        await store.open()
+        calls = [asyncio.create_task(store.apply([Increment(entry(org))], now=NOW)) for _ in range(40)]
+        await asyncio.sleep(0.002)
+        await store.close()
+        assert sorted(await asyncio.gather(*calls)) == [[number] for number in range(1, 41)]
+        assert await store.get(StateEntry, (org, "global", "k"), now=NOW) is not None
+
+    def blocking(store: RedisStore, begun: threading.Barrier) -> None:
+        for number in range(50):
+            run_blocking(store.apply([Increment(entry(org, "l"))], now=NOW))
+            if number == 5:
+                begun.wait()
+
+    before = connected(redis_server)
+    asyncio.run(main())
+    wait_for(lambda: connected(redis_server) == before, lambda: "an awaited call left its connection")
+    store, begun = RedisStore(redis_server.url, runtime=BlockingRuntime()), threading.Barrier(5)
+    users = [threading.Thread(target=blocking, args=(store, begun)) for _ in range(4)]
+    for user in users:
+        user.start()
+    begun.wait()
+    run_blocking(store.close())
+    for user in users:
+        user.join()
+    wait_for(lambda: connected(redis_server) == before, lambda: "a blocking call left its connection", 5)
+    assert run_blocking(store.get(StateEntry, (org, "global", "l"), now=NOW)).value == 200  # type: ignore[union-attr]
 
 
 def test_a_cancelled_call_is_whole_or_absent_and_spoils_no_connection(redis_server: RedisServer, org: str) -> None:

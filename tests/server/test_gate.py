@@ -11,15 +11,13 @@ from typing import TypeVar
 import httpx
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from recollect import Memory
 from recollect.server.app import Options
 from recollect.server.limits import Rate
 from recollect.server.logs import JsonLines
 
+from ..telemetry import exported
 from .running import FAST, Running, running
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -103,12 +101,8 @@ def test_an_invalid_traceparent_is_no_trace(server: Running, sent: str, caplog: 
 
 
 def test_a_request_is_a_span_below_the_callers(server: Running) -> None:
-    spans = InMemorySpanExporter()
-    provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        provider = TracerProvider()
-        trace.set_tracer_provider(provider)
-    provider.add_span_processor(SimpleSpanProcessor(spans))
+    spans, _ = exported()
+    spans.clear()
     with Memory(server.url, api_key=server.key(org="gate")) as memory:
         memory.trace()
         with trace.get_tracer("test").start_as_current_span("asking") as asking:

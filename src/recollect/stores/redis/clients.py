@@ -59,8 +59,9 @@ class Lost(Exception):
 
 
 class Channel(Protocol):
-    """Connections to one server."""
+    """Connections to one server. While it is closed none is kept: calls that began before close what they used."""
 
+    closed: bool
     round_trips: int
     connections_made: int
 
@@ -140,6 +141,7 @@ class BlockingChannel:
         self._settings = dict(settings)
         self._class = self._settings.pop("connection_class", Connection)
         self._idle: list[Any] = []
+        self.closed = False
         self._pid = os.getpid()
         self.round_trips = 0
         self.connections_made = 0
@@ -153,7 +155,7 @@ class BlockingChannel:
             connection.disconnect()
             raise NotSent(cause) from cause
         except ResponseError:
-            self._idle.append(connection)
+            self._give(connection)
             raise
         except _BROKEN as cause:
             connection.disconnect()
@@ -161,7 +163,7 @@ class BlockingChannel:
         except BaseException:
             connection.disconnect()
             raise
-        self._idle.append(connection)
+        self._give(connection)
         return reply
 
     async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
@@ -180,12 +182,22 @@ class BlockingChannel:
         except BaseException:
             connection.disconnect()
             raise
-        self._idle.append(connection)
+        self._give(connection)
         return replies
 
     async def close(self) -> None:
-        while self._idle:
-            self._idle.pop().disconnect()
+        self.closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().disconnect()
+
+    def _give(self, connection: Any) -> None:
+        self._idle.append(connection)
+        if self.closed:  # looked at last: either this thread or the one that closes finds the connection
+            self._close_idle()
 
     def _take(self) -> Any:
         self.round_trips += 1
@@ -221,6 +233,7 @@ class AsyncChannel:
         self._lanes: list[_Lane] = []
         self._free: list[_Lane] = []
         self._turn = 0
+        self.closed = False
         self._home: object = None
         self._pid = 0
         self.round_trips = 0
@@ -247,7 +260,7 @@ class AsyncChannel:
                     await _drop(connection)
                     raise Lost(cause) from cause
         finally:
-            self._leave(lane)
+            await self._leave(lane)
 
     async def execute_many(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         with self._runtime.cancellable():
@@ -274,13 +287,15 @@ class AsyncChannel:
                     raise
             return replies
         finally:
-            self._leave(lane)
+            await self._leave(lane)
 
     async def close(self) -> None:
+        self.closed = True
         if self._home == self._runtime.home():
-            for lane in self._lanes:
+            self._lanes, free = [], self._free
+            self._free = []
+            for lane in free:
                 await lane.connection.disconnect()
-            self._lanes, self._free = [], []
         self._discard_lanes()
 
     def _lane(self) -> _Lane:
@@ -300,9 +315,12 @@ class AsyncChannel:
         lane.users += 1
         return lane
 
-    def _leave(self, lane: _Lane) -> None:
+    async def _leave(self, lane: _Lane) -> None:
         lane.users -= 1
-        if lane.users == 0:
+        if lane.users == 0 and self.closed:
+            self._lanes = [other for other in self._lanes if other is not lane]
+            await _drop(lane.connection)
+        elif lane.users == 0:
             self._free.append(lane)
 
     async def _ready(self, lane: _Lane) -> Any:

@@ -55,6 +55,7 @@ class Client:
         self._channels: dict[Address, Channel] = {}
         self._slots: dict[int, Address] = {}
         self._sentinels: dict[Address, Channel] = {}
+        self._closed = False
 
     @property
     def round_trips(self) -> int:
@@ -109,8 +110,16 @@ class Client:
         """Whether a server can be asked by its address. Through a Unix socket only the one server can."""
         return "path" not in self._settings or address == self._first
 
+    def open(self) -> None:
+        """Keep connections again, after `close`."""
+        self._closed = False
+        for one in (*self._channels.values(), *self._sentinels.values()):
+            one.closed = False
+
     async def close(self) -> None:
-        """Close every connection made here."""
+        """Close every connection made here: idle ones now, busy ones and those that calls under way still make when
+        they are given back."""
+        self._closed = True
         for one in (*self._channels.values(), *self._sentinels.values()):
             await one.close()
 
@@ -202,7 +211,7 @@ class Client:
             return
         trouble: StoreError | None = None
         for address in self._seeds:
-            sentinel = self._sentinels.setdefault(address, self._sentinel(address))
+            sentinel = self._sentinels.get(address) or self._sentinel(address)
             try:
                 reply = await sentinel.execute(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.service)
             except ResponseError as error:
@@ -220,7 +229,8 @@ class Client:
 
     def _sentinel(self, address: Address) -> Channel:
         kept = {name: self._settings[name] for name in _TO_SENTINELS if name in self._settings}
-        return channel({**kept, "host": address[0], "port": address[1]}, self._runtime, 1)
+        self._sentinels[address] = self._made({**kept, "host": address[0], "port": address[1]}, 1)
+        return self._sentinels[address]
 
     async def _sent(self, address: Address, command: Sequence[Any], write: bool) -> Any:
         if not write or not self.replicas:
@@ -296,8 +306,13 @@ class Client:
                 settings["host"], settings["port"] = address
             if self.service:
                 settings["redis_connect_func"] = only_primaries(blocking=self._runtime.blocking)
-            found = self._channels[address] = channel(settings, self._runtime, self._connections)
+            found = self._channels[address] = self._made(settings, self._connections)
         return found
+
+    def _made(self, settings: dict[str, Any], connections: int) -> Channel:
+        made = channel(settings, self._runtime, connections)
+        made.closed = self._closed
+        return made
 
     def name(self, address: Address) -> str:
         """A server's name in messages."""

@@ -109,6 +109,7 @@ class RedisStore:
         """Connect, and check the schema and the servers' durability settings."""
         if self._opened:
             return
+        self._client.open()
         await schema.prepare(self._client)
         await checks.check(self._client, durability=self._durability, on_risk=self._on_risk)
         self._opened = True
