@@ -24,7 +24,7 @@ from .cache import CACHED_LATER, CACHED_LEAST, affordable
 from .context import Account, Context
 from .doubles import Said, without_repeated
 from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
-from .items import WORTH_CUTTING, Fate, MemoryItem, fill_memory, render_memory
+from .items import FOR_CACHE, NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, fill_memory, render_memory
 from .measure import text_message
 from .plan import Digest, Left, Plan, fit, newest_that_fit, total_tokens
 from .policies import Fifo, SlidingWindow, model_of
@@ -61,7 +61,7 @@ def _tokens(message: Message | None) -> int:
 
 
 def _without_room(fate: Fate) -> Fate:
-    return fate if fate.fate == "dropped" else Fate(fate.item, fate.tokens, "dropped", "over the room for memory")
+    return fate if fate.fate == "dropped" else Fate(fate.item, fate.tokens, "dropped", NO_ROOM)
 
 
 class Assembly(Reading):
@@ -118,9 +118,12 @@ class Assembly(Reading):
         plan, summary = self._plan(self._capped(self._room(spent + least)), pinned)
         plan = msgspec.structs.replace(plan, keep=without_repeated(plan.keep, self.counter))
         left = self._left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
-        if self.budget.memory is None:
-            left = min(left, max(least, affordable(plan.keep, _tokens(summary), room)))
-        memory, fates = self._fit_memory(left, self._said(plan.keep, summary, lines))
+        enough = left if self.budget.memory is not None else max(least, affordable(plan.keep, _tokens(summary), room))
+        memory, fates = self._fit_memory(min(left, enough), self._said(plan.keep, summary, lines))
+        if enough < left:
+            fates = [
+                msgspec.structs.replace(fate, reason=FOR_CACHE) if fate.reason == NO_ROOM else fate for fate in fates
+            ]
         return plan, summary, memory, fates
 
     def _said(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
@@ -206,7 +209,7 @@ class Assembly(Reading):
             if (message.tokens or 0) <= ceiling:
                 return message, [*fates, *double]
             last = max(place for place, fate in enumerate(fates) if fate.fate != "dropped")
-            fates[last] = Fate(items[last], fates[last].tokens, "dropped", "over the room for memory")
+            fates[last] = Fate(items[last], fates[last].tokens, "dropped", NO_ROOM)
 
     def _memory_ceiling(self, room: int) -> int:
         """Half the room, and what history does not need."""

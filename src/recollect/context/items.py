@@ -35,6 +35,9 @@ OVERLAP, LONGEST_OVERLAP = 12, 400
 """The least and the most characters that count as repeated text where two passages meet."""
 SAID = "in the "
 """How the reason begins for which an item was left out that another section of the request says."""
+NO_ROOM = "over the room for memory"
+FOR_CACHE = "over what the cached layout sends anew"
+"""Why an item was left out: the budget, or the share of a request that a prompt cache should serve."""
 Shorten = Callable[[str, int], str]
 """(text, tokens) → the best passage of the text in so many tokens, or ""."""
 
@@ -167,7 +170,7 @@ def _placed(
         cost = _cost(cut, count) if text else left + 1
         if cost <= left:
             return Fate(cut, cost, "shortened", f"a passage of {tokens} tokens")
-    return Fate(item, tokens, "dropped", "over the room for memory")
+    return Fate(item, tokens, "dropped", NO_ROOM)
 
 
 def _with_gist(item: MemoryItem, tokens: int, left: int, count: Callable[[str], int]) -> Fate | None:

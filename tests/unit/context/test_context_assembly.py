@@ -447,3 +447,16 @@ def test_what_is_left_out_is_named_with_its_score_and_its_reason() -> None:
     best = dropped[0].item
     assert f"scored {best.score:.3f} {best.source}, " in line
     assert line.endswith(f", {len(dropped) - 8} more below")
+
+
+def test_in_the_cached_layout_items_left_out_beside_free_room_are_so_for_the_cache() -> None:
+    recalled = [{"text": f"item {n} " + "word " * 30, "id": f"t#{n}", "score": 0.5} for n in range(40)]
+    context = compress(talk(20), budget=6_000, memory=recalled, layout="cached")
+    assert context.tokens < 3_000
+    assert reasons(context) == {"over what the cached layout sends anew"}
+    asked = TokenBudget(6_000, memory=120)
+    assert reasons(compress(talk(20), budget=asked, memory=recalled, layout="cached")) == {"over the room for memory"}
+
+
+def reasons(context: Context) -> set[str]:
+    return {fate.reason for fate in context.recalled if fate.fate == "dropped"}
