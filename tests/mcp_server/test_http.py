@@ -24,6 +24,7 @@ from recollect.mcp.http import mcp_parts
 from recollect.mcp.server import Options
 from recollect.mcp.tokens import SCOPES, Resource
 from recollect.mcp.tools import SETS
+from tests.mcp_server.fixtures import fixture_part, plain_part
 from tests.mcp_server.running import command, refused, said
 from tests.server.running import Running, running
 
@@ -62,6 +63,18 @@ def test_a_key_decides_whose_memory_it_is(server: Running, mode: str) -> None:
                 await other.read_resource(f"recollect://profile/ada-{mode}")
 
     asyncio.run(main())
+
+
+def test_the_conformance_suite_which_knows_no_key_is_let_in(tmp_path: Path) -> None:
+    """`make mcp-check` runs the suite; what it stands on is tried here."""
+
+    async def main(server: Running) -> None:
+        async with Client(streamable_http_client(f"{server.url}/mcp")) as one:
+            assert "recall" in [tool.name for tool in (await one.list_tools()).tools]
+
+    for part in (plain_part, fixture_part):
+        with running(str(tmp_path / f"{part.__name__}.db"), parts=[part]) as server:
+            asyncio.run(main(server))
 
 
 def test_a_reader_is_shown_what_it_may_call(server: Running) -> None:
