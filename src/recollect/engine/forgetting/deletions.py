@@ -12,7 +12,7 @@ from typing import Any
 from ...filters import same
 from ...kinds import namespaced
 from ...records import AuditEvent, Entry, Fact, Job, Key, Learning, Mark, Tombstone
-from ...stores.base import Change, Delete, DeleteRange, Scan
+from ...stores.base import Change, Delete, DeleteRange, Load, Scan
 from ..core import Core, R
 from .fingerprints import fingerprint
 
@@ -64,6 +64,11 @@ class Deletions:
 
     def _tombstone(self, kind: str, *parts: str) -> Tombstone:
         return self._made_tombstone(kind, fingerprint(*parts))
+
+    def _forgotten(self, source: str) -> Load:
+        """The change that marks a source as forgotten now: a `Put` would keep the time it was first forgotten at, and
+        one who began to derive from it since would not notice."""
+        return Load(self._tombstone("source", source))
 
     def _made_tombstone(self, kind: str, mark: str) -> Tombstone:
         self.tombstones += 1

@@ -149,7 +149,7 @@ class Eraser(Deletions):
         self.needles.remember([found] if found else [])
         covering = [row for row in await self._scan(Summary, thread) if row.first <= seq <= row.last]
         self.needles.remember(covering)
-        changes = [*guards, *raised(self._core, id, thread), Put(self._tombstone("source", id))]
+        changes = [*guards, *raised(self._core, id, thread), self._forgotten(id)]
         if held is not None:
             # A message is indexed together with its neighbours, so their entries hold terms of it too.
             near = [f"{thread}#{place}" for place in range(max(1, seq - 3), seq + 4)]
@@ -177,7 +177,7 @@ class Eraser(Deletions):
         known = [document.source] if document is not None and document.source else []
         await self._apply(
             *raised(self._core, id, f"{ns}/{id}", ns),
-            *(Put(self._tombstone("source", name)) for name in (id, f"{ns}/{id}")),
+            *(self._forgotten(name) for name in (id, f"{ns}/{id}")),
             owned(self._core, ns, "document", id),
             *removal(self._org, ns, id),
             Delete(Document, (self._org, ns, id)),
@@ -201,7 +201,7 @@ class Eraser(Deletions):
         may_write = self._core.scope.may_write
         mine = self._core.scope.user is None or await in_reach(self._core, source, known=True)
         if mine:  # otherwise it may be a source of other users too, who keep deriving from it
-            await self._apply(*raised(self._core, source), Put(self._tombstone("source", source)))
+            await self._apply(*raised(self._core, source), self._forgotten(source))
         complete = await self._follow(await self._derived(source))
         for document in await self._scan(Document, where=same("source", source)):
             if may_write(document.ns):
@@ -405,7 +405,7 @@ class Eraser(Deletions):
         entry = kind.found.entry if kind.found is not None else kind.name
         await self._apply(
             *raised(self._core, id, ns),
-            Put(self._tombstone("source", id)),
+            self._forgotten(id),
             *self._values(kind, ns, key, rows),
             *(Delete(Entry, (self._org, ns, entry, "", name)) for name in dict.fromkeys((id, key))),
             Delete(Job, (self._org, "index", ns, f"{kind.name}:{key}")),
@@ -434,7 +434,7 @@ class Eraser(Deletions):
         self._core.shared.threads.pop((self._org, id), None)
         # Remember its last number, so that numbers are not reused; an append meanwhile makes this transaction retry.
         locks = [] if thread is None or self._preview else kept(self._core, thread)
-        changes = [*raised(self._core, id, *([ns] if ns else [])), Put(self._tombstone("source", id))]
+        changes = [*raised(self._core, id, *([ns] if ns else [])), self._forgotten(id)]
         changes += [DeleteRange(kind, (self._org, id)) for kind in owned_by("thread")]
         # Delete the usual marks by name too: a worker may write one between our scan and our commit.
         marks: set[Key] = {
